@@ -6,66 +6,68 @@ import (
 	"strings"
 )
 
-// Permission names an action or a kind of data. The schema declares the permission of each field,
-// and a Policy grants permissions to roles.
+// Permission is the right to read or change one kind of data. The schema declares the permission
+// that each field requires, and a Policy grants permissions to roles.
 type Permission int
 
 // Permissions.
 const (
-	// PermissionReadViewer is for reading the caller's own role and permissions.
+	// PermissionReadViewer allows reading the caller's own role and permissions.
 	PermissionReadViewer Permission = iota + 1
-	// PermissionReadCatalog is for reading products: names, prices and available stock.
+	// PermissionReadCatalog allows reading products: names, prices and available stock.
 	PermissionReadCatalog
-	// PermissionReadCustomer is for reading a customer.
+	// PermissionReadCustomer allows reading a customer.
 	PermissionReadCustomer
-	// PermissionListCustomers is for finding customers by anything but their ID.
+	// PermissionListCustomers allows listing customers, and finding customers by name or email
+	// address.
 	PermissionListCustomers
-	// PermissionReadOrder is for reading an order with its line items and timeline, and for
-	// subscribing to it.
+	// PermissionReadOrder allows reading an order with its line items and timeline, and subscribing to
+	// its changes.
 	PermissionReadOrder
-	// PermissionListOrders is for listing the orders of several customers, and for subscribing to
-	// them.
+	// PermissionListOrders allows listing the orders of several customers, and subscribing to changes
+	// of these orders.
 	PermissionListOrders
-	// PermissionReadActor is for reading who caused an event of an order.
+	// PermissionReadActor allows reading the name of the caller who caused an event of an order.
 	PermissionReadActor
-	// PermissionReadStock is for reading warehouses and their inventory.
+	// PermissionReadStock allows reading warehouses and their inventory.
 	PermissionReadStock
-	// PermissionReadContact is for reading the name, job title and phone numbers of the account rep of
-	// a customer or an order.
+	// PermissionReadContact allows reading the name, job title and phone numbers of the employee
+	// responsible for a customer or an order.
 	PermissionReadContact
-	// PermissionReadStaff is for reading all other fields of employees, and for finding employees.
+	// PermissionReadStaff allows reading the fields of employees that PermissionReadContact does not
+	// cover, and listing employees.
 	PermissionReadStaff
-	// PermissionPlaceOrder is for placing orders.
+	// PermissionPlaceOrder allows placing orders.
 	PermissionPlaceOrder
-	// PermissionChangeOrder is for a customer's own changes of an order: its line items, its shipping
-	// address and its cancellation.
+	// PermissionChangeOrder allows changing the line items or the shipping address of an order, and
+	// cancelling an order.
 	PermissionChangeOrder
-	// PermissionFulfilOrder is for confirming, shipping and delivering orders.
+	// PermissionFulfilOrder allows confirming, shipping and delivering orders.
 	PermissionFulfilOrder
-	// PermissionCreateCustomer is for adding customers.
+	// PermissionCreateCustomer allows adding customers.
 	PermissionCreateCustomer
-	// PermissionChangeCustomer is for changing a customer, except for the email address.
+	// PermissionChangeCustomer allows changing a customer's record, except for the email address.
 	PermissionChangeCustomer
-	// PermissionChangeEmail is for changing a customer's email address.
+	// PermissionChangeEmail allows changing a customer's email address.
 	PermissionChangeEmail
-	// PermissionAssignRep is for assigning the account rep of a customer.
+	// PermissionAssignRep allows assigning the employee responsible for a customer.
 	PermissionAssignRep
-	// PermissionChangeStock is for changing the inventory of warehouses.
+	// PermissionChangeStock allows changing the inventory of warehouses.
 	PermissionChangeStock
-	// PermissionChangeCatalog is for adding and changing products.
+	// PermissionChangeCatalog allows adding and changing products.
 	PermissionChangeCatalog
-	// PermissionChangeWarehouses is for adding warehouses.
+	// PermissionChangeWarehouses allows adding warehouses.
 	PermissionChangeWarehouses
-	// PermissionChangeStaff is for adding and changing employees.
+	// PermissionChangeStaff allows adding and changing employees.
 	PermissionChangeStaff
-	// PermissionResolveEntities is for the entity lookups of federation gateways. Each record also
-	// needs the permission of its type.
+	// PermissionResolveEntities allows a federation gateway to look up entities. Each entity also
+	// requires the permission of its type.
 	PermissionResolveEntities
-	// PermissionReadSubgraph is for reading the subgraph schema that a federated graph is composed of.
+	// PermissionReadSubgraph allows reading the schema of this subgraph, for schema composition.
 	PermissionReadSubgraph
-	// PermissionIntrospect is for introspection, and for names of the schema in error messages.
+	// PermissionIntrospect allows introspection, and the names of types and fields in error messages.
 	PermissionIntrospect
-	// PermissionExplain is for the explain output of a request.
+	// PermissionExplain allows the explain output of a request.
 	PermissionExplain
 
 	permissions = iota + 1
@@ -116,8 +118,7 @@ func Permissions() []Permission {
 	return all
 }
 
-// ParsePermission returns the permission with a name. It returns false if no permission has the
-// name.
+// ParsePermission returns the permission with this name. It returns false if the name is unknown.
 func ParsePermission(name string) (Permission, bool) {
 	i := slices.Index(permissionNames[1:], name)
 	return Permission(i + 1), i >= 0
@@ -148,8 +149,7 @@ func (g Grant) String() string {
 	}
 }
 
-// Policy maps each role and permission to a grant. It is an immutable value. The zero value grants
-// nothing.
+// Policy grants permissions to roles. A Policy is immutable. The zero value grants no permission.
 type Policy struct {
 	grants [RoleService + 1][permissions]Grant
 }
@@ -192,8 +192,8 @@ func StandardPolicy() Policy {
 	return p
 }
 
-// Grant returns the grant of a permission to a role. It returns None if the role or the permission
-// does not exist.
+// Grant returns the grant of a permission to a role. It returns GrantNone if the role or the
+// permission does not exist.
 func (p Policy) Grant(role Role, permission Permission) Grant {
 	if role < 1 || role > RoleService || permission < 1 || permission >= permissions {
 		return GrantNone
@@ -208,8 +208,8 @@ func (p Policy) WithGrant(role Role, permission Permission, g Grant) Policy {
 	return p
 }
 
-// GrantedTo returns the grant of a permission to a principal. It returns None if the grant is Own
-// and the principal has no customer.
+// GrantedTo returns the grant of a permission to a principal. It returns GrantNone if the role has
+// GrantOwn, but the principal has no customer.
 func (p Policy) GrantedTo(principal Principal, permission Permission) Grant {
 	g := p.Grant(principal.Role, permission)
 	if g == GrantOwn && principal.Customer == "" {
@@ -218,7 +218,7 @@ func (p Policy) GrantedTo(principal Principal, permission Permission) Grant {
 	return g
 }
 
-// Permissions returns the permissions of a principal whose grant is Own or All.
+// Permissions returns the permissions that a principal has for its own records or for all records.
 func (p Policy) Permissions(principal Principal) []Permission {
 	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.GrantedTo(principal, permission) == GrantNone })
 }
@@ -235,8 +235,8 @@ func (p Policy) CanAccess(principal Principal, permission Permission, owner Cust
 	}
 }
 
-// Describe describes the grants of a permission: "Access: customers (their own), staff, admins,
-// services." The sentence ends the descriptions of the schema's fields.
+// Describe returns a sentence that lists the roles with a permission, such as "Access: customers
+// (their own), staff, admins, services." This sentence ends the description of a field.
 func (p Policy) Describe(permission Permission) string {
 	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var granted []string

@@ -1,18 +1,19 @@
 package commerce
 
-// A command describes a change that a caller requests. Its values are validated.
+// The types below are commands. A command contains the validated values of a change that a caller
+// requests.
 //
-// The JSON form of a command identifies the request: equal commands of one caller are the same
-// request. Customers, products, warehouses and employees are themselves the commands that create
-// them. Their JSON form omits the fields that the server sets.
+// The JSON form of a command identifies a repeated request: two requests of a caller are the same
+// request if their commands have the same JSON form. Customer, Product, Warehouse and Employee are
+// also commands: they create these records. Their JSON form omits the fields that the server sets.
 
-// CustomerChange changes the fields of a customer that are not nil.
+// CustomerChange changes a customer. If a field is nil, the customer keeps the current value.
 type CustomerChange struct {
 	ID           CustomerID
 	Name         *string
 	Email        *string
 	PhoneNumbers *[]string
-	// ExpectedVersion is the version that the record must have; nil means any.
+	// ExpectedVersion is the version that the record must have. Nil accepts every version.
 	ExpectedVersion *int
 }
 
@@ -21,7 +22,7 @@ type AccountRepChange struct {
 	CustomerID CustomerID
 	// EmployeeID is empty to remove the account rep.
 	EmployeeID EmployeeID
-	// ExpectedVersion is the version that the customer must have; nil means any.
+	// ExpectedVersion is the version that the customer must have. Nil accepts every version.
 	ExpectedVersion *int
 }
 
@@ -30,7 +31,7 @@ type OrderRequest struct {
 	CustomerID      CustomerID
 	Lines           []OrderLine
 	ShippingAddress *Address `json:",omitempty"`
-	// ExpectedTotal is the total that the order must have; nil means any.
+	// ExpectedTotal is the total that the order must have. Nil accepts every total.
 	ExpectedTotal *Money `json:",omitempty"`
 }
 
@@ -51,7 +52,7 @@ type OrderStatusChange struct {
 	// WithoutAddress allows an order without a shipping address to be shipped.
 	WithoutAddress bool   `json:",omitempty"`
 	Note           string `json:",omitempty"`
-	// ExpectedVersion is the version that the order must have; nil means any.
+	// ExpectedVersion is the version that the order must have. Nil accepts every version.
 	ExpectedVersion *int `json:",omitempty"`
 }
 
@@ -59,9 +60,9 @@ type OrderStatusChange struct {
 type OrderItemChange struct {
 	OrderID OrderID
 	SKU     SKU
-	// Quantity is 0 to take the product off the order.
+	// Quantity is the new quantity. The quantity 0 removes the product from the order.
 	Quantity int
-	// ExpectedVersion is the version that the order must have; nil means any.
+	// ExpectedVersion is the version that the order must have. Nil accepts every version.
 	ExpectedVersion *int
 }
 
@@ -69,21 +70,22 @@ type OrderItemChange struct {
 type ShippingAddressChange struct {
 	OrderID         OrderID
 	ShippingAddress Address
-	// ExpectedVersion is the version that the order must have; nil means any.
+	// ExpectedVersion is the version that the order must have. Nil accepts every version.
 	ExpectedVersion *int
 }
 
-// ProductChange changes the fields of a product that are not nil.
+// ProductChange changes a product. If a field is nil, the product keeps the current value.
 type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
 	UnitPrice      *Price `apply:"-"`
-	// ExpectedVersion is the version that the record must have; nil means any.
+	// ExpectedVersion is the version that the record must have. Nil accepts every version.
 	ExpectedVersion *int
 }
 
-// Price is a new unit price. If Currency is empty, the price is in the product's currency. Amount
-// is text because the currency determines how many digits are allowed.
+// Price is the new unit price of a product. If Currency is empty, the price is in the product's
+// current currency. Amount is text, because the currency determines how many decimal places are
+// allowed.
 type Price struct {
 	Amount   string
 	Currency Currency
@@ -94,8 +96,8 @@ type InventoryCount struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Quantity    int
-	// ExpectedVersion is the version that the inventory level must have, or 0 if it must not exist;
-	// nil means any.
+	// ExpectedVersion is the version that the inventory level must have, or 0 if the level must not
+	// exist. Nil accepts every version.
 	ExpectedVersion *int
 }
 
@@ -106,13 +108,13 @@ type InventoryAdjustment struct {
 	Delta       int
 }
 
-// EmployeeChange changes the fields of an employee that are not nil.
+// EmployeeChange changes an employee. If a field is nil, the employee keeps the current value.
 type EmployeeChange struct {
 	ID             EmployeeID
 	Name, JobTitle *string
-	// WarehouseID points to an empty ID to remove the warehouse.
+	// WarehouseID is the ID of the new warehouse. A pointer to an empty ID removes the warehouse.
 	WarehouseID  *WarehouseID
 	PhoneNumbers *[]string
-	// ExpectedVersion is the version that the record must have; nil means any.
+	// ExpectedVersion is the version that the record must have. Nil accepts every version.
 	ExpectedVersion *int
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Dataset is a complete dataset in memory, such as the sample data.
+// Dataset contains all records of an order book in memory, such as the sample data.
 type Dataset struct {
 	Employees  []Employee
 	Warehouses []Warehouse
@@ -17,20 +17,21 @@ type Dataset struct {
 	Spending []Spending
 }
 
-// OrderWithItems is an order with all its line items and events. Lines holds the line items even if
-// the order has too many to embed.
+// OrderWithItems is an order with all its line items and events. Lines contains the line items even
+// if the order has more than MaxEmbeddedItems.
 type OrderWithItems struct {
 	Order
 	Lines  []LineItem
 	Events []Event
 }
 
-// Derive computes the derived fields of the dataset: totals, item counts, account reps and update
-// times of orders; order counts and spending of customers; stock of products.
+// Derive computes the fields that depend on other records: the totals, item counts, account reps
+// and update times of orders, the order counts and the spending of customers, and the stock of
+// products.
 //
 // It returns an error that wraps an InvalidError if the dataset is inconsistent:
 //   - an ID or an email address is used twice
-//   - a reference has no target
+//   - a record refers to a missing record
 //   - a quantity or a price is negative
 //   - an order has no items or several currencies
 func (b *Dataset) Derive() error {
@@ -75,8 +76,8 @@ func (b *Dataset) Derive() error {
 	return nil
 }
 
-// validate returns an error if an ID is used twice, a reference has no target or a value is
-// negative.
+// validate returns an error if an ID is used twice, a reference names a missing record, or a value
+// is negative.
 func (b *Dataset) validate() error {
 	seen := map[string]bool{}
 	var firstErr error
@@ -147,16 +148,16 @@ func (o *OrderWithItems) derive(customers map[CustomerID]*Customer, products map
 			return NewInvalidError("product %s is not in the dataset", line.SKU)
 		}
 		if seen[line.SKU] {
-			return NewInvalidError("product %s is in two items: merge them", line.SKU)
+			return NewInvalidError("product %s is in two line items: merge the line items", line.SKU)
 		}
 		if line.Quantity < 1 {
-			return NewInvalidError("item %s has a quantity of %d: use at least 1", line.SKU, line.Quantity)
+			return NewInvalidError("line item %s has a quantity of %d: use at least 1", line.SKU, line.Quantity)
 		}
 		if line.UnitPrice.Amount.IsNeg() {
-			return NewInvalidError("item %s has a negative price", line.SKU)
+			return NewInvalidError("line item %s has a negative price", line.SKU)
 		}
 		if line.UnitPrice.Currency != o.Total.Currency {
-			return NewInvalidError("item %s is priced in %s and the first item in %s: use one currency per order", line.SKU, line.UnitPrice.Currency, o.Total.Currency)
+			return NewInvalidError("line item %s has a price in %s, but the first line item has a price in %s: use one currency per order", line.SKU, line.UnitPrice.Currency, o.Total.Currency)
 		}
 		seen[line.SKU] = true
 		line.OrderID, line.CustomerID = o.ID, o.CustomerID

@@ -86,7 +86,7 @@ func TestSettleRejects(t *testing.T) {
 		{"unknown customer", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.CustomerID = "nobody" }, []string{"oconfirmed", "customer nobody"}},
 		{"no items", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines = nil }, []string{"oconfirmed", "no items"}},
 		{"unknown product", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines[1].SKU = "vase" }, []string{"oconfirmed", "product vase"}},
-		{"a product in two items", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines[1].SKU = "mug" }, []string{"oconfirmed", "mug", "two items"}},
+		{"a product in two items", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines[1].SKU = "mug" }, []string{"oconfirmed", "mug", "two line items"}},
 		{"quantity of 0", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines[1].Quantity = 0 }, []string{"oconfirmed", "lamp", "quantity of 0"}},
 		{"negative quantity", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines[0].Quantity = -1 }, []string{"oconfirmed", "mug", "quantity of -1"}},
 		{"two currencies", func(_ *commerce.Dataset, o *commerce.OrderWithItems) { o.Lines[1].UnitPrice = money(t, "1", "EUR") }, []string{"oconfirmed", "USD", "EUR"}},

@@ -8,22 +8,22 @@ import (
 // ErrNotFound is returned if no record has the requested ID.
 var ErrNotFound = errors.New("no such record")
 
-// InvalidError describes an invalid value from a caller. Its text completes a sentence that begins
-// with the name of the value, such as "is empty: use 1 to 64 characters". The text is safe to show
-// to clients.
+// InvalidError describes an invalid value from a caller. Reason completes a sentence that begins
+// with the name of the value, such as "is empty: use 1 to 64 characters". Clients can see the text,
+// because it contains nothing secret.
 type InvalidError struct {
-	// Argument is the name of the value. It is empty until For sets it.
+	// Argument is the name of the value. It is empty until WithArgument sets it.
 	Argument string
 	// Reason is the rest of the sentence.
 	Reason string
 }
 
-// NewInvalidError returns an InvalidError without an argument name. For adds the name.
+// NewInvalidError returns an InvalidError without an argument name. WithArgument adds the name.
 func NewInvalidError(format string, args ...any) *InvalidError {
 	return &InvalidError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Error returns the reason, preceded by the argument if its name is known.
+// Error returns the reason. If Argument is set, the name of the argument precedes the reason.
 func (e *InvalidError) Error() string {
 	if e.Argument == "" {
 		return e.Reason

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// IDs of different records have different types, so that the compiler rejects a customer ID in
-// place of an order ID.
+// Each kind of record has its own ID type, so the compiler rejects a customer ID where an order ID
+// is required.
 type (
 	// CustomerID has 1 to 64 characters: A-Z a-z 0-9 _ - and period.
 	CustomerID string
@@ -34,8 +34,8 @@ const MaxIDLength = 64
 // ULIDLength is the size of a ULID in bytes.
 const ULIDLength = ulid.EncodedSize
 
-// ParseID returns s as an ID of the requested type. The allowed characters are safe in keys of the
-// table.
+// ParseID validates s and returns it as an ID of the requested type. The allowed characters have no
+// special meaning in the table's keys.
 //
 // It returns an InvalidError if s is empty, longer than MaxIDLength or contains a character other
 // than A-Z a-z 0-9 _ - and period.
@@ -56,7 +56,7 @@ func ParseID[ID ~string](s string) (ID, error) {
 	return ID(s), nil
 }
 
-// ParseOrderID returns s as an order ID, in upper case.
+// ParseOrderID validates s and returns it as an order ID, in upper case.
 //
 // It returns an InvalidError if s is not a ULID (https://github.com/ulid/spec).
 func ParseOrderID(s string) (OrderID, error) {
@@ -71,7 +71,7 @@ func ParseOrderID(s string) (OrderID, error) {
 }
 
 // Time returns the time when the order was placed, in UTC with a precision of milliseconds. It
-// returns false for the ID of an external record that is not a ULID.
+// returns false if the ID is not a ULID. Other software can write such IDs.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time returns the time of the event. It returns false if the ID is not a ULID.
@@ -85,11 +85,11 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// MinULID returns the smallest ULID of the first millisecond at or after at. A ULID is greater
-// than or equal to the result if and only if its time is at or after at.
+// MinULID rounds a time up to a full millisecond, and returns the smallest ULID with this time.
+// ULIDs with an earlier time sort before the result. All other ULIDs sort at or after the result.
 //
-// Times before 1970 return the smallest possible ULID. It returns false for times after the year
-// 10889, which ULIDs cannot represent.
+// For a time before 1970, MinULID returns the smallest possible ULID. It returns false for a time
+// after the year 10889, because a ULID cannot represent the time.
 func MinULID(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
@@ -105,7 +105,7 @@ func MinULID(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
-// ParseText returns s as searchable text, such as a name or a category.
+// ParseText validates and returns s as text by which clients search, such as a name or a category.
 //
 // It returns an InvalidError if s is empty, longer than limit bytes, or contains '#' or control
 // characters.
@@ -145,11 +145,13 @@ func foldCase(text string) string { return norm.NFC.String(strings.ToLower(norm.
 // MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
 
-// FoldName returns the normalized form of a name that searching and sorting use. The result is in
-// lower case and Unicode NFC, without invisible characters, and truncated to MaxFoldedName bytes.
+// FoldName returns the normalized form of a name, for searching and sorting. The result is in lower
+// case and Unicode NFC. It contains no invisible characters, and is truncated to MaxFoldedName
+// bytes.
 //
-// Spaces and the characters '!', '"' and '#' become '-'. In a key, '#' follows the folded name. A
-// name then sorts before longer names that begin with the same text.
+// Spaces and the characters '!', '"' and '#' become '-', because '#' marks the end of the folded
+// name in a key. All other characters sort after '#', so a name sorts before longer names that
+// begin with it.
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {
@@ -170,16 +172,17 @@ func FoldName(name string) string {
 	return folded
 }
 
-// isInvisible reports whether a character is invalid or shows nothing, such as a space or a
-// direction mark.
+// isInvisible reports whether a character is invalid or invisible, such as a space or a direction
+// mark.
 func isInvisible(r rune) bool {
 	const emptyBraille = '\u2800'
-	// unicode.IsPrint accepts fillers, which are letters, and variation selectors, which are marks.
+	// unicode.IsPrint accepts some invisible characters: fillers, which count as letters, and
+	// variation selectors, which count as marks.
 	return r == ' ' || r == emptyBraille || r == utf8.RuneError || !unicode.IsPrint(r) ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// ParseName returns s as a name or a line of text that people read.
+// ParseName validates and returns s as a name, or as another line of text for people.
 //
 // It returns an InvalidError if s has no visible character, is longer than limit bytes, or contains
 // control characters or invalid UTF-8.
@@ -196,10 +199,10 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseListedName returns s as a name that lists are searched or sorted by, such as an employee's
-// name or a category.
+// ParseListedName validates and returns s as a name by which lists are searched or sorted, such as
+// an employee's name or a category.
 //
-// It returns an InvalidError if ParseName does, or if s contains '#'.
+// It returns an InvalidError if ParseName rejects s, or if s contains '#'.
 func ParseListedName(s string, limit int) (string, error) {
 	if _, err := ParseName(s, limit); err != nil {
 		return "", err
@@ -207,7 +210,7 @@ func ParseListedName(s string, limit int) (string, error) {
 	return ParseText(s, limit)
 }
 
-// ParseCountry returns s as a country code.
+// ParseCountry validates and returns s as a country code.
 //
 // It returns an InvalidError if s is not a two-letter code of ISO 3166-1.
 func ParseCountry(s string) (string, error) {

@@ -13,9 +13,9 @@ import (
 // Currency is a three-letter currency code of ISO 4217.
 type Currency string
 
-// ParseCurrency returns s as a currency.
+// ParseCurrency validates and returns s as a currency.
 //
-// It returns an InvalidError if s is not a code of ISO 4217.
+// It returns an InvalidError if s is not a currency code of ISO 4217.
 func ParseCurrency(s string) (Currency, error) {
 	unit, err := currency.ParseISO(s)
 	if err != nil || unit.String() != s {
@@ -58,18 +58,19 @@ func ParseMoney(amount string, c Currency) (Money, error) {
 	if err != nil || !isExact(d, amount) {
 		return Money{}, NewInvalidError("is %q: use a decimal number of at most 19 digits, such as 29.99", excerpt(amount))
 	}
-	// Equal amounts have the same representation and can be compared with ==.
+	// The normalized form is the same for equal amounts, so == can compare them.
 	return Money{Amount: normalized(d, c), Currency: c}, nil
 }
 
-// normalized returns an amount with its currency's number of decimal places, or more if digits
-// would be lost.
+// normalized returns an amount with the number of decimal places of its currency. It keeps further
+// decimal places that are not 0.
 func normalized(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
 
-// parseSimple parses an amount of digits and at most one point, with at most the given number of
-// decimal places. It returns false for all other amounts. It is the fast path of ParseMoney.
+// parseSimple is the fast path of ParseMoney. It parses an amount that consists of digits and at
+// most one point, with at most the given number of decimal places. It returns false for all other
+// amounts.
 func parseSimple(amount string, digits int) (decimal.Decimal, bool) {
 	const maxLength = 14 // with 4 more decimal places, the number still fits in an int64
 	if len(amount) == 0 || len(amount) > maxLength {
@@ -99,7 +100,7 @@ func parseSimple(amount string, digits int) (decimal.Decimal, bool) {
 	return d, err == nil
 }
 
-// excerpt returns the beginning of a value, for messages that repeat client input.
+// excerpt returns the beginning of a value, for messages that quote client input.
 func excerpt(s string) string {
 	const maxLength = 40
 	if len(s) <= maxLength {
@@ -108,12 +109,12 @@ func excerpt(s string) string {
 	return strings.ToValidUTF8(s[:maxLength], "") + "..."
 }
 
-// maxAmountLength is the maximum length in bytes of text that is parsed as an exact rational
-// number. Amounts of 19 digits with leading and trailing zeros are shorter.
+// maxAmountLength is the maximum length in bytes of an amount that isExact parses as a rational
+// number. Amounts of 19 digits are shorter, even with some leading and trailing zeros.
 const maxAmountLength = 64
 
-// isExact reports whether d equals the number in s. The decimal library rounds numbers that have
-// more than 19 digits.
+// isExact reports whether d is exactly the number in s. The two can differ, because the decimal
+// library rounds numbers that have more than 19 digits.
 func isExact(d decimal.Decimal, s string) bool {
 	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
 		return true
@@ -135,8 +136,8 @@ func isExact(d decimal.Decimal, s string) bool {
 	return ok && got.Cmp(want) == 0
 }
 
-// Decimal returns the amount as text, with at least its currency's number of decimal places.
-// DynamoDB may return a stored 0.10 as 0.1.
+// Decimal returns the amount as text, with at least its currency's number of decimal places. It
+// adds missing zeros, because DynamoDB may return a stored 0.10 as 0.1.
 func (m Money) Decimal() string {
 	return normalized(m.Amount, m.Currency).String()
 }

@@ -2,7 +2,8 @@ package commerce
 
 import "time"
 
-// MaxEmbeddedItems is the maximum number of line items that the records of an order embed.
+// MaxEmbeddedItems is the maximum number of line items that an order's record can contain. Larger
+// orders store their line items only as separate records.
 const MaxEmbeddedItems = 25
 
 // Order is a purchase of a customer.
@@ -12,31 +13,32 @@ type Order struct {
 	Status     Status
 	// Total is the sum of the items' subtotals.
 	Total Money
-	// ItemCount is the number of line items. It is nil if the record that was read has no count.
+	// ItemCount is the number of line items. It is nil if the stored record has no count.
 	ItemCount *int
-	// Items are the line items by SKU, if EmbedsItems is true. Orders of more than MaxEmbeddedItems
-	// and external records have line items only as separate records.
+	// Items contains the line items, sorted by SKU, if EmbedsItems is true. If EmbedsItems is false,
+	// the table stores the line items only as separate records. The order then has more than
+	// MaxEmbeddedItems, or other software wrote it.
 	Items       []LineItem
 	EmbedsItems bool
 	// ShippingAddress is nil if the order has no shipping address.
 	ShippingAddress *Address
-	// TrackingNumber and Carrier describe the shipment. They are empty if unknown.
+	// TrackingNumber and Carrier describe the shipment. Both can be empty.
 	TrackingNumber, Carrier string
 	// AccountRepID is the customer's account rep at the time of the order.
 	AccountRepID EmployeeID
 	PlacedAt     time.Time
 	UpdatedAt    time.Time
-	// Version is incremented by every change. It is 0 in external records.
+	// Version is incremented by every change. It is 0 in records written by other software.
 	Version int
 }
 
 // LineItem is one line of an order: a product, its quantity and its unit price.
 type LineItem struct {
 	OrderID OrderID
-	// CustomerID is the customer of the order. It is empty if the record that was read lacks it.
+	// CustomerID is the customer of the order. It is empty if the stored record lacks this attribute.
 	CustomerID CustomerID
 	SKU        SKU
-	// Name and UnitPrice are copied from the product when the order is placed.
+	// Name and UnitPrice are copied from the product when the line item is added.
 	Name      string
 	Quantity  int
 	UnitPrice Money
@@ -54,7 +56,7 @@ type Address struct {
 	CountryCode string
 }
 
-// EventType is the kind of an event of an order, in lower case, such as "placed".
+// EventType is the stored type of an order event, in lower case, such as "placed".
 type EventType string
 
 // Event types.
@@ -70,7 +72,7 @@ const (
 	EventImported               EventType = "imported"
 )
 
-// ParseEventType returns a stored event type.
+// ParseEventType validates and returns a stored event type.
 //
 // It returns an InvalidError if s is not an event type.
 func ParseEventType(s string) (EventType, error) {
@@ -87,8 +89,8 @@ type Event struct {
 	ID      EventID
 	OrderID OrderID
 	Type    EventType
-	// From and To are the statuses before and after the event. They are zero if the event does not
-	// change the status.
+	// From and To are the order's statuses before and after the event. Both are zero if the event does
+	// not change the status.
 	From, To Status
 	At       time.Time
 	// Actor is the name of the principal that caused the event.
@@ -100,5 +102,5 @@ type Event struct {
 	WarehouseID WarehouseID
 }
 
-// AvailableTransitions returns the statuses that the order can change to next.
+// AvailableTransitions returns the statuses to which the order can change next.
 func (o Order) AvailableTransitions() []Status { return o.Status.Transitions() }

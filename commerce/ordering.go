@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// MergeLines combines lines of the same product. Products keep the order of their first lines.
+// MergeLines adds up the quantities of lines with the same product. The result has one line for
+// each product, in the sequence of the products' first lines.
 //
 // It returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns the
 // errors of CheckLineCount.
@@ -29,10 +30,12 @@ func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	return merged, CheckLineCount(len(merged))
 }
 
-// Place returns a new pending order. products maps SKUs to existing products, in stock or not. The
-// path of a user error names the first line of the product.
+// Place returns a new pending order. products contains the existing products by SKU, including
+// products that are out of stock. If several lines have the same product, the path of a user error
+// refers to the first line.
 //
-// It returns Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines and PriceChanged.
+// It returns UserErrors of NotFound, InsufficientStock, InvalidInput, TooManyLines and
+// PriceChanged.
 func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
 	q := NewQuote(c.Lines, products)
 	userErrors := UserErrors(q.UserErrors)
@@ -50,10 +53,10 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
-// withItems returns the order with new line items, total and item count. Items holds all line
-// items, even if there are more than MaxEmbeddedItems.
+// withItems returns the order with these line items, and with their total and number. The field
+// Items of the result contains all line items, even if their number exceeds MaxEmbeddedItems.
 //
-// It returns InvalidInput for path if the total has too many digits or the currencies differ.
+// It returns InvalidInput with this path if the total has too many digits or the currencies differ.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	total, err := sumOf(slices.Values(items), path)
 	if err != nil {
@@ -62,7 +65,7 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	return o.withItemsAndTotal(items, total), nil
 }
 
-// withItemsAndTotal returns the order with new line items and their total.
+// withItemsAndTotal returns the order with these line items, and with their total and number.
 func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
@@ -70,16 +73,16 @@ func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	return o
 }
 
-// sumOf returns the sum of the subtotals of at least one line item.
+// sumOf returns the sum of the subtotals. items must contain at least one line item.
 //
-// It returns InvalidInput for path if the total has too many digits or the currencies differ.
+// It returns InvalidInput with this path if the total has too many digits or the currencies differ.
 func sumOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	for item := range items {
 		if total.Currency == "" {
 			total.Currency = item.UnitPrice.Currency
 		}
 		if item.UnitPrice.Currency != total.Currency {
-			return Money{}, NewInvalidInput(path, "combines items in %s and %s: use one currency per order", total.Currency, item.UnitPrice.Currency)
+			return Money{}, NewInvalidInput(path, "leads to an order with prices in %s and %s: use one currency per order", total.Currency, item.UnitPrice.Currency)
 		}
 		subtotal, err := item.Subtotal()
 		if err == nil {
@@ -92,10 +95,10 @@ func sumOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	return total, nil
 }
 
-// WithStatus returns the order in another status.
+// WithStatus returns the order with the command's new status.
 //
-// It returns InvalidTransition if the order's status cannot change to that status, and
-// AddressMissing if an order to be shipped has no shipping address.
+// It returns InvalidTransition if the order cannot change to the new status. It returns
+// AddressMissing if the new status is Shipped and the order has no shipping address.
 func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NewInvalidTransition(o.Status, c.To)
@@ -110,13 +113,13 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 // WithItem returns the order with a new quantity of a product. The order must be pending, and Items
 // must hold all its line items. A quantity of 0 removes the product.
 //
-// product is the current product, or nil if it does not exist. reserved is the increase of the
-// reserved quantity, and negative for a decrease.
+// product is the current product, or nil if it does not exist. reserved is the change of the
+// quantity that the order reserves. It is negative if the order reserves less.
 //
 // It returns InvalidInput, NotFound, TooManyLines or InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
-		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "names an order that is %s: only the items of a pending order can change", o.Status)
+		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending order can change its line items", o.Status)
 	}
 	items := slices.Clone(o.Items)
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
@@ -124,7 +127,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	case i < 0 && c.Quantity == 0:
 		return Order{}, 0, NotFound{newErrorReason(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
 	case c.Quantity == 0 && len(items) == 1:
-		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "names the only product of the order: cancel the order instead of removing the product")
+		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "is the only product of the order: cancel the order instead of removing the product")
 	case c.Quantity == 0:
 		reserved = -items[i].Quantity
 		items = slices.Delete(items, i, i+1)
@@ -136,7 +139,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	case len(items) >= MaxLines:
 		return Order{}, 0, NewTooManyLines(FieldPath("sku"), len(items)+1, MaxLines)
 	case product.UnitPrice.Currency != o.Total.Currency:
-		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "is sold in %s, but the order is in %s: use one currency per order", product.UnitPrice.Currency, o.Total.Currency)
+		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "has a price in %s, but the order has prices in %s: use one currency per order", product.UnitPrice.Currency, o.Total.Currency)
 	default:
 		reserved = c.Quantity
 		items = append(items, LineItem{OrderID: o.ID, CustomerID: o.CustomerID, SKU: c.SKU, Name: product.Name, Quantity: c.Quantity, UnitPrice: product.UnitPrice})
@@ -152,13 +155,13 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	return changed, reserved, err
 }
 
-// CheckAddressChange returns an error if the shipping address of the order cannot change. The
-// address can change until the order is shipped.
+// CheckAddressChange returns an error if the shipping address of the order cannot change. Only a
+// pending or confirmed order can change its address.
 //
 // It returns InvalidInput.
 func (o Order) CheckAddressChange() error {
 	if !o.Status.ReservesStock() {
-		return NewInvalidInput(FieldPath("orderId"), "names an order that is %s: the shipping address can change only before the order is shipped", o.Status)
+		return NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending or confirmed order can change its shipping address", o.Status)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ type Role int
 
 // Roles.
 const (
-	// RoleAnonymous is for requests without a token, if the server accepts them.
+	// RoleAnonymous is for requests without a token, if the server accepts requests without a token.
 	RoleAnonymous Role = iota + 1
 	// RoleCustomer is for customers, who have access to their own records.
 	RoleCustomer
@@ -35,8 +35,8 @@ func (r Role) String() string {
 // TokenRoles returns the roles that tokens can have.
 func TokenRoles() []Role { return Roles()[1:] }
 
-// ParseRole returns the role with a name in a token. It returns false if tokens cannot have the
-// role.
+// ParseRole returns the role that a token names. It returns false if the name is not a role that
+// tokens can have.
 func ParseRole(name string) (Role, bool) {
 	for _, role := range TokenRoles() {
 		if role.String() == name {
@@ -48,20 +48,21 @@ func ParseRole(name string) (Role, bool) {
 
 // Principal is the authenticated identity of a request. The zero value has no permissions.
 type Principal struct {
-	// ID identifies the principal's rate limit and idempotency keys. Tokens of different issuers,
-	// subjects or customers have different IDs. It does not contain '#'.
+	// ID identifies the principal in rate limits and idempotency keys. Tokens with different issuers,
+	// subjects or customers have different IDs. The ID does not contain '#'.
 	ID string
-	// Name is the subject of the token. Events of orders store it as the actor. Principals with
-	// different IDs can share a name.
+	// Name is the subject of the token. Events of orders store this name as the actor. Principals with
+	// different IDs can have the same name.
 	Name string
 	// Role is the role of the principal.
 	Role Role
-	// Customer is the principal's own customer. It is empty unless Role is RoleCustomer.
+	// Customer is the ID of the principal's own customer record. It is empty unless Role is
+	// RoleCustomer.
 	Customer CustomerID
 }
 
-// AnonymousAdmin returns the principal of all requests to a server without authentication. It has
-// the role of an administrator.
+// AnonymousAdmin returns the principal of all requests to a server without authentication. The
+// principal has the role of an administrator.
 func AnonymousAdmin() Principal {
 	return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin}
 }

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// QuotedLine is a product and its quantity at the current price. The line item belongs to no order
-// yet.
+// QuotedLine is a line item of a quote: a product with its quantity and current price. OrderID and
+// CustomerID are empty.
 type QuotedLine struct {
 	LineItem
-	// Available is the quantity in stock that is not reserved.
+	// Available is the quantity in stock that orders have not reserved.
 	Available int
 }
 
@@ -19,16 +19,17 @@ func (l QuotedLine) InStock() bool { return l.Available >= l.Quantity }
 
 // Quote is the current price of an order that has not been placed.
 type Quote struct {
-	// Lines are the lines of existing products, one for each product.
+	// Lines contains one line for each requested product that exists.
 	Lines []QuotedLine
-	// Total is nil if a product does not exist or the currencies differ.
+	// Total is nil if a product does not exist, if the currencies differ, or if the input is invalid.
 	Total *Money
 	// UserErrors are the reasons why the order cannot be placed.
 	UserErrors []UserError
 }
 
-// NewQuote returns the current price of lines. products maps SKUs to existing products, in stock or
-// not. The path of a user error names the first line of the product.
+// NewQuote returns the current price of lines. products contains the existing products by SKU,
+// including products that are out of stock. If several lines have the same product, the path of a
+// user error refers to the first line.
 //
 // The user errors are NotFound, InsufficientStock, InvalidInput and TooManyLines.
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
@@ -52,7 +53,7 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 			q.UserErrors = append(q.UserErrors, NewInsufficientStock(FieldPath("items", index, "quantity"), line.SKU, line.Quantity, product.Available, ""))
 		}
 		if first := q.Lines[0]; product.UnitPrice.Currency != first.UnitPrice.Currency {
-			q.UserErrors = append(q.UserErrors, NewInvalidInput(FieldPath("items", index, "sku"), "is sold in %s, but product %s in %s: use one currency per order", product.UnitPrice.Currency, first.SKU, first.UnitPrice.Currency))
+			q.UserErrors = append(q.UserErrors, NewInvalidInput(FieldPath("items", index, "sku"), "has a price in %s, but product %s has a price in %s: use one currency per order", product.UnitPrice.Currency, first.SKU, first.UnitPrice.Currency))
 			summable = false
 		}
 	}

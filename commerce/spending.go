@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// MaxSpendingEntries is the maximum number of entries, one for each month and currency, in a list
-// of a customer's spending.
+// MaxSpendingEntries is the maximum number of entries in a list of a customer's spending. Each
+// entry is the spending in one month and one currency.
 const MaxSpendingEntries = 120
 
-// Spending is the total of a customer's orders placed in one month in one currency. Cancelled
-// orders do not count.
+// Spending is the total of the orders that a customer placed in one month, in one currency.
+// Cancelled orders are not included.
 type Spending struct {
 	CustomerID CustomerID
-	// Month is the UTC month of the orders, such as "2026-04".
+	// Month is the month in UTC in which the orders were placed, such as "2026-04".
 	Month string
 	Total Money
 	// Orders is the number of orders in the total.
@@ -27,7 +27,7 @@ type SpendingKey struct {
 	Currency Currency
 }
 
-// Spending returns the order's contribution to its customer's spending. A cancelled order
+// Spending returns the order's contribution to the customer's spending. A cancelled order
 // contributes 0.
 func (o Order) Spending() Spending {
 	s := Spending{CustomerID: o.CustomerID, Month: MonthOf(o.PlacedAt), Total: Money{Currency: o.Total.Currency}}
@@ -37,10 +37,10 @@ func (o Order) Spending() Spending {
 	return s
 }
 
-// MonthOf returns the UTC month of a time, such as "2026-04".
+// MonthOf returns the month of a time in UTC, such as "2026-04".
 func MonthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
-// Minus returns the difference to another entry of the same month and currency.
+// Minus returns s minus another entry of the same month and currency.
 //
 // It returns an error if an amount has more than 19 digits.
 func (s Spending) Minus(other Spending) (Spending, error) {
@@ -54,7 +54,7 @@ func (s Spending) Minus(other Spending) (Spending, error) {
 // Spendings is the spending of a customer by month and currency.
 type Spendings map[SpendingKey]Spending
 
-// Add adds the contribution of an order.
+// Add adds the order's contribution to the entry of its month and currency.
 //
 // It returns an error if an amount has more than 19 digits.
 func (all Spendings) Add(o Order) error {

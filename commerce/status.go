@@ -22,9 +22,9 @@ var statusNames = [...]string{Pending: "pending", Confirmed: "confirmed", Shippe
 // Statuses returns all statuses in lifecycle order.
 func Statuses() []Status { return []Status{Pending, Confirmed, Shipped, Delivered, Cancelled} }
 
-// ParseStatus returns a stored status.
+// ParseStatus parses the stored form of a status.
 //
-// It returns an InvalidError if s is not a status in lower case.
+// It returns an InvalidError if s is not the name of a status in lower case.
 func ParseStatus(s string) (Status, error) {
 	if i := slices.Index(statusNames[1:], s); i >= 0 {
 		return Status(i + 1), nil
@@ -40,7 +40,8 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// Transitions returns the statuses that can follow s. It returns nil if s is final.
+// Transitions returns the statuses to which an order with status s can change. It returns nil if s
+// is final.
 func (s Status) Transitions() []Status {
 	switch s {
 	case Pending:
@@ -54,7 +55,8 @@ func (s Status) Transitions() []Status {
 	}
 }
 
-// StatusCounts is the number of orders by status. Element 0 is not used.
+// StatusCounts contains the number of orders of each status, with the status as the index. Element
+// 0 is not used, because statuses start at 1.
 type StatusCounts [Cancelled + 1]int
 
 // StatusCount is the number of orders in one status.
@@ -63,7 +65,7 @@ type StatusCount struct {
 	Count  int
 }
 
-// SumOrderCounts returns the sum of partial counts. It returns false if a partial count is
+// SumOrderCounts returns the sum of all counter records. It returns false if a counter record is
 // incomplete.
 func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	var sum []*StatusCount
@@ -80,29 +82,31 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	return sum, true
 }
 
-// OrderCounts is a partial count: the number of orders by status in one part of all orders.
-// Splitting the count over several records avoids write contention.
+// OrderCounts is one of several counter records. It contains the number of orders by status, for a
+// part of all orders. Several records are used to avoid write contention.
 type OrderCounts struct {
-	// Part is the name of the part.
+	// Part is the name of the counter record.
 	Part string
-	// Complete reports whether all orders of the part are counted. If it is false, ByStatus is
-	// meaningless.
+	// Complete reports whether the counter record includes all its orders. If Complete is false,
+	// ByStatus must not be used.
 	Complete bool
 	ByStatus StatusCounts
 }
 
-// RepOrders is the number of orders of an account rep, in one counter record.
+// RepOrders is one of several counter records of an account rep. It contains the number of orders,
+// for a part of the rep's orders.
 type RepOrders struct {
 	EmployeeID EmployeeID
 	// Part is the name of the counter record.
 	Part string
-	// Complete reports, in the part "0", whether all orders of all parts are counted. If not, the
-	// numbers are meaningless.
+	// Complete is set only in the counter record "0". It reports whether the rep's counter records
+	// include all orders. If Complete is false there, the counter records must not be used.
 	Complete bool
 	Orders   int
 }
 
-// SumRepOrders returns the sum of the parts. It returns false if the count is not complete.
+// SumRepOrders returns the sum of an account rep's counter records, and whether they include all
+// orders.
 func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
 	for _, part := range parts {
 		sum, complete = sum+part.Orders, complete || part.Complete
@@ -110,8 +114,8 @@ func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
 	return sum, complete
 }
 
-// StatusLevels groups statuses by lifecycle order. If an order can change from one status to
-// another, directly or through other statuses, the later status is in a later group.
+// StatusLevels divides statuses into groups, in lifecycle order. If an order can change from one
+// status to another, directly or through other statuses, the later status is in a later group.
 func StatusLevels(statuses []Status) [][]Status {
 	var levels [][]Status
 	for len(statuses) > 0 {
@@ -134,8 +138,8 @@ func (s Status) canReach(other Status) bool {
 	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.canReach(other) })
 }
 
-// ReservesStock reports whether an order in this status reserves stock that has not left a
-// warehouse.
+// ReservesStock reports whether an order with this status reserves stock that has not yet been
+// shipped.
 func (s Status) ReservesStock() bool { return s == Pending || s == Confirmed }
 
 // MarshalText returns the stored form of the status.

@@ -6,21 +6,21 @@ type Product struct {
 	Name      string
 	Category  string
 	UnitPrice Money
-	// TotalInventory is the sum of the quantities in all warehouses.
+	// TotalInventory is the number of units in all warehouses.
 	TotalInventory int `json:"-"`
-	// Available is TotalInventory minus the quantity that pending and confirmed orders reserve.
+	// Available is TotalInventory minus the number of units that pending and confirmed orders reserve.
 	Available int `json:"-"`
-	// OrderCount is the number of orders with a line item of the product. It is nil if the record has
-	// no count.
+	// OrderCount is the number of orders with a line item of the product. It is nil if the stored
+	// record has no count.
 	OrderCount *int `json:"-"`
-	// Version is incremented by every change. It is 0 in external records.
+	// Version is incremented by every change. It is 0 in records written by other software.
 	Version int `json:"-"`
-	// Partial reports that TotalInventory, Available and OrderCount are unknown because the product
-	// was read from a list without them.
+	// Partial reports whether TotalInventory, Available and OrderCount are unknown, because the
+	// product was read from a list that lacks these numbers.
 	Partial bool `json:"-"`
 }
 
-// Category is a group of products. It exists as long as it has products.
+// Category is a group of products. A category exists while it has at least one product.
 type Category struct {
 	Name string
 	// ProductCount is the number of products in the category.
@@ -34,22 +34,22 @@ type InventoryLevel struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Quantity    int
-	// Version is incremented by every change. It is 0 in external records.
+	// Version is incremented by every change. It is 0 in records written by other software.
 	Version int
 }
 
 // Warehouse is a location that stores products and ships orders.
 type Warehouse struct {
-	// ID is generated for a new warehouse without an ID.
+	// ID is the warehouse's ID. If the ID of a new warehouse is empty, the server generates an ID.
 	ID   WarehouseID `json:",omitempty"`
 	Name string
-	// Version is incremented by every change. It is 0 in external records.
+	// Version is incremented by every change. It is 0 in records written by other software.
 	Version int `json:"-"`
 }
 
 // Employee is a member of staff.
 type Employee struct {
-	// ID is generated for a new employee without an ID.
+	// ID is the employee's ID. If the ID of a new employee is empty, the server generates an ID.
 	ID       EmployeeID `json:",omitempty"`
 	Name     string
 	JobTitle string
@@ -57,6 +57,6 @@ type Employee struct {
 	// WarehouseID is the warehouse where the employee works. It may be empty.
 	WarehouseID  WarehouseID `json:",omitempty"`
 	PhoneNumbers []string    `json:",omitempty"`
-	// Version is incremented by every change. It is 0 in external records.
+	// Version is incremented by every change. It is 0 in records written by other software.
 	Version int `json:"-"`
 }

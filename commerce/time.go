@@ -2,8 +2,8 @@ package commerce
 
 import "time"
 
-// TimeRange is a half-open time range: From is included, To is excluded. A zero From or To leaves
-// that end open. Equal ranges in UTC can be compared with ==.
+// TimeRange is a time range that includes From and excludes To. If From is zero, the range has no
+// start. If To is zero, it has no end. If the times are in UTC, == can compare ranges.
 type TimeRange struct{ From, To time.Time }
 
 // Validate returns an InvalidError if From is after To.
@@ -14,11 +14,11 @@ func (r TimeRange) Validate() error {
 	return nil
 }
 
-// Date is a calendar day in RFC 3339 format, such as 2026-02-01. Dates compare as strings. The
-// empty Date means no date.
+// Date is a calendar day in RFC 3339 format, such as 2026-02-01. The operators < and > compare
+// dates correctly. The empty Date means that no date is set.
 type Date string
 
-// ParseDate returns s as a date.
+// ParseDate validates and returns s as a date.
 //
 // It returns an InvalidError if s is not a calendar day in the form 2026-02-01.
 func ParseDate(s string) (Date, error) {
@@ -37,8 +37,8 @@ func (d Date) DayBefore() Date {
 	return Date(day.AddDate(0, 0, -1).Format(time.DateOnly))
 }
 
-// DateRange is a half-open range of days: From is included, To is excluded. An empty From or To
-// leaves that end open.
+// DateRange is a range of days that includes From and excludes To. If From is empty, the range has
+// no start. If To is empty, it has no end.
 type DateRange struct{ From, To Date }
 
 // Validate returns an InvalidError if From is after To.

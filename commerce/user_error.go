@@ -25,14 +25,14 @@ const (
 	CodePriceChanged         ErrorCode = "PRICE_CHANGED"
 )
 
-// UserError is a user error: the reason why the rules reject a change. Nothing was written. Its
-// text is safe to show and suggests a correction.
+// UserError is the reason why a business rule rejects a change. The rejected change writes nothing.
+// Clients can see the text of the error, which suggests a correction.
 type UserError interface {
 	error
 	Code() ErrorCode
 }
 
-// UserErrors are the user errors of one change. There is at least one.
+// UserErrors contains the user errors of one change. The list is not empty.
 type UserErrors []UserError
 
 // Error joins the texts of the user errors.
@@ -49,8 +49,8 @@ type Reason struct {
 	code ErrorCode
 	// Message is a sentence that names the problem and suggests a correction.
 	Message string
-	// Field is the path of the invalid value in the request, starting at "input". It is nil if no
-	// single value is invalid.
+	// Field is the path of the invalid value in the request, starting at "input". It is nil if the
+	// error does not concern a single value.
 	Field []string
 }
 
@@ -60,7 +60,7 @@ func (r Reason) Error() string { return r.Message }
 // Code returns the kind of the user error.
 func (r Reason) Code() ErrorCode { return r.code }
 
-// newErrorReason returns the Reason for the value at a path in the request's input.
+// newErrorReason returns the Reason of a user error about the value at path in the request's input.
 func newErrorReason(code ErrorCode, path []string, format string, args ...any) Reason {
 	r := Reason{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
@@ -69,7 +69,7 @@ func newErrorReason(code ErrorCode, path []string, format string, args ...any) R
 	return r
 }
 
-// FieldPath returns the path of a value in a request's input.
+// FieldPath returns its arguments as the path of a value in a request's input.
 func FieldPath(names ...string) []string { return names }
 
 type (
@@ -83,11 +83,11 @@ type (
 		// CurrentVersion is the current version of the record, or 0 if it does not exist.
 		CurrentVersion int
 	}
-	// InvalidTransition reports that the order cannot change to a status.
+	// InvalidTransition reports that the order cannot change to the requested status.
 	InvalidTransition struct {
 		Reason
 		From, To Status
-		// Allowed are the statuses that the order can change to.
+		// Allowed contains the statuses to which the order can change.
 		Allowed []Status
 	}
 	// InsufficientStock reports that the available quantity of a product is too small.
@@ -103,7 +103,7 @@ type (
 	AlreadyExists struct{ Reason }
 	// IdempotencyKeyReused reports that the idempotency key was used for a different request.
 	IdempotencyKeyReused struct{ Reason }
-	// TooManyLines reports that the order has more than MaxLines lines.
+	// TooManyLines reports that the order has more than MaxLines line items.
 	TooManyLines struct {
 		Reason
 		Limit int
@@ -125,19 +125,20 @@ func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
 	return NotFound{newErrorReason(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
-// NewInvalidInput returns the user error for an invalid value. The text completes a sentence that
-// begins with the path of the value, like the text of an InvalidError.
+// NewInvalidInput returns the user error for an invalid value. Like the reason of an InvalidError,
+// the formatted text completes a sentence. The sentence begins with the path of the value.
 func NewInvalidInput(path []string, format string, args ...any) InvalidInput {
 	return InvalidInput{newErrorReason(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
 
-// NewVersionConflict returns the user error for a record whose version is not the expected one.
-// kind is the kind of record.
+// NewVersionConflict returns the user error for a record with a version other than the expected
+// version. kind is the kind of record, such as "customer".
 func NewVersionConflict(kind string, expected, current int) VersionConflict {
-	return VersionConflict{newErrorReason(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not %d: read it again and decide whether to repeat the change.", kind, current, expected), current}
+	return VersionConflict{newErrorReason(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not the expected version %d: read the record again and decide whether to repeat the change.", kind, current, expected), current}
 }
 
-// NewInvalidTransition returns the user error for a status that the order cannot change to.
+// NewInvalidTransition returns the user error for an order that cannot change from one status to
+// another.
 func NewInvalidTransition(from, to Status) InvalidTransition {
 	allowed := from.Transitions()
 	hint := "this status is final"
@@ -152,10 +153,11 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 }
 
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
-// scope completes the message: " in warehouse w", or empty for the available stock of the product.
+// scope is the end of the message, such as " in warehouse w". It is empty for the stock in all
+// warehouses.
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{newErrorReason(CodeInsufficientStock, path, "Product %s: %d requested, but only %d available%s.", sku, requested, available, scope), sku, available}
+	return InsufficientStock{newErrorReason(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}
 }
 
 // NewEmailTaken returns the user error for an email address of another customer.
@@ -164,46 +166,48 @@ func NewEmailTaken() EmailTaken {
 }
 
 // NewAlreadyExists returns the user error for an ID that is already in use. kind is the kind of
-// record.
+// record, such as "customer".
 func NewAlreadyExists[ID ~string](kind string, id ID, path ...string) AlreadyExists {
 	return AlreadyExists{newErrorReason(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
 }
 
-// NewIdempotencyKeyReused returns the user error for an idempotency key of a different request.
+// NewIdempotencyKeyReused returns the user error for an idempotency key that was used for a
+// different request.
 func NewIdempotencyKeyReused() IdempotencyKeyReused {
 	return IdempotencyKeyReused{newErrorReason(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
 }
 
-// NewTooManyLines returns the user error for an order with too many lines.
+// NewTooManyLines returns the user error for an order with too many line items.
 func NewTooManyLines(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
-// NewTooManyLinesOver returns the user error for an order whose lines were not counted. lines is a
-// lower bound of their number.
+// NewTooManyLinesOver returns the user error for an order that has more than this number of line
+// items. It is used if the exact number is unknown.
 func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }
 
 func tooManyLines(path []string, lines string, limit int) TooManyLines {
-	return TooManyLines{newErrorReason(CodeTooManyLines, path, "The order has %s lines, but at most %d are allowed: split it into several orders.", lines, limit), limit}
+	return TooManyLines{newErrorReason(CodeTooManyLines, path, "The order has %s line items, but at most %d are allowed: split the order into several orders.", lines, limit), limit}
 }
 
 // NewAddressMissing returns the user error for shipping an order without a shipping address.
 func NewAddressMissing() AddressMissing {
-	return AddressMissing{newErrorReason(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set one with updateShippingAddress, or ship with withoutAddress: true.")}
+	return AddressMissing{newErrorReason(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set an address with updateShippingAddress, or ship the order with withoutAddress: true.")}
 }
 
 // NewPriceChanged returns the user error for an order whose total differs from the expected total.
 func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
-	return PriceChanged{newErrorReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept it, place the order again with the new expectedTotal.",
+	return PriceChanged{newErrorReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, place the order again with the new total as expectedTotal.",
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 
-// IsUserError reports whether an error is or wraps a user error.
+// IsUserError reports whether an error is a user error or wraps a user error.
 func IsUserError(err error) bool { return UserErrorsOf(err) != nil }
 
-// UserErrorsOf returns the user errors that an error is or wraps, and nil for any other error.
+// UserErrorsOf returns the user errors of a rejected change. It returns nil if err is not a user
+// error and wraps no user error.
 func UserErrorsOf(err error) UserErrors {
 	if list, ok := errors.AsType[UserErrors](err); ok {
 		return list

@@ -10,26 +10,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Bounds calculate the maximum costs of reads and mutations. They follow from the patterns and from
-// the maximum size of each kind of record.
+// Bounds calculate the maximum costs of reads and mutations. They derive the costs from the access
+// patterns, the write patterns and the maximum size of each kind of record.
 //
-// The bounds hold for records written by this program: commerce limits their sizes and the number
-// of lines of an order (commerce.MaxLines). Records written by other software may lack counts or
-// embedded items that save requests; the bounds include the additional requests. Such records may
-// also be larger. Then they cost more read units, and more requests if a page exceeds a megabyte.
+// The bounds hold for records written by this program. The package commerce limits the sizes of
+// these records, and commerce.MaxLines limits the number of lines of an order. Records written by
+// other software may lack counts or embedded items that save requests. The bounds include the
+// additional requests for such records. Records of other software may also be larger than the
+// limits. Larger records can cost more read units and more requests than the bounds.
+//
 // The bounds do not include retries after throttling, unprocessed keys or conflicts.
 type Bounds struct {
 	shards int
-	// sizes are the maximum sizes of records in bytes, by entity.
+	// sizes maps the name of each entity to the maximum size of its records in bytes.
 	sizes map[string]int
 }
 
-// NewBounds returns the bounds for a table with this number of shards.
+// NewBounds returns the bounds for a table with the given number of shards.
 func NewBounds(shards int) Bounds {
 	return Bounds{shards: max(1, shards), sizes: model.MaxRecordSizes()}
 }
 
-// ReadBound is the maximum cost of a read: requests, sequential round trips, and read units.
+// ReadBound is the maximum cost of a read. RoundTrips counts the requests that run one after
+// another.
 type ReadBound struct {
 	Requests, RoundTrips int
 	ReadUnits            float64
@@ -38,24 +41,24 @@ type ReadBound struct {
 // ChangeBound is the maximum cost of a mutation.
 type ChangeBound struct {
 	ReadBound
-	// Items is the part of the bound for reading the items of an order under the pattern ItemsPattern.
-	// The rest belongs to the write pattern.
+	// Items is the part of ReadBound for reading the items of an order. ItemsPattern is the ID of the
+	// access pattern that reads the items.
 	Items        ReadBound
 	ItemsPattern string
-	// WriteUnits are the units of the transaction and one retry.
+	// WriteUnits are the write units of the transaction and of one retry.
 	WriteUnits float64
 }
 
-// KeysPerRequest is the maximum number of keys in one lookup request.
+// KeysPerRequest is the maximum number of keys that one request can look up.
 const KeysPerRequest = table.BatchSize
 
-// KeyUnits returns the read units of one key in a lookup.
+// KeyUnits returns the maximum read units of looking up one key.
 func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
 	return p.ConsistencyFactor(consistent) * units.Read(b.largestRecord(p.Records()))
 }
 
-// List bounds the read of a page of a list. statuses are the statuses that a list of orders merges;
-// other lists merge no statuses.
+// List returns the maximum cost of reading one page of a list. For a list of orders by status,
+// statuses are the statuses that the page contains. For other lists, statuses is empty.
 func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
@@ -74,7 +77,7 @@ func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerc
 	return b.queriesBound(p, most, b.largestRecord(p.Records()), consistent)
 }
 
-// Collection bounds the read of an item collection by one Query.
+// Collection returns the maximum cost of reading an item collection with one Query.
 func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 	var rest []model.Entity
 	bytes := 0
@@ -91,8 +94,8 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 	return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(min(bytes, table.MaxQueryBytes))}
 }
 
-// Count bounds counting the records of a list. A list with a maximum length takes one Query. Other
-// lists take up to table.MaxCountPages queries.
+// Count returns the maximum cost of counting the records of a list. A list with a maximum length
+// needs one Query. Other lists need up to table.MaxCountPages queries.
 func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	if p.MaxLength > 0 {
 		return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(p.MaxLength*b.largestRecord(p.Records()))}
@@ -100,10 +103,13 @@ func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	return ReadBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.Read(table.MaxQueryBytes)}
 }
 
-// Change bounds a mutation without its payload, if no other mutation conflicts. The bound includes
-// the reads before the transaction and the transaction. The transaction can fail because of a
-// record that was not read before. Then the bound includes reading that record and a second
-// attempt, or reading the idempotency record.
+// Change returns the maximum cost of a mutation if no other mutation conflicts with it. The cost of
+// reading the payload is not included.
+//
+// The bound includes the reads before the transaction, the transaction, and one failure of the
+// transaction. The transaction can fail because of a record that the mutation did not read before.
+// After the failure, the mutation reads that record and tries again, or it reads the idempotency
+// record.
 func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	bound := ChangeBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
@@ -126,8 +132,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	// A failed condition returns the current record. If no record exists, the change looks for the
-	// reason.
+	// If a condition fails, DynamoDB returns the current record. If the record does not exist, the
+	// mutation reads other records to find the reason of the failure.
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.WritesPerLine...)
@@ -136,8 +142,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 		bound.Requests++
 		read(1, p.ReadsOnFailure...)
 	}
-	// The last request is the second attempt, or a read of the idempotency record. That read is a
-	// transaction, which costs twice as much.
+	// The last request is either the second attempt or a read of the idempotency record. The
+	// idempotency record is read in a transaction, which doubles the read units.
 	bound.Requests++
 	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
 		bound.ReadUnits += 4 * units.Read(b.sizes[model.EntityIdempotency.Name])
@@ -146,8 +152,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	return bound
 }
 
-// WriteUnits returns the maximum write units of a mutation's transaction for an order with this
-// number of lines. It returns 0 for a mutation without a write pattern.
+// WriteUnits returns the maximum write units of a mutation's transaction for an order with the
+// given number of lines. It returns 0 for a mutation without a write pattern.
 func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
@@ -173,10 +179,12 @@ func (b Bounds) largestRecord(entities []model.Entity) int {
 	return size
 }
 
-// queriesBound bounds the queries that read most.rows rows of size bytes. A Query that ends at the
-// limit of a megabyte has read at least a megabyte less one row, which bounds the number of such
-// queries. If a page fits into a megabyte, as with all records of this program, no Query ends
-// there.
+// queriesBound returns the maximum cost of the Queries that read one page. most is the cost if no
+// Query reaches DynamoDB's limit of 1 MB, and size is the maximum size of one row in bytes.
+//
+// A Query that stops at the limit has read at least 1 MB minus one row. The total size of the rows
+// therefore limits the number of Queries that stop at the limit. Pages of records written by this
+// program fit into 1 MB, so their Queries never stop at the limit.
 func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
@@ -195,38 +203,39 @@ func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, co
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// mergeCost is the cost of reading a page from several partitions if no Query reaches the limit of
-// a megabyte. longest is the maximum number of rows of one Query.
+// mergeCost is the cost of reading one page from several partitions if no Query reaches DynamoDB's
+// limit of 1 MB. maxQueryRows is the maximum number of rows that one Query returns.
 type mergeCost struct{ rounds, requests, rows, maxQueryRows int }
 
-// plus returns the cost of two merges, one after the other.
+// plus returns the cost of two merges that run one after the other.
 func (m mergeCost) plus(next mergeCost) mergeCost {
 	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.maxQueryRows, next.maxQueryRows)}
 }
 
-// maxMergeCost returns the maximum cost of reading one level of a page from this number of
-// partitions, for any distribution of the list. Rows of earlier levels only shorten the level. Let
-// P be the partitions, L the page's limit, W the rows needed (L or L + 1), and k the rows that the
-// first round reads from each partition.
+// maxMergeCost returns the maximum cost of readLevel, which reads one page from the partitions of
+// one level. The cost holds for any distribution of the records over the partitions. Rows of
+// earlier levels only reduce the cost.
 //
-// Rows. "In memory" means read and not yet moved to the page. Beyond the first row of each
-// partition, reading ahead never leaves more than readAheadLimit, 7L/4 rows, in memory. The rows
-// that minGrowth adds are at most a quarter of those that the same partition has given to the page.
-// minGrowth applies only to a partition without rows in memory. So beside the first rows, at most
-// 7L/4 + G/4 rows are in memory, where G is the number of rows on the page. G is less than W
-// whenever something is read. All rows read are on the page or in memory: at most G + 7L/4 + G/4 +
-// P, which is no more than 3L + P.
+// P is the number of partitions. L is the limit of the page. W is the number of rows to find: L or
+// L + 1. k is the number of rows that the first round reads from each partition.
 //
-// Rounds. Rows move to the page until a partition with more to read has no row in memory: that
-// partition blocks the merge. So every round but the first reads a blocking partition. Before a
-// partition blocks for the first time, it has given at least k rows. Before it blocks again, it has
-// given k rows and the minGrowth, and so on. A partition that had all remaining rows of the page
-// does not block again. All partitions together have given less than W rows. So the number of
-// rounds is at most the number of such steps that W - 1 rows allow.
+// Rows. A buffered row has been read and has not been moved to the page. readAheadLimit permits
+// 7L/4 buffered rows in addition to the first buffered row of each partition. A partition without
+// buffered rows may exceed this limit because of minGrowth. The excess is at most a quarter of the
+// rows that the partition has contributed to the page. If the page has G rows, at most 7L/4 + G/4 +
+// P rows are buffered. A round runs only while G is less than W. All rows that were read are on the
+// page or buffered. Their number is at most G + 7L/4 + G/4 + P, which does not exceed 3L + P.
 //
-// Requests. The first round makes P requests. A partition that a later round reads has only rows
-// before the known end of the page. There are less than W such rows, and at least k of each such
-// partition. In addition, every request returns a row or reaches the end of its partition.
+// Rounds. Rows move to the page until an unfinished partition has no buffered row. This partition
+// blocks the merge. Every round after the first reads a blocking partition. A partition contributes
+// at least k rows before it first blocks. Between two blocks, it contributes at least the rows that
+// minGrowth requested. A partition that returned all missing rows of the page does not block again.
+// All partitions together contribute fewer than W rows. So W - 1 rows limit the number of blocks,
+// and therefore the number of rounds.
+//
+// Requests. The first round sends P requests. A later round reads a partition only if all its rows
+// precede the known end of the page. Fewer than W rows precede the end, and each such partition has
+// at least k of them. Every request also returns a row or reaches the end of its partition.
 func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	want := page.fetchLimit()
 	if partitions == 1 {
@@ -234,7 +243,8 @@ func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	}
 	rows := 3*page.Limit + partitions
 	first := min(firstReadSize(want, partitions), readAheadLimit(page.Limit)/partitions+1)
-	// steps[n] is the maximum number of rounds of partitions that have given n rows together.
+	// steps[n] is the maximum number of rounds if the blocking partitions have contributed n rows
+	// together.
 	steps := make([]int, want)
 	for given, rounds := first, 1; given < want; given, rounds = given+minGrowth(given), rounds+1 {
 		for n := given; n < want; n++ {

@@ -28,7 +28,7 @@ func TestOrderCountCountsAllOrders(t *testing.T) {
 			counted = append(counted, request.Items)
 		}
 		if got := fmt.Sprint(counted); got != "[2 1]" {
-			t.Errorf("the requests count %s orders", got)
+			t.Errorf("the COUNT requests counted %s orders, want [2 1]", got)
 		}
 	})
 }

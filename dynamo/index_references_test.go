@@ -84,7 +84,7 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 		compare := func(what string, s *dynamo.Store) {
 			t.Helper()
 			if got := listedReferences(t, s); !slices.Equal(got, want) {
-				t.Errorf("%s the lists are\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Errorf("%s the references in the lists are\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 		r := tableWithReferencesInKeys(t, db)
@@ -149,11 +149,11 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 			}
 			compare(fmt.Sprintf("after mutation %d of the order", i), r.Store)
 			if want := []int{2, 2, 1}[i]; transactions != want {
-				t.Errorf("mutation %d of the order took %d transactions, want %d", i, transactions, want)
+				t.Errorf("mutation %d took %d transactions, want %d", i, transactions, want)
 			}
 			for _, k := range [][2]string{{pk, "#METADATA"}, {"CUSTOMER#c1", pk}} {
 				if rec := r.Get(k[0], k[1]); !storetest.Equal(rec["accountRepId"], storetest.Str("e1")) {
-					t.Errorf("mutation %d of the order leaves %s", i, storetest.FormatItem(rec))
+					t.Errorf("after mutation %d, the account rep is missing: %s", i, storetest.FormatItem(rec))
 				}
 				if i == 0 {
 					r.Set(k[0], k[1], storetest.Item{"accountRepId": nil, "entity": nil})
@@ -161,7 +161,7 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 			}
 		}
 		if drifts, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 {
-			t.Errorf("the repair left %+v", drifts)
+			t.Errorf("the repair did not fix all drifts: %+v", drifts)
 		}
 		compare("after a repair", r.Store)
 		r.CheckClean()

@@ -157,7 +157,7 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 				most = most.plus(maxMergeCost(len(partitions), page))
 			}
 			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.truncate {
-				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, more than %+v", page.Limit, m.rounds, m.queries, m.rows, most)
+				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, want at most %+v", page.Limit, m.rounds, m.queries, m.rows, most)
 			}
 			ahead := func(a, b row) int {
 				c := strings.Compare(a.position, b.position)
@@ -172,11 +172,11 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 			more = len(rows) == page.fetchLimit()
 			for _, r := range rows[:min(len(rows), page.Limit)] {
 				if found[r.position] {
-					rt.Fatalf("order %s is found twice", r.position)
+					rt.Fatalf("the pages contain order %s twice", r.position)
 				}
 				found[r.position] = true
 				if version := r.record.Number(model.AttrVersion); version < before[r.position] {
-					rt.Fatalf("order %s is in version %d on a page that was begun when it was in version %d", r.position, version, before[r.position])
+					rt.Fatalf("the page contains order %s in version %d, but the version was %d when the read of the page began", r.position, version, before[r.position])
 				}
 				if page.FromEnd {
 					page.After, page.Before = "", r.position
@@ -187,7 +187,7 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 		}
 		for _, o := range m.orders {
 			if o.listed && !found[o.id] {
-				rt.Fatalf("order %s was in the list all the time, and was not found", o.id)
+				rt.Fatalf("order %s was in the list the whole time, but no page contains it", o.id)
 			}
 		}
 	})

@@ -48,7 +48,7 @@ func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 		{"into what is read next, open orders", open, true, intoNext},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				if !storetest.RunsCase(t, 3, i) {
 					return
 				}
@@ -118,7 +118,7 @@ func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 				want := slices.Sorted(slices.Values(ids))
 				slices.Reverse(want)
 				if !slices.Equal(got, want) || !slices.Equal(sizes, []int{5, 5, 2}) {
-					t.Errorf("the walk found %d orders %v on pages of %v, want %v", len(got), got, sizes, want)
+					t.Errorf("the pages contain %d orders %v, with page sizes %v; want %v", len(got), got, sizes, want)
 				}
 				if moved < orders {
 					t.Errorf("only %d moves were made", moved)

@@ -10,31 +10,31 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ListRequest describes a page of a list. It is comparable.
+// ListRequest describes a page of a list. ListRequest is comparable, so it can be a map key.
 type ListRequest struct {
 	// PartitionValue is the value in the list's partition key, such as a customer's ID. It is empty if
-	// the key is constant.
+	// the partition key is constant.
 	PartitionValue string
-	// Statuses filter a list of orders by status. The empty set means all statuses.
+	// Statuses selects the orders of a list by status. The empty set selects all orders.
 	Statuses StatusSet
-	// Range limits the list. The zero value includes the whole list.
+	// Range selects a part of the list by position. The zero value selects the whole list.
 	Range Range
-	// Pattern is another access pattern for records of the same kind, such as the one for ranges.
-	// nil means the list's own pattern.
+	// Pattern replaces the access pattern of the list, for example with a pattern for ranges. Both
+	// patterns must return records of the same kind. nil means the pattern of the list.
 	Pattern *model.AccessPattern
 	Page    PageRequest
 }
 
-// Range is a part of a list: the positions from From, inclusive, to To, exclusive. An empty value
-// means the start or the end of the list.
+// Range is the part of a list from position From (inclusive) to position To (exclusive). An empty
+// From means the start of the list, and an empty To means the end.
 type Range struct {
 	From, To string
 	// Empty reports that the range contains no position.
 	Empty bool
 }
 
-// PlacedRange returns the range of orders placed in a time range. Order IDs are ULIDs, which sort
-// by time.
+// PlacedRange returns the range of the orders that were placed in a time range. A time range can
+// become a range of order IDs because order IDs are ULIDs, which sort by time.
 func PlacedRange(r commerce.TimeRange) Range {
 	var part Range
 	var ok bool
@@ -50,7 +50,7 @@ func PlacedRange(r commerce.TimeRange) Range {
 	return part
 }
 
-// NamePrefixRange returns the range of names with a prefix, ignoring case.
+// NamePrefixRange returns the range of the names that start with prefix. Case is ignored.
 func NamePrefixRange(prefix string) Range {
 	if prefix = commerce.FoldName(prefix); prefix == "" {
 		return Range{Empty: true}
@@ -59,11 +59,11 @@ func NamePrefixRange(prefix string) Range {
 	return Range{From: part.From, To: part.To}
 }
 
-// HireDateRange returns the range of employees hired on the days of r.
+// HireDateRange returns the range of the employees who were hired in a range of dates.
 func HireDateRange(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
-// SpendingMonthsRange returns the range of a customer's spending records whose months overlap the
-// days of r.
+// SpendingMonthsRange returns the range of a customer's monthly spending records. It includes each
+// month that has a day in r.
 func SpendingMonthsRange(r commerce.DateRange) Range {
 	var part Range
 	if r.From != "" && r.From == r.To {
@@ -78,7 +78,7 @@ func SpendingMonthsRange(r commerce.DateRange) Range {
 	return part
 }
 
-// StatusSet is a set of statuses. The empty set means all statuses.
+// StatusSet is a set of order statuses. The empty set means all statuses.
 type StatusSet uint8
 
 // Statuses returns a set of statuses.
@@ -90,15 +90,16 @@ func Statuses(statuses ...commerce.Status) StatusSet {
 	return s
 }
 
-// list returns the statuses of the set in ascending order.
+// list returns the statuses of the set in ascending order. For the empty set, it returns all
+// statuses.
 func (s StatusSet) list() []commerce.Status {
 	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
 }
 
-// ReadPage returns a page of a list.
+// ReadPage returns one page of a list. An empty list is not an error.
 //
-// Errors: commerce.InvalidError for a value that no key can contain, ErrCorrupt, ErrUnavailable,
-// ErrNoTable, ErrAccessDenied. An empty list is not an error.
+// Errors: commerce.InvalidError if r contains a value that is not valid in a key, ErrCorrupt,
+// ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequest) (Page[V], error) {
 	if r.Page.Limit < 1 {
 		return Page[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
@@ -125,8 +126,7 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	return newPage(r.Page, items, positions), nil
 }
 
-// listing returns the partitions of a list. Orders by status are read in lifecycle order, so that
-// an order whose status changes during the read is not missed.
+// listing determines the partitions of a list, and the range of sort keys to read in them.
 func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
 	if r.Pattern != nil {
 		p = r.Pattern
@@ -151,7 +151,9 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 	return l, nil
 }
 
-// addStatuses adds the partitions of orders with these statuses, in lifecycle order.
+// addStatuses adds the partitions of the orders with the given statuses. The partitions are read in
+// the order in which an order passes through the statuses. So the read also finds an order whose
+// status changes during the read.
 func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 	for _, level := range commerce.StatusLevels(statuses.list()) {
 		var partitions []string
@@ -167,7 +169,8 @@ func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 	return nil
 }
 
-// appendShards appends the partition keys of all shards of a key.
+// appendShards appends the partition keys of all shards of a list. key is the partition key without
+// the number of the shard.
 func (s *Store) appendShards(partitions []string, key string) []string {
 	for shard := range s.table.Shards {
 		partitions = append(partitions, key+model.ShardSuffix(shard, s.table.Shards))
@@ -175,22 +178,23 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 	return partitions
 }
 
-// collectionLimit is the maximum number of records that one read of an item collection returns. It
-// fits an order with commerce.MaxLines items and many events, or a product in a hundred warehouses.
+// collectionLimit is the maximum number of records that one read of an item collection returns. The
+// limit is enough for an order with commerce.MaxLines items and many events, and for a product in
+// 100 warehouses.
 const collectionLimit = 200
 
 // OrderItemCollection is an order's item collection.
 type OrderItemCollection struct {
 	Order *commerce.Order
-	// Items and Events are complete if Complete is true, sorted by SKU and by time. Otherwise the
-	// collection is too large for one read, or a record cannot be read. Then callers must list items
-	// and events.
+	// Items are sorted by SKU, and Events by time. Complete reports whether they include all items and
+	// events of the order. It is false if the collection has more than 200 records or a record is
+	// corrupt. In that case, the caller must read the lists of items and events.
 	Items    []*commerce.LineItem
 	Events   []*commerce.Event
 	Complete bool
 }
 
-// OrderItemCollection reads an order with its items and events in one Query (AP25).
+// OrderItemCollection reads an order, its items and its events with one Query (AP25).
 //
 // Errors: commerce.ErrNotFound, and the errors of ReadPage.
 func (s *Store) OrderItemCollection(ctx context.Context, id commerce.OrderID) (*OrderItemCollection, error) {
@@ -219,13 +223,14 @@ func (s *Store) OrderItemCollection(ctx context.Context, id commerce.OrderID) (*
 // ProductItemCollection is a product's item collection.
 type ProductItemCollection struct {
 	Product *commerce.Product
-	// Levels are complete if Complete is true, sorted by warehouse ID. Otherwise the collection is too
-	// large for one read, or a level cannot be read. Then callers must list the levels.
+	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether they include
+	// all levels of the product. It is false if the collection has more than 200 records or a level is
+	// corrupt. In that case, the caller must read the list of levels.
 	Levels   []*commerce.InventoryLevel
 	Complete bool
 }
 
-// ProductItemCollection reads a product with its inventory levels in one Query (AP13).
+// ProductItemCollection reads a product and its inventory levels with one Query (AP13).
 //
 // Errors: commerce.ErrNotFound, and the errors of ReadPage.
 func (s *Store) ProductItemCollection(ctx context.Context, sku commerce.SKU) (*ProductItemCollection, error) {
@@ -255,8 +260,9 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection calls visit for each record of a part of an item collection, up to
-// collectionLimit. It reports whether it read the collection part and visit could read each record.
+// readCollection calls visit for each record of an item collection with a sort key in the given
+// range. It reads at most collectionLimit records. complete is false if the range contains more
+// records, or if visit could not decode a record.
 func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Build(id)
 	if err != nil {
@@ -277,9 +283,10 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	return complete, nil
 }
 
-// OrderCount counts a customer's orders (AP2), for customer records without a count.
+// OrderCount counts a customer's orders by reading the list of orders (AP2). It is needed only for
+// customer records that do not contain a count.
 //
-// Errors: ErrTooManyToCount, and the errors of ReadPage.
+// Errors: ErrTooManyOrders, and the errors of ReadPage.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
 	p := &model.CustomerOrders.AccessPattern
 	partition, err := p.PK.Build(string(id))

@@ -8,16 +8,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Result is the result of one lookup in a batch.
+// Result is the result of looking up one record in a batch of records.
 type Result[V any] struct {
 	Value V
-	// Err is commerce.ErrNotFound if the record does not exist, ErrCorrupt if the record cannot be
-	// read or no key can contain its ID, and nil otherwise.
+	// Err is nil if the record was read. It is commerce.ErrNotFound if the record does not exist. It
+	// is ErrCorrupt if the record cannot be decoded, or if the ID is not valid in a key.
 	Err error
 }
 
-// ReadRecords reads records by ID and returns one result per ID, in the same order. It sends a
-// BatchGetItem for each 100 IDs, or a GetItem for a single ID.
+// ReadRecords reads records by ID and returns one result per ID, in the same order. It sends one
+// BatchGetItem request per 100 IDs, or a GetItem request for a single ID.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]Result[V], error) {
@@ -28,8 +28,8 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 		b := s.table.KeyBuilder()
 		k := p.Key(b, id)
 		if b.Err != nil {
-			// IDs of clients were validated before. This ID comes from a record, so the client gets no
-			// InvalidError.
+			// IDs sent by clients have been validated before this call. So this ID was read from a record,
+			// and the error is ErrCorrupt instead of InvalidError.
 			results[i].Err = fmt.Errorf("%w: reference to the invalid ID %v: %s", model.ErrCorrupt, id, b.Err.Error())
 			continue
 		}
@@ -53,10 +53,10 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 	return results, nil
 }
 
-// ReadRecord reads one record.
+// ReadRecord reads one record by ID.
 //
-// Errors: commerce.ErrNotFound, commerce.InvalidError if no key can contain the ID, ErrCorrupt if
-// the record cannot be read, and the errors of ReadRecords.
+// Errors: commerce.ErrNotFound, commerce.InvalidError if the ID is not valid in a key, ErrCorrupt
+// if the record cannot be decoded, and the errors of ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], id K) (V, error) {
 	var missing V
 	b := s.table.KeyBuilder()

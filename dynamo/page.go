@@ -6,23 +6,24 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// PageRequest requests a part of a list. A position is the sort key of a record without its
-// constant prefix, as in Slice.Positions. Positions contain no shard, so they stay valid if the
-// number of shards changes.
+// PageRequest requests one page of a list. A position in the list is the sort key of a record
+// without its constant prefix, as in Page.Positions. Positions do not contain the number of a
+// shard, so they remain valid if the number of shards changes.
 type PageRequest struct {
 	// Limit is the maximum number of records, at least 1.
 	Limit int
-	// FromEnd requests the last records of the list, or the last ones before Before. The result is
-	// still in the order of the list.
+	// FromEnd requests the last records of the list, or the last records that precede the position
+	// Before. The page is returned in the order of the list, even if FromEnd is set.
 	FromEnd bool
-	// After and Before are exclusive positions that limit the page. Empty means the start or the end
-	// of the list.
+	// After and Before limit the page to the records between two positions. Both are exclusive. An
+	// empty After means the start of the list, and an empty Before means the end.
 	After, Before string
-	// DetectMore requests HasNext, or HasPrevious if FromEnd is set. It reads one more record.
+	// DetectMore requests an exact value of HasNext, or of HasPrevious if FromEnd is set. To determine
+	// the value, the Store reads one more record than Limit.
 	DetectMore bool
 }
 
-// fetchLimit returns how many records to read: the limit, and one more if Page.DetectMore is set.
+// fetchLimit returns the number of records to read, which is the limit plus 1 if DetectMore is set.
 func (p PageRequest) fetchLimit() int {
 	if p.DetectMore {
 		return p.Limit + 1
@@ -33,19 +34,19 @@ func (p PageRequest) fetchLimit() int {
 // Page is one page of a list.
 type Page[T any] struct {
 	Items []T
-	// Positions are the positions of Items, if reading the list returned them. Use Places to get them
-	// in all cases.
+	// Positions are the positions of Items. Positions is nil if the page is a part of a list in
+	// memory. ItemPositions returns the positions in both cases.
 	Positions []string
-	// HasNext and HasPrevious report whether records follow and precede the page. In reading
-	// direction, the answer is known only if Page.DetectMore was set. In the other direction, it is
-	// true if the page starts at a given position.
+	// HasNext reports whether records follow the page, and HasPrevious whether records precede it.
+	// Without FromEnd, HasNext is set only with DetectMore, and HasPrevious is true if After was set.
+	// With FromEnd, HasPrevious is set only with DetectMore, and HasNext is true if Before was set.
 	HasNext, HasPrevious bool
-	// position returns an item's position if Positions are not set.
+	// position computes the position of an item. It is set only if Positions is nil.
 	position func(T) string
 }
 
-// ItemPositions returns the positions of Items. For a list in memory, it computes them on demand,
-// because few callers need them.
+// ItemPositions returns the positions of Items. If Positions is nil, ItemPositions computes the
+// positions. They are computed on demand because few callers need them.
 func (s Page[T]) ItemPositions() []string {
 	if s.position == nil {
 		return s.Positions
@@ -72,15 +73,15 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	return s
 }
 
-// PageOf returns a page of a complete list in memory, sorted by position. The result is what a
-// Query for that page would return. The page's items are a part of all, not a copy.
+// PageOf returns a page of a complete list in memory. The list must be sorted by position. The page
+// equals the page that a Query would return. Its items share the memory of the list.
 func PageOf[T any](all []T, position func(T) string, page PageRequest) Page[T] {
 	part, s := cutPage[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
 	return s
 }
 
-// PageOfValues is PageOf for a list of values. The page's items are pointers into all.
+// PageOfValues is like PageOf, but returns pointers to the elements of the list.
 func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Page[*T] {
 	part, s := cutPage[*T](all, position, page)
 	s.Items, s.position = make([]*T, len(part)), position
@@ -90,8 +91,8 @@ func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Pa
 	return s
 }
 
-// cutPage returns the part of a list that belongs to a page. It also sets HasNext and HasPrevious
-// in the returned Slice.
+// cutPage returns the elements of a list that belong to a page. The returned Page contains only
+// HasNext and HasPrevious.
 func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T, Page[I]) {
 	if page.After != "" {
 		for len(all) > 0 && position(&all[0]) <= page.After {
@@ -111,7 +112,8 @@ func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T
 	return all[:size:size], Page[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
-// narrow limits b to the positions between After and Before in a list of that direction.
+// narrow limits the range b to the positions between After and Before. direction is the order of
+// the list: ascending or descending.
 func (p PageRequest) narrow(b model.Range, direction string) model.Range {
 	low, high := p.After, p.Before
 	if direction == model.Descending {

@@ -44,7 +44,7 @@ func TestPageRangesAreValid(t *testing.T) {
 		if b.Empty() {
 			for range 20 {
 				if key := keyText().Draw(t, "key"); key >= b.From && (b.To == "" || key < b.To) {
-					t.Fatalf("%+v counts as empty, and holds %q", b, key)
+					t.Fatalf("Empty() is true for %+v, which contains %q", b, key)
 				}
 			}
 			return
@@ -52,7 +52,7 @@ func TestPageRangesAreValid(t *testing.T) {
 		c := model.NewKeyCondition(&pattern, "p", prefix, b)
 		between := strings.Contains(c.Text, "BETWEEN")
 		if between && c.From > c.To || (c.From != "") != strings.Contains(c.Text, ":from") || (c.To != "") != strings.Contains(c.Text, ":to") {
-			t.Fatalf("%+v below %q is read with %+v", b, prefix, c)
+			t.Fatalf("the range %+v with the prefix %q has the invalid key condition %+v", b, prefix, c)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestPageOfMatchesQuery(t *testing.T) {
 			t.Fatalf("PageOfValues(%q, %+v) = %q, want %q", all, page, values.ItemPositions(), want)
 		}
 		if more := len(within) > page.Limit; page.DetectMore && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
-			t.Fatalf("PageOf(%q, %+v) says next %v, previous %v", all, page, got.HasNext, got.HasPrevious)
+			t.Fatalf("PageOf(%q, %+v) has HasNext %v and HasPrevious %v", all, page, got.HasNext, got.HasPrevious)
 		}
 	})
 }
@@ -176,6 +176,6 @@ func TestWavesOnlyRise(t *testing.T) {
 		t.Errorf("wave is %d, want 3", got)
 	}
 	if got := table.SpanFromContext(span.Fork(ctx)).Wave(); got != 3 {
-		t.Errorf("a fork's wave is %d, want 3", got)
+		t.Errorf("the wave of a fork is %d, want 3", got)
 	}
 }

@@ -9,34 +9,36 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// listing describes the read of one page of a list.
+// listing describes how to read one page of a list.
 type listing struct {
 	pattern *model.AccessPattern
-	// levels are groups of partitions that hold the list. The groups are read one after another. A
-	// record that moves to another partition moves to a later level. Most lists have one level.
+	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
+	// levels one after another. If a record moves to another partition, it moves to a later level.
+	// Most lists have one level.
 	levels [][]string
-	// prefix is the constant prefix of the sort keys. bounds limit the positions of the list.
+	// prefix is the constant prefix of the sort keys. bounds limits the part of the sort key after the
+	// prefix.
 	prefix string
 	bounds model.Range
 	page   PageRequest
 }
 
-// forward reports whether rows are read in ascending order of their positions.
+// forward reports whether the rows are read in ascending order of their sort keys.
 func (l listing) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
 
-// row is a record of a list and its position.
+// row is a record of a list and its position: its sort key without the constant prefix.
 type row struct {
 	position string
 	record   model.Reader
 }
 
-// partitionReader is the part of a list in one partition, while the partitions are merged.
+// partitionReader is the state of reading one partition of a list while its partitions are merged.
 type partitionReader struct {
 	key    string
 	bounds model.Range
-	// rows have been read and not yet moved to the page.
+	// rows are buffered: they have been read and have not been moved to the page.
 	rows []row
-	// emitted is the number of rows moved to the page.
+	// emitted is the number of rows that were moved to the page.
 	emitted int
 	// done reports whether the partition has no more rows to read.
 	done bool
@@ -44,19 +46,20 @@ type partitionReader struct {
 	need int
 }
 
-// read returns the rows of the page in reading order. If Page.DetectMore is set, it returns one row
-// more than the limit if that row exists.
+// read returns the rows of the page in the order in which they were read. If DetectMore is set and
+// the list has more rows, read returns one row more than the limit.
 //
-// It returns the errors of table.WrapError.
+// Errors: the errors of table.WrapError.
 func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
-// read reads one level after another. readRound reads the rows that planRound requested.
+// read reads the levels of the list one after another. It calls readRound to read the rows that
+// planRound requested.
 //
-// A record that moves to a later level during the read is not missed, as far as the index is up to
-// date. Either its old level finds the record, or the record had moved before that level was read,
-// and a later level finds it. Therefore no level is read again after a later level has begun.
+// If the index is up to date, the read does not miss a record that moves to a later level during
+// the read. Either the read finds the record in its old level, or it finds the record later in its
+// new level. Therefore no level is read twice.
 func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -68,14 +71,14 @@ func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 	return rows, nil
 }
 
-// readLevel adds the rows of one level to the rows of earlier levels. It does not read rows beyond
-// the end of a full page.
+// readLevel merges the partitions of one level with the rows of earlier levels. It does not read
+// rows beyond the end of a full page.
 //
-// It merges the partitions without reading a full page of each. The first round reads slightly more
-// than an even share of the page from each partition. Then rows move to the page by position, until
-// a partition has no rows in memory. The next round reads the partitions whose rows in memory end
-// before the page is full. All rounds together read at most three pages and one row per partition.
-// The function maxMergeCost bounds the requests and rounds.
+// readLevel reads less than a full page from each partition. The first round reads slightly more
+// than an even share of the page from each partition. Rows then move to the page in the order of
+// their positions, until a partition has no buffered rows. The next round reads the partitions that
+// can still contribute to the page. All rounds together read at most three pages and one row per
+// partition. maxMergeCost calculates the maximum number of requests and rounds.
 func (l listing) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	if len(found) == want {
@@ -106,9 +109,9 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*p
 	return rows, nil
 }
 
-// planRound sets how many rows to read from each partition, if the page still needs left rows. It
-// reports false if nothing is to be read. earlier are rows of earlier levels that have not been
-// moved to the page.
+// planRound sets the number of rows to read from each partition. left is the number of rows that
+// the page still needs. earlier are rows of earlier levels that are not on the page yet. planRound
+// returns false if no partition needs to be read.
 func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left
@@ -118,36 +121,38 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	if len(toRead) == 0 {
 		return false
 	}
-	// Rows beyond the first row of a partition may turn out not to be needed.
+	// All buffered rows of a partition after its first may turn out to be unnecessary.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
-			// The merge cannot continue without a row of this partition. A partition that has given many
-			// rows to the page reads more than one. Otherwise a partition that holds the whole page would
-			// read each row in a separate round while rows of other partitions use up the readAheadLimit.
+			// The merge cannot continue without a row of this partition. A partition that has contributed
+			// many rows to the page reads more than one row. Otherwise, a partition with all rows of the
+			// page could need one round for each row, if other partitions use up readAheadLimit.
 			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.emitted)))
 		}
 	}
 	return true
 }
 
-// readAheadLimit is the maximum number of rows in memory beyond the first row of each partition. At
-// the maximum, nothing more is read ahead.
+// readAheadLimit is the maximum number of rows that partitions buffer in addition to their first
+// rows. Partitions do not read ahead when this limit is reached.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstReadSize is the number of rows to read from each partition if the page still needs left
-// rows. It is half more than an even share.
+// firstReadSize returns the number of rows to read from each partition. left is the number of rows
+// that the page still needs. The result is 1.5 times an even share of these rows.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
-// minGrowth is the minimum number of rows to read from a partition without rows in memory that has
-// given this many rows to the page.
+// minGrowth returns the minimum number of rows to read from a partition without buffered rows.
+// given is the number of rows that the partition has contributed to the page.
 func minGrowth(given int) int { return given/4 + 1 }
 
-// partitionsToRead returns the partitions that have more to read, and no row in memory that lies
-// beyond the known end of the page. It also returns how many rows are in memory beyond the first
-// row of each partition. It resets the need of all partitions.
+// partitionsToRead returns the partitions that must be read before the page is complete. It skips a
+// partition if a buffered row of the partition is at or beyond the known end of the page.
+//
+// extra is the number of buffered rows, not counting the first row of each partition. The function
+// also sets the field need of all partitions to 0.
 func partitionsToRead(readers []*partitionReader, earlier []row, left int, forward bool) (toRead []*partitionReader, extra int) {
 	var inHand []string
 	for _, r := range earlier {
@@ -178,7 +183,7 @@ func partitionsToRead(readers []*partitionReader, earlier []row, left int, forwa
 	return toRead, extra
 }
 
-// readRound reads the rows that planRound requested, from all partitions concurrently.
+// readRound reads the rows that planRound requested. It reads all partitions concurrently.
 func (s *Store) readRound(ctx context.Context, l listing, readers []*partitionReader) error {
 	var pending []*partitionReader
 	for _, pr := range readers {
@@ -207,7 +212,8 @@ func (s *Store) readPartition(ctx context.Context, l listing, pr *partitionReade
 	return nil
 }
 
-// recordQuery records that a Query added rows, and whether the partition has more.
+// recordQuery updates the state of a partition after a Query. rows is the number of rows that the
+// Query returned, and more reports whether the partition has further rows.
 func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.need -= rows
 	pr.done = !more
@@ -218,7 +224,9 @@ func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// emitRows moves rows from the partitions to the page as long as the next row is certain.
+// emitRows moves rows from the partitions to the page in the order of their positions. It stops
+// when an unfinished partition has no buffered rows, because that partition may contain the next
+// row.
 func emitRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
 	for len(rows) < want {
 		var next *partitionReader
@@ -242,8 +250,9 @@ func emitRows(rows []row, readers []*partitionReader, want int, forward bool) []
 	return rows
 }
 
-// appendRow adds a row to the page. The index lags behind the table, so a record that moves between
-// partitions can be read from both. Then the newer version replaces the older one.
+// appendRow adds a row to the page. A record that moves between partitions can be read from both
+// partitions, because the index lags behind the table. In this case, the page keeps the newer
+// version of the record.
 func appendRow(rows []row, r row) []row {
 	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.KeyText() == r.record.KeyText() {
 		seen, now := rows[n-1].record, r.record

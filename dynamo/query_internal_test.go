@@ -59,10 +59,10 @@ func TestMergesStayWithinBounds(t *testing.T) {
 			t.Fatalf("a page of %d over %d partitions is %v, want %v", limit, len(partitions), got, want)
 		}
 		if most := 3*limit + len(partitions); read > most {
-			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(partitions), read, most)
+			t.Fatalf("a page of %d over %d partitions read %d rows, want at most %d", limit, len(partitions), read, most)
 		}
 		if most := maxMergeCost(len(partitions), page); rounds > most.rounds || requests > most.requests || read > most.rows {
-			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, more than %+v", limit, len(partitions), rounds, requests, read, most)
+			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, want at most %+v", limit, len(partitions), rounds, requests, read, most)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 				got = append(got, ids...)
 			}
 			if more && len(ids) != limit {
-				rt.Fatalf("a page of %d has %d orders though there are more", limit, len(ids))
+				rt.Fatalf("a page of %d has only %d orders, but more orders follow", limit, len(ids))
 			}
 			if !more {
 				break

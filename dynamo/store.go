@@ -24,23 +24,24 @@ import (
 type Options struct {
 	// Table is the table's name.
 	Table string
-	// Shards is the number of partition keys that each busy list is spread over, from 1 to MaxShards.
-	// 0 means 1.
+	// Shards is the number of partition keys over which each busy list is spread. It must be from 1 to
+	// model.MaxShards. 0 means 1.
 	Shards int
-	// Currency is the currency of records that name none. The default is USD.
+	// Currency is the currency of records that do not specify a currency. The default is USD.
 	Currency commerce.Currency
 	// Clock returns the time that is written to records. The default is the system clock. The Store
-	// writes nothing while the clock differs from DynamoDB's.
+	// refuses to write while Clock differs too much from DynamoDB's clock.
 	Clock func() time.Time
-	// Log receives a line when the clock starts to differ from DynamoDB's, and when it agrees again.
-	// The default discards these lines.
+	// Log receives a message when Clock starts to differ from DynamoDB's clock, and another message
+	// when both clocks agree again. By default, the messages are discarded.
 	Log *slog.Logger
-	// Entropy makes new IDs unguessable. The default is crypto/rand. It must be safe for concurrent
-	// use.
+	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
+	// be safe for concurrent use.
 	Entropy io.Reader
 }
 
-// Store is the order book in a table. It is safe for concurrent use and has no state between calls.
+// Store reads and writes the order book in one table. It is safe for concurrent use. It keeps no
+// records in memory between calls.
 type Store struct {
 	table *table.Table
 	change.Mutations
@@ -53,9 +54,10 @@ func newStore(t *table.Table) *Store {
 	return &Store{t, change.NewMutations(t), check.NewChecker(t), bulk.NewTransfers(t)}
 }
 
-// New returns the order book in the table opts.Table, read through db. It makes no request.
+// New returns a Store for the table opts.Table. The Store accesses the table through db. New sends
+// no request.
 //
-// It returns an error if opts name no table or have an invalid number of shards.
+// New returns an error if opts.Table is empty or opts.Shards is invalid.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if opts.Table == "" {
 		return nil, fmt.Errorf("open order book: Options.Table is empty")
@@ -76,27 +78,28 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
 }
 
-// Consistent returns the same order book with strongly consistent reads. Reads of the table cost
-// twice as much. Lists that are read from the index remain eventually consistent, because DynamoDB
-// has no consistent reads of an index.
+// Consistent returns a Store for the same table that uses strongly consistent reads. Strongly
+// consistent reads cost twice as much. Lists that are read from the index remain eventually
+// consistent, because DynamoDB has no consistent reads of an index.
 func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
 
-// Currency is the currency of records that name none.
+// Currency returns the currency of records that do not specify a currency.
 func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 
-// FastPathDisabledBy returns the client setting that disables the fast path, so that the AWS SDK
-// makes all requests. It returns an empty string if the fast path is used.
+// FastPathDisabledBy returns the client setting that disables the fast path. In that case, the AWS
+// SDK sends all requests. It returns an empty string if the fast path is enabled.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
 
-// OpenFeed returns the change feed of the table. The feed reads nothing before the first
-// subscription.
+// OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
+// first subscription.
 func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 	return feed.Open(s.table, source, opts)
 }
 
-// Ping makes the cheapest possible read and compares the clock with DynamoDB's.
+// Ping reads a nonexistent record, which is the cheapest request. It also compares the clock of the
+// Store with DynamoDB's clock.
 //
-// Errors: ClockError if the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: ClockError if the clocks differ too much, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {

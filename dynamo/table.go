@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// CreateTable creates the table with its index and stream, billed per request, and waits until it
-// is ready. It also lets DynamoDB delete expired idempotency records.
+// CreateTable creates the table with its index and its stream. The table is billed per request.
+// CreateTable returns when the table is ready. It also enables the expiry of idempotency records.
 //
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
@@ -39,8 +39,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	if err != nil {
 		return table.WrapError("CreateTable", s.table.Name, err)
 	}
-	// Only Amazon DynamoDB creates tables in the background; local engines respond when the table is
-	// ready.
+	// Amazon DynamoDB creates tables in the background. Local engines respond when the table is ready.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
 			return table.WrapError("CreateTable", s.table.Name, err)
@@ -54,15 +53,15 @@ func (s *Store) waitForTable(ctx context.Context) error {
 	return dynamodb.NewTableExistsWaiter(s.table.Client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name}, 5*time.Minute)
 }
 
-// requiredStream returns the stream settings that the change feed needs.
+// requiredStream returns the settings of the stream that the change feed needs.
 func requiredStream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.RequiredStreamView)}
 }
 
-// EnableStream enables a stream with the old and new images of changed records. It does nothing if
-// the table has such a stream.
+// EnableStream enables a stream that contains the old and new images of changed records. It does
+// nothing if the table already has such a stream.
 //
-// Errors: ErrOtherStream if the table has a stream of another view type, ErrNoTable,
+// Errors: ErrStreamViewType if the table has a stream of another view type, ErrNoTable,
 // ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
 	stream, err := s.table.Stream(ctx)
@@ -70,7 +69,7 @@ func (s *Store) EnableStream(ctx context.Context) error {
 		return err
 	}
 	if stream.View != "" {
-		return fmt.Errorf("%w: the stream has the view type %s, subscriptions need %s", table.ErrStreamViewType, stream.View, table.RequiredStreamView)
+		return fmt.Errorf("%w: the view type of the stream is %s, but subscriptions need %s", table.ErrStreamViewType, stream.View, table.RequiredStreamView)
 	}
 	out, err := s.table.Client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table.Name, StreamSpecification: requiredStream()})
 	if err != nil {
@@ -84,8 +83,8 @@ func (s *Store) EnableStream(ctx context.Context) error {
 	return nil
 }
 
-// EnableExpiry lets DynamoDB delete expired idempotency records. It does nothing if DynamoDB
-// already does so.
+// EnableExpiry configures DynamoDB's time to live (TTL), so that DynamoDB deletes expired
+// idempotency records. It does nothing if TTL is already enabled.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableExpiry(ctx context.Context) error {
@@ -116,29 +115,29 @@ func (s *Store) expiryEnabled(ctx context.Context) (bool, error) {
 	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
 }
 
-// TableDescription describes a table and compares it with the model.
+// TableDescription describes a table and its differences from the model.
 type TableDescription struct {
-	// Name and Status are DynamoDB's. The status of a ready table is ACTIVE.
+	// Name and Status are values reported by DynamoDB. A table that is ready has the status ACTIVE.
 	Name, Status string
-	// Records and Bytes are DynamoDB's estimates, up to some hours old.
+	// Records and Bytes are estimates by DynamoDB. They can be several hours old.
 	Records, Bytes int64
-	// Differences describe how the keys and the index differ from the model. They are empty if both
-	// match.
+	// Differences describes how the table's keys and index differ from the model. It is empty if the
+	// keys and the index match the model.
 	Differences []string
 	// ShardsMismatch is set if records were written with another number of shards. It is nil if
-	// Differences are not empty, because then the records were not examined.
+	// Differences is not empty, because the records are not examined in that case.
 	ShardsMismatch *table.ShardsError
-	// Expires reports whether DynamoDB deletes expired idempotency records. The table can be used
-	// either way.
+	// Expires reports whether DynamoDB deletes expired idempotency records. The server can use the
+	// table in both cases.
 	Expires bool
-	// StreamErr is nil if the table has the required stream. Otherwise it is an ErrNoStream that says
-	// what is missing. Only subscriptions need the stream.
+	// StreamErr is nil if the table has the required stream. Otherwise it is an error that describes
+	// the missing setting. Only subscriptions need the stream.
 	StreamErr error
 }
 
-// Mismatch returns nil if the table can be used.
+// Mismatch returns nil if the server can use the table.
 //
-// Errors: ErrTableMismatch; as a ShardsError if the number of shards is wrong.
+// Errors: ErrTableMismatch. If only the number of shards is wrong, the error is also a ShardsError.
 func (d TableDescription) Mismatch() error {
 	if len(d.Differences) > 0 {
 		return fmt.Errorf("%w: %s", table.ErrTableMismatch, strings.Join(d.Differences, "; "))
@@ -149,8 +148,8 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable compares the table with the model, and its records with the number of shards. With
-// a wrong number of shards, lists would appear empty.
+// DescribeTable compares the table with the model. It also compares the keys of the records with
+// the configured number of shards. If the number of shards is wrong, lists appear empty.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
@@ -162,7 +161,7 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	return d, err
 }
 
-// compareTable is DescribeTable without Expires, which serving does not need.
+// compareTable is like DescribeTable, but does not set Expires. The server does not need Expires.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	out, err := s.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name})
 	if err != nil {
@@ -208,9 +207,9 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	return d, nil
 }
 
-// keysOfOtherShards returns index keys with records that no list finds, because they were written
-// for another number of shards. Such records have the bare key of a table with one shard, or the
-// key after the last shard. It reads one record of each such key.
+// keysOfOtherShards returns index keys of records that were written with another number of shards.
+// Lists do not find such records. The key of such a record lacks the shard number or contains a
+// number that is not configured. keysOfOtherShards reads one record per possible key.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {
@@ -247,7 +246,7 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Check returns nil if the table can be used.
+// Check returns nil if the server can use the table.
 //
 // Errors: ErrTableMismatch, and the errors of DescribeTable.
 func (s *Store) Check(ctx context.Context) error {

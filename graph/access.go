@@ -17,10 +17,10 @@ import (
 
 // newUnauthenticatedError returns the error for a request without a valid token.
 func newUnauthenticatedError() *gqlerror.Error {
-	return errcode.New(nil, errcode.Unauthenticated, "the request has no principal: send a token")
+	return errcode.New(nil, errcode.Unauthenticated, "the request has no valid credentials: send a token")
 }
 
-// viewer returns the principal and the policy that the loaders check records against.
+// viewer returns the principal and the policy that decide which records the loaders return.
 func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
@@ -35,9 +35,9 @@ func (r *Resolver) fieldGrant(ctx context.Context) commerce.Grant {
 	return r.granted(ctx, currentField(ctx).Permission)
 }
 
-// caller returns the caller of a change. The Customer of a caller with commerce.GrantOwn restricts
-// changes to the caller's own records. It returns the errors of operation.PermissionError if the
-// caller has no grant, like the check before the execution.
+// caller returns the identity that a mutation runs as. With commerce.GrantOwn,
+// change.Caller.Customer restricts the mutation to the caller's own records. Without a grant,
+// caller returns operation.PermissionError, like the check before the execution.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {
@@ -50,8 +50,8 @@ func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	}
 }
 
-// checkTypePermission returns an error of operation.PermissionError if the caller may not use a
-// type of entity. The result does not depend on whether the record exists.
+// checkTypePermission returns operation.PermissionError if the caller may not use a type of entity.
+// The result is the same for existing and missing records.
 func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 	if r.granted(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
 		return operation.PermissionError(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
@@ -59,17 +59,17 @@ func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 	return nil
 }
 
-// checkOrderSubscription returns an error unless the order exists and the principal may see it. It
-// makes the same reads for another customer's order as for an order that does not exist. The errors
-// are NOT_FOUND and the errors of loaders.Loaders.Order.
+// checkOrderSubscription checks that the order exists and that the principal may see it. It makes
+// the same reads for an order of another customer as for a missing order. The errors are NOT_FOUND
+// and the errors of loaders.Loaders.Order.
 func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.OrderID) error {
 	_, err := loadersOf(ctx).Order(ctx, id)
 	return orNotFoundError(err, "there is no such order")
 }
 
-// checkCustomerSubscription returns an error unless the customer exists and the principal may see
-// the customer's orders. If the principal sees only their own orders, it reads nothing for other
-// IDs. The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
+// checkCustomerSubscription checks that the customer exists and that the principal may see the
+// customer's orders. For a principal limited to its own orders, it reads no other customer. The
+// errors are NOT_FOUND and the errors of dynamo.ReadRecords.
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {

@@ -49,7 +49,7 @@ func TestEveryFieldHasARule(t *testing.T) {
 	for _, d := range own(t) {
 		if d.Kind != ast.Object {
 			if written(d.Directives) != "" {
-				t.Errorf("%s is no object type, and has a rule that nobody looks at", d.Name)
+				t.Errorf("%s has an access rule without effect, because it is not an object type", d.Name)
 			}
 			continue
 		}
@@ -61,24 +61,24 @@ func TestEveryFieldHasARule(t *testing.T) {
 			rule := written(f.Directives)
 			some, all = some || rule != "", all && rule != ""
 			if rule != "" && rule == whole {
-				t.Errorf("%s.%s says again what its type says", d.Name, f.Name)
+				t.Errorf("%s.%s repeats the access rule of its type", d.Name, f.Name)
 			}
 		}
 		switch {
 		case whole == "" && !some:
 			without = append(without, d.Name)
 		case whole == "" && !all:
-			t.Errorf("some fields of %s have a rule, and others none", d.Name)
+			t.Errorf("only some fields of %s have an access rule", d.Name)
 		case len(d.Interfaces) > 0:
-			t.Errorf("%s has rules and implements %v", d.Name, d.Interfaces)
+			t.Errorf("%s has access rules although it implements %v", d.Name, d.Interfaces)
 		}
 	}
 	if want := unruled(t); !slices.Equal(without, want) {
-		t.Errorf("without a rule are %v, want %v", without, want)
+		t.Errorf("the types without an access rule are %v, want %v", without, want)
 	}
 	for _, d := range own(t) {
 		if d.Kind == ast.Union && d.Name != "_Entity" {
-			t.Errorf("the members of %s are reached through it", d.Name)
+			t.Errorf("the access rules do not cover the members that the union %s returns", d.Name)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestPermissionsOfTheSchema(t *testing.T) {
 		known = append(known, p.String())
 	}
 	if !slices.Equal(names, known) {
-		t.Errorf("the schema has %v, commerce has %v", names, known)
+		t.Errorf("the schema declares the permissions %v, package commerce %v", names, known)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestDescriptionsEndWithRoles(t *testing.T) {
 		}
 		switch {
 		case want == "" && strings.Contains(line, "Access:"):
-			t.Errorf("%s: %q repeats the roles of its type", what, line)
+			t.Errorf("%s: the last line %q repeats the roles of the type", what, line)
 		case want != "" && !strings.HasSuffix(line, want):
 			t.Errorf("%s: the description ends with %q, want %q", what, line, want)
 		}

@@ -599,14 +599,14 @@ func TestMatrixIsComplete(t *testing.T) {
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
 			if name := d.Name + "." + f.Name; d.Kind == ast.InputObject && written(f.Directives) != "" && (len(inputDocuments[name]) == 0 || rules[name].permission == "") {
-				t.Errorf("no document sets %s, or %s has no rule for it", name, accessDocs)
+				t.Errorf("no test document sets %s, or %s documents no permission for it", name, accessDocs)
 			}
 		}
 		if d.Kind != ast.Object || slices.Contains(withoutRule, d.Name) {
 			continue
 		}
 		if len(documentsByType[d.Name]) == 0 {
-			t.Errorf("no document returns %s", d.Name)
+			t.Errorf("no test document returns %s", d.Name)
 		}
 		for _, f := range d.Fields {
 			if rules[d.Name+"."+f.Name].permission == "" {
@@ -616,7 +616,7 @@ func TestMatrixIsComplete(t *testing.T) {
 	}
 	for _, p := range commerce.Permissions() {
 		if rules[p.String()].permission == "" {
-			t.Errorf("%s has no grants of %s", accessDocs, p)
+			t.Errorf("%s does not document the permission %s", accessDocs, p)
 		}
 	}
 }
@@ -650,7 +650,7 @@ func compareWithoutPermission(t testing.TB, rules map[string]rule, cells []cell,
 	t.Helper()
 	p, ok := commerce.ParsePermission(permission)
 	if !ok {
-		t.Fatalf("%q is no permission", permission)
+		t.Fatalf("%q is not a permission", permission)
 	}
 	policy := commerce.StandardPolicy().WithGrant(commerce.RoleAdmin, p, commerce.GrantNone)
 	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
@@ -705,7 +705,7 @@ func TestMatrixDetectsGrants(t *testing.T) {
 		}
 	}
 	if altered < 90 {
-		t.Errorf("%d grants were altered", altered)
+		t.Errorf("only %d grants were changed", altered)
 	}
 }
 
@@ -746,6 +746,6 @@ func TestMatrixDetectsDirectives(t *testing.T) {
 		}
 	}
 	if removed < 55 {
-		t.Errorf("%d directives were taken out", removed)
+		t.Errorf("only %d directives were removed", removed)
 	}
 }

@@ -114,10 +114,10 @@ func TestForbiddenFields(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %d:%d", name, err.Locations[0].Line, err.Locations[0].Column))
 		}
 		if text := strings.Join(got, ", "); text != c.refused || (text == "") != (result.Outcome == Executed) {
-			t.Errorf("%s %v: refused %s (%v), want %s", c.query, c.variables, text, result.Outcome, c.refused)
+			t.Errorf("%s %v: the refused fields are %s (outcome %v), want %s", c.query, c.variables, text, result.Outcome, c.refused)
 		}
 		if c.refused != "" && (len(requests) > 0 || result.Data != nil) {
-			t.Errorf("%s: refused with %s, after %v", c.query, result.Data, requests)
+			t.Errorf("%s: the refused query has the data %s and the requests %v, want neither", c.query, result.Data, requests)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestForbiddenInputFields(t *testing.T) {
 		case c.at == "" && (result.Outcome != Executed || len(result.Errors) > 0):
 			t.Errorf("%s %v: %v", c.query, c.variables, result.Errors)
 		case c.at != "" && (result.Outcome != Refused || len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.Forbidden || len(requests) > 0 || result.Data != nil):
-			t.Errorf("%s %v: %s %v after %v", c.query, c.variables, result.Data, result.Errors, requests)
+			t.Errorf("%s %v: got data %s, errors %v and requests %v, want only the error FORBIDDEN", c.query, c.variables, result.Data, result.Errors, requests)
 		case c.at != "":
 			if at := fmt.Sprintf("%d:%d", result.Errors[0].Locations[0].Line, result.Errors[0].Locations[0].Column); at != c.at {
 				t.Errorf("%s %v: refused at %s, want %s", c.query, c.variables, at, c.at)
@@ -271,7 +271,7 @@ func TestRuntimeMessagesHideSchema(t *testing.T) {
 			checkSchemaHidden(t, fmt.Sprint(c.r.Query, c.r.Variables), result.Errors)
 		}
 		if result := first(executeAs(t, open, staff, c.r)); len(result.Errors) == 0 || !strings.Contains(result.Errors[0].Message, c.result) {
-			t.Errorf("%s: staff get %v, want %s", name, result.Errors, c.result)
+			t.Errorf("%s: the errors for staff are %v, want %s", name, result.Errors, c.result)
 		}
 	}
 }
@@ -397,7 +397,7 @@ func TestSubscriptionNeedsOrderPermission(t *testing.T) {
 	}
 	var result *gqlerror.Error
 	if err := e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound {
-		t.Errorf("another customer's orders: %v", err)
+		t.Errorf("subscribing to another customer's orders returns %v, want NOT_FOUND", err)
 	}
 }
 

@@ -17,15 +17,15 @@ type CheckedOperation struct {
 	ID, Name string
 	// Type is "query", "mutation" or "subscription". It is empty if the document could not be parsed.
 	Type string
-	// Bound is the maximum load on DynamoDB. It is empty if there are Errors.
+	// Bound is the maximum load on DynamoDB. It is empty if there are errors.
 	Bound bound.Bound
 	// Errors are the reasons why the server would reject the operation.
 	Errors []document.Error
 }
 
-// CheckDocuments checks the trusted documents in opts as a server with these options would, for a
-// table with this number of shards. opts needs no store. The operations are in the order of the
-// documents. A document with errors counts as one operation.
+// CheckDocuments checks the trusted documents in opts in the same way as a server with these
+// options. shards is the number of shards of the table. opts needs no store. The result contains
+// the operations in the order of the documents. A document with errors counts as one operation.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	documents := opts.Documents
 	opts.Documents = nil
@@ -48,8 +48,8 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	return operations
 }
 
-// checkOperation computes the bound of an operation of a valid document. The cost can depend on
-// variables, so check compares it with the limit only if the operation has no variables.
+// checkOperation checks an operation of a valid document and computes its bound. It checks the cost
+// limit only for operations without variables, because the cost can depend on variables.
 func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
 	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.PrepareAny(o)

@@ -47,6 +47,6 @@ func TestCheckDocuments(t *testing.T) {
 	want := []string{"alice query Alice", manifest[1].ID + " query Bob", "wrong query Wrong", "broken  Broken", "confirm mutation Confirm", "large query Large",
 		"dear query ", "several query One", "several mutation Two", "schema query Schema"}
 	if !slices.Equal(ids, want) {
-		t.Errorf("checked %q, want %q", ids, want)
+		t.Errorf("the checked operations are %q, want %q", ids, want)
 	}
 }

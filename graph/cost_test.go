@@ -173,14 +173,14 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		cost, valueCount := costOf(rt, e, query, nil), answered(rt, e, query)
 		largest = max(largest, valueCount)
 		if valueCount > cost {
-			rt.Fatalf("%s costs %d, and its response has %d values", query, cost, valueCount)
+			rt.Fatalf("%s costs %d, but its response has more values: %d", query, cost, valueCount)
 		}
 		document, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		if cut := cut(document); costOf(rt, e, cut, nil) != cost {
-			rt.Fatalf("%s costs %d, and as %s %d", query, cost, cut, costOf(rt, e, cut, nil))
+			rt.Fatalf("%s costs %d, but the equivalent document %s costs %d", query, cost, cut, costOf(rt, e, cut, nil))
 		}
 	})
 	if largest < 50 && longtest.Enabled() {
@@ -244,7 +244,7 @@ func TestDocumentedCosts(t *testing.T) {
 // docs/limits.md documents the resources that a point pays for.
 func TestGoldenPoints(t *testing.T) {
 	golden.Section(t, "../docs/limits.md", "points", fmt.Sprintf(
-		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, or %d write unit. In a document, it pays for %d parsed nodes, or %d nodes after expanding\nfragments.\n",
+		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, or %d write unit. For a new document, one point pays for %d parsed nodes, or %d nodes with\nfragments expanded.\n",
 		operation.PointCPU.Microseconds(), operation.PointBytes, operation.PointReadUnits, operation.PointWriteUnits, operation.PointParsedNodes, operation.PointVisitedNodes))
 }
 

@@ -52,7 +52,7 @@ func TestDocumentMemoryEstimates(t *testing.T) {
 			}
 			grown := (heap() - before) / len(many)
 			estimate := one.Bytes()
-			t.Logf("takes %d bytes, estimated %d", grown, estimate)
+			t.Logf("the document uses %d bytes, estimated %d", grown, estimate)
 			if estimate < grown || estimate > 6*grown {
 				t.Errorf("a document takes %d bytes, but the estimate is %d", grown, estimate)
 			}

@@ -283,7 +283,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 				one, other := text.Draw(t, "one"), text.Draw(t, "other")
 				if one != other {
 					if got := executeRequest(e, persistedQueryRequest(hashOf(one), other)); got.code != errcode.PersistedQueryMismatch {
-						t.Fatalf("the hash of %s with %s: %+v", one, other, got)
+						t.Fatalf("the hash of %s with the query %s returns %+v, want PERSISTED_QUERY_MISMATCH", one, other, got)
 					}
 				}
 			},
@@ -349,7 +349,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	all.Wait()
 	for i, text := range texts {
 		if d, _, err := e.documents.Find(t.Context(), "", "", persistedQueryRequest(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
-			t.Errorf("%s: its document was changed", text)
+			t.Errorf("%s: executing the operation changed its cached document", text)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Entity is a customer, order, product, employee or warehouse.
 type Entity any
 
-// entityType describes how the key of an entity is parsed, and its record loaded and planned.
+// entityType has the functions that parse the key of an entity, load its record and plan the read.
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
@@ -24,8 +24,8 @@ type entityType struct {
 	plan func(to *references, f *operation.Field, id any)
 }
 
-// newEntityType returns the entity type for records with keys of type ID. list returns the list of
-// pending keys to which the plan adds a key.
+// newEntityType returns the entity type for records with keys of type ID. list returns the pending
+// keys to which the plan adds the key of an entity.
 func newEntityType[ID ~string, T any](
 	name, key string, pattern *model.Lookup[ID, *T], list func(to *references, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
@@ -66,7 +66,7 @@ func entityTypes() []entityType {
 }
 
 // entityKey returns the type and the ID in a representation. It returns commerce.InvalidError if
-// the representation is malformed or has another type.
+// the representation is malformed or its type is not an entity.
 func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
@@ -86,12 +86,12 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.WithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// entityID returns the ID in a representation. It is empty for malformed text.
+// entityID returns the ID in a representation. The ID is empty if the text cannot be an ID.
 func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
 	case nil:
-		return nil, commerce.WithArgument(key, commerce.NewInvalidError("is missing or null: it is the key of the type"))
+		return nil, commerce.WithArgument(key, commerce.NewInvalidError("is missing or null: send the key of the entity"))
 	case string:
 		text = value
 	case json.Number:
@@ -120,8 +120,8 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 	return found, nil
 }
 
-// resolveEntity looks up the entity of a representation. If that fails or panics, it records the
-// error and returns nil, so that the other entities are not lost.
+// resolveEntity looks up the entity of a representation. If the look-up fails or panics, it records
+// the error and returns nil, so that the response still contains the other entities.
 func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found Entity) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -137,9 +137,9 @@ func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found
 	return found
 }
 
-// loadEntity returns the entity of a representation, or nil if the entity does not exist. It
-// returns the errors of operation.PermissionError if the caller may not use the type, before it
-// reads anything.
+// loadEntity returns the entity of a representation, or nil if the entity does not exist. If the
+// caller lacks the permission of the type, loadEntity returns the errors of
+// operation.PermissionError and reads no record.
 func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
@@ -155,7 +155,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// entities adds the records of _entities to the keys of the root level.
+// entities adds the entities of the field _entities to the records that the plan reads first.
 func (p plan) entities(ctx context.Context, f *operation.Field, to *references) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
@@ -171,7 +171,7 @@ func (p plan) entities(ctx context.Context, f *operation.Field, to *references) 
 // Subgraph is the result of _service: this API as a subgraph of a federated graph.
 type Subgraph struct{}
 
-// federationFile is the schema file with the definitions that composition tools provide themselves.
+// federationFile is the schema file with the definitions that composition tools add themselves.
 const federationFile = "federation.graphqls"
 
 // SDL returns the source of the schema with the federation directives, for composition tools.
@@ -185,10 +185,11 @@ func (Subgraph) SDL() string {
 	return strings.Join(parts, "\n")
 }
 
-// gqlgen calls the resolvers of _entities and _service by the names below. Its federation plugin,
-// which would generate them, is not used. docs/adr/0016-federation.md explains the reasons.
+// gqlgen's code calls the functions below to resolve _entities and _service. gqlgen's federation
+// plugin, which would generate these functions, is not used. docs/adr/0016-federation.md explains
+// the reasons.
 
-// __resolve_entities returns any, so that it can return nil if an error applies to the whole list.
+// __resolve_entities returns any, so that it can return nil if an error applies to the entire list.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) any {
 	entities, err := ec.Resolvers.(*Resolver).entities(ctx, representations)
 	if err != nil {

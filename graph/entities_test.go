@@ -141,7 +141,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 		text, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": representations}})
 		if n <= operation.MaxRepresentations {
 			if answers := strings.Count(string(got.Data), "Alice Chen"); answers != n || len(got.Errors) > 0 || got.Extensions.Explain.Totals.Requests != 1 {
-				t.Errorf("%d representations have %d answers, %v, by %d requests", n, answers, got.Errors, got.Extensions.Explain.Totals.Requests)
+				t.Errorf("%d representations return %d entities with errors %v and %d requests, want all entities and 1 request", n, answers, got.Errors, got.Extensions.Explain.Totals.Requests)
 			}
 			continue
 		}
@@ -160,7 +160,7 @@ func TestPanicsAtRepresentations(t *testing.T) {
 	// Look-ups panic without loaders.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})
 	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(reported) != 1 {
-		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), reported)
+		t.Errorf("found %v, error %v; the response has the errors %v, and reported are %v", found, errors.Join(err), graphql.GetErrors(ctx), reported)
 	}
 }
 
@@ -200,11 +200,11 @@ func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
 		}
 		for i, entity := range data.Entities {
 			if string(entity) != string(own[fmt.Sprintf("e%d", i)]) {
-				rt.Errorf("%s\n%v is\n%s, by its own field\n%s", query, representations[i], entity, own[fmt.Sprintf("e%d", i)])
+				rt.Errorf("%s\nthe entity of %v is\n%s\nits own query field returns\n%s", query, representations[i], entity, own[fmt.Sprintf("e%d", i)])
 			}
 		}
 		if len(together.Errors) != len(apart.Errors) {
-			rt.Errorf("%s\n%v\n%v, by their own fields\n%v", query, representations, together.Errors, apart.Errors)
+			rt.Errorf("%s\nthe entities of %v have the errors\n%v\ntheir own query fields have the errors\n%v", query, representations, together.Errors, apart.Errors)
 		}
 	})
 }

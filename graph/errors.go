@@ -18,8 +18,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// presentError converts an error for the client. Only the listed errors are shown. All other errors
-// become INTERNAL, and only the log contains their cause.
+// presentError converts an error for the client. The client sees only the errors listed here. All
+// other errors become INTERNAL, and only the log contains their cause.
 func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error {
 	shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -47,19 +47,19 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
-		// Messages of the parser and the validator describe errors in the document.
+		// The error is from the parser or the validator. Its message describes an error in the document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
-		// The error is about an argument: its path is longer than the field's.
+		// The path is longer than the field's path, so the error is about an argument.
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
 	case errors.Is(err, table.ErrBudgetExceeded):
 		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
 	case deadlineExceeded(ctx, err):
 		r.reportOnce(ctx, err)
-		return show(errcode.TimedOut, "The request exceeded its time limit. Request less, or try again.")
+		return show(errcode.TimedOut, "The request exceeded its time limit. Request fewer fields, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The server rejects changes because its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
+		return show(errcode.Unavailable, "The server rejects changes because its clock is %s DynamoDB's clock. Nothing was changed. Try again.", clock.Difference())
 	case errors.Is(err, table.ErrTooManyOrders):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer has more orders than one request can count. The server's operator can store the count with `ordergraph check -repair`.")
@@ -88,7 +88,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 }
 
 // deadlineExceeded reports whether an error occurred because the request's deadline has passed.
-// DynamoDB is not necessarily the cause then.
+// DynamoDB is not necessarily the cause of such an error.
 func deadlineExceeded(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
@@ -96,8 +96,8 @@ func deadlineExceeded(ctx context.Context, err error) bool {
 
 type reportedKey struct{}
 
-// reportedErrors has the errors that were logged for one request. Fields that wait for the same
-// DynamoDB request fail with the same error, which is logged once.
+// reportedErrors contains the errors that were logged for one request. All fields that wait for the
+// same DynamoDB request fail with the same error, which is logged once.
 type reportedErrors struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -107,7 +107,7 @@ func withReportedErrors(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedKey{}, &reportedErrors{})
 }
 
-// reportOnce logs an error with the path of its field, once for each request.
+// reportOnce logs an error with the path of its field, at most once for each request.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
@@ -130,8 +130,8 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	r.report(ctx, err)
 }
 
-// sentence returns the message of an invalid value. If the error does not name an argument, the
-// last name in the path does.
+// sentence returns the message for an invalid value. If the error names no argument, the message
+// contains the last name in the path.
 func sentence(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
 		return fmt.Sprintf("argument %q: %s", errcode.LastName(path), e.Reason)
@@ -139,7 +139,7 @@ func sentence(e *commerce.InvalidError, path ast.Path) string {
 	return e.Error()
 }
 
-// panicError converts a panic to an error, which only the log shows.
+// panicError converts a panic to an error. Only the log contains its text.
 func panicError(_ context.Context, panicked any) error {
 	return fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 }

@@ -20,21 +20,21 @@ import (
 // event. It visits the selected fields in order, calls their resolvers and appends each value to
 // the response.
 //
-// An execution runs in one goroutine. Resolvers seldom wait, because the plan has already read what
-// the fields need. The code that depends on the schema is generated (execute_generated.go).
-// docs/adr/0031-one-tree-one-executor.md explains why gqlgen's generated code does not execute
-// operations. Both produce the same bytes, errors and costs, but here errors are in the order of
-// their fields.
+// An execution runs in one goroutine. Resolvers rarely wait for reads, because the plan has already
+// read the records. The code that depends on the schema is generated (execute_generated.go).
+// gqlgen's generated code would return the same data, costs and errors, but here the errors are in
+// the order of their fields. docs/adr/0031-one-tree-one-executor.md explains why gqlgen's code does
+// not execute operations.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
 	operation *admittedOperation
-	// resolverCtx is ctx with the loaders and the execution, for resolvers.
+	// resolverCtx is the context of resolvers: ctx with the execution and its loaders.
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
-	// budget limits the requests of all loaders of the operation.
+	// budget limits the number of DynamoDB requests of all loaders.
 	budget *table.ReadBudget
-	// trace records the requests for the explain output. It may be nil.
+	// trace records the requests for the explain output. It is nil if no explain output was requested.
 	trace *table.Trace
 	// arguments are the arguments that contain variables.
 	arguments []any
@@ -50,14 +50,14 @@ type execution struct {
 	boundedResponse
 }
 
-// pathElement is a field on the path and the index in its list, or -1 if the field is not a list.
+// pathElement is a field on the path with the current list index, or -1 if the field is not a list.
 type pathElement struct {
 	field *operation.Field
 	index int
 }
 
-// responseMark is a position in the response. The execution returns to the mark if the value after
-// it turns out to be null.
+// responseMark is a position in the response. If a null removes the value that starts there, the
+// execution truncates the response to the mark.
 type responseMark struct{ offset, values int }
 
 // newExecution returns a new execution of an operation.
@@ -78,8 +78,8 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 	return x
 }
 
-// run executes an operation. For a subscription, it executes the operation for one event. spent is
-// the cost of the execution.
+// run executes an operation. For a subscription, change is the event. spent is the actual cost in
+// points.
 func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.OrderChange) (response *graphql.Response, spent int) {
 	x := e.newExecution(ctx, o)
 	var data []byte
@@ -95,15 +95,15 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	return x.respond(data), x.actualCost(len(data) + x.dropped)
 }
 
-// actualCost returns the cost of an execution with a response of this number of bytes. Reads can
-// cost more than the response: the lists of a missing record are read together with the record, and
-// a sharded list takes several reads.
+// actualCost returns the cost in points of an execution with a response of this many bytes. Reads
+// can cost more than the response. For example, the lists of a missing record are read together
+// with the record, and a list with several shards takes several reads.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
 	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
 }
 
-// respond returns the response with data, all errors and the explain output.
+// respond returns the response: the data, all errors and, if requested, the explain output.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
 	if limit := x.executor.limits.Answer; x.offset() > limit {
@@ -116,16 +116,16 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	return response
 }
 
-// query executes a query. Its data is null if a non-null root field is null.
+// query executes a query and returns the data. The data is null if a non-null root field is null.
 func (x *execution) query() []byte {
 	x.newLoaders(x.executor.resolver.store, "")
 	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.Root) })
 	return x.writeRoot(x.fieldQuery)
 }
 
-// mutation executes mutations one after the other. Each mutation has its own loaders with
-// consistent reads. Its payload therefore shows the state after this mutation, independent of the
-// reads and writes of other mutations in the request.
+// mutation executes the mutations of an operation one after the other. Each mutation has its own
+// loaders with consistent reads. Its payload therefore shows the state after this mutation, and
+// does not depend on reads or writes of the other mutations.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.writeRoot(func(f *operation.Field) bool {
@@ -137,9 +137,9 @@ func (x *execution) mutation() []byte {
 	})
 }
 
-// event executes the operation of a subscription for one event. It reads consistently, so a
-// subscriber sees the change and all writes before it. Every field of Subscription has the type
-// OrderUpdate!, so the data is null if the update is null
+// event executes the operation of a subscription for one event. Its reads are consistent, so a
+// subscriber sees the change and all earlier writes. Each field of Subscription has the non-null
+// type OrderUpdate!. A null update therefore makes the data null
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) event(change *feed.OrderChange) []byte {
 	x.newLoaders(x.executor.resolver.store.Consistent(), "")
@@ -151,9 +151,9 @@ func (x *execution) event(change *feed.OrderChange) []byte {
 	})
 }
 
-// newLoaders creates new loaders for the resolvers. The reads of a mutation itself are not charged
-// to the budget, so the budget cannot interrupt a mutation. path is the path that the explain
-// output shows for unplanned requests.
+// newLoaders creates new loaders for the resolvers. The budget counts only the reads of these
+// loaders, not the reads of a mutation itself, so it cannot interrupt a mutation. path is the path
+// of unplanned requests in the explain output.
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
@@ -161,8 +161,8 @@ func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	x.resolverCtx = &resolverContext{table.SpanFromContext(x.ctx).Unplanned(x.ctx, path), x}
 }
 
-// plan runs the look-ahead and returns when its reads are complete. A panic in the plan is logged.
-// The resolvers then read on their own.
+// plan reads the records that the operation needs, before the resolvers run. If the plan panics,
+// the panic is logged, and the resolvers read the records themselves.
 func (x *execution) plan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -177,7 +177,7 @@ func (x *execution) plan(ctx context.Context, first func(plan)) {
 	})
 }
 
-// planPayload plans the selection of the record that the current mutation returns.
+// planPayload plans the reads for the record in the payload of the current mutation.
 func planPayload(ctx context.Context, record any) {
 	x, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
@@ -246,8 +246,8 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	return x.out
 }
 
-// rootField writes the value of a root field. It recovers from panics in the execution itself.
-// Panics in resolvers are recovered earlier.
+// rootField writes the value of a root field. It recovers from panics of the execution. Panics of
+// resolvers are already recovered by recoverPanic.
 func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	start := x.mark()
 	defer func() {
@@ -264,13 +264,13 @@ func (x *execution) rootField(f *operation.Field, field func(*operation.Field) b
 // mark returns a mark for the next value.
 func (x *execution) mark() responseMark { return responseMark{x.offset(), x.values} }
 
-// rewind removes everything that was written and counted since a mark.
+// rewind removes all output since a mark and resets the number of values.
 func (x *execution) rewind(m responseMark) {
 	x.truncate(m.offset)
 	x.values = m.values
 }
 
-// begin starts a field: it writes the name and counts the value.
+// begin starts a field. It writes the name of the field and counts its value.
 func (x *execution) begin(f *operation.Field) {
 	x.values++
 	x.out = append(x.out, f.Key...)
@@ -283,7 +283,7 @@ func (x *execution) openObject() responseMark {
 	return start
 }
 
-// closeObject ends an object. If the object is not valid, the method removes it and returns false.
+// closeObject ends an object. If valid is false, it removes the object and returns false.
 func (x *execution) closeObject(start responseMark, valid bool) bool {
 	if !valid {
 		x.rewind(start)
@@ -294,12 +294,12 @@ func (x *execution) closeObject(start responseMark, valid bool) bool {
 	return true
 }
 
-// enter adds a field to the path. leave removes the last field.
+// enter adds a field to the path. leave removes the last field of the path.
 func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElement{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
-// openList starts a list. Its elements have indexes on the path.
+// openList starts a list and adds its field to the path. Each call to element sets the index.
 func (x *execution) openList(f *operation.Field) responseMark {
 	start := x.mark()
 	x.enter(f)
@@ -316,7 +316,7 @@ func (x *execution) element(i int) {
 	}
 }
 
-// closeList ends a list. If the list is not valid, the method removes it and returns false.
+// closeList ends a list. If valid is false, it removes the list and returns false.
 func (x *execution) closeList(start responseMark, valid bool) bool {
 	x.leave()
 	if !valid {
@@ -333,8 +333,8 @@ func (x *execution) null() bool {
 	return true
 }
 
-// argumentsOf returns the arguments of a field. If the arguments are invalid, it records an error
-// for the current object and returns false.
+// argumentsOf returns the arguments of a field. If they are invalid, argumentsOf records an error
+// at the current object and returns false.
 func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	if read := f.ArgumentsIn(x.arguments); read != nil {
 		return read, true
@@ -345,7 +345,7 @@ func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	return nil, false
 }
 
-// introspect writes a part of the schema. gqlgen's generated code marshals it.
+// introspect writes the result of __schema or __type. gqlgen's generated code marshals the result.
 func (x *execution) introspect(f *operation.Field) bool {
 	field := graphql.CollectedField{Field: f.Field}
 	for _, set := range f.Selections {

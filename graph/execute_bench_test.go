@@ -104,7 +104,7 @@ func BenchmarkExecution(b *testing.B) {
 // and the response. An allocation per field or element would exceed the limit.
 func TestExecutionsAllocateLittle(t *testing.T) {
 	if raceenabled.On || testing.CoverMode() != "" {
-		t.Skip("these allocate themselves")
+		t.Skip("the race detector and coverage add allocations")
 	}
 	execute := executing(t, false)
 	execute()

@@ -8,23 +8,22 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Messages of gqlgen's generated code for null in a non-null position. They appear in the log, but
-// not in responses.
+// These messages are the same as in gqlgen's generated code. They describe a null value in a
+// non-null position. They are logged, but not sent to clients.
 const (
-	// nullResult is the message for the result of a resolver.
+	// nullResult is the message for a resolver that returns null.
 	nullResult = "must not be null"
 	// nullElement is the message for a nil pointer.
 	nullElement = "the requested element is null which the schema does not allow"
 )
 
-// fieldContext returns the context of a field, as gqlgen's generated code creates it. Errors need
-// it, and so do resolvers that report errors themselves. It is created from the path on demand,
-// because few fields need it.
+// fieldContext returns gqlgen's context of a field. Errors need this context, and so do resolvers
+// that report errors themselves. It is created on demand from the path, because few fields need it.
 func (x *execution) fieldContext(f *operation.Field) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
 }
 
-// objectContext returns the context of the current object or list element.
+// objectContext returns gqlgen's context of the current object or list element.
 func (x *execution) objectContext() context.Context {
 	ctx := graphql.WithFieldContext(x.resolverCtx, &graphql.FieldContext{})
 	for _, s := range x.path {
@@ -44,7 +43,7 @@ func (x *execution) pathContext(root *operation.Field) context.Context {
 	return x.fieldContext(root)
 }
 
-// recordError reports whether a resolver succeeded. It records the resolver's error otherwise.
+// recordError records a resolver's error. It reports whether the resolver succeeded.
 func (x *execution) recordError(f *operation.Field, err error) bool {
 	if err == nil {
 		return true
@@ -54,7 +53,7 @@ func (x *execution) recordError(f *operation.Field, err error) bool {
 	return false
 }
 
-// recoverPanic recovers from a resolver's panic and records it as an error. It must be deferred.
+// recoverPanic records a panic of a resolver as an error. It must be deferred.
 func (x *execution) recoverPanic(f *operation.Field, ok *bool) {
 	if panicked := recover(); panicked != nil {
 		x.recordPanic(x.fieldContext(f), panicked)
@@ -68,8 +67,8 @@ func (x *execution) recordPanic(ctx context.Context, panicked any) {
 	operation.Error(ctx, operation.Recover(ctx, panicked))
 }
 
-// recordMissing records the error that a non-null field is null, unless the field already has an
-// error. It returns false.
+// recordMissing records an error for a null value of a non-null field, unless the field already has
+// an error. It always returns false.
 func (x *execution) recordMissing(f *operation.Field, message string) bool {
 	return recordMissingAt(x.fieldContext(f), message)
 }

@@ -110,7 +110,7 @@ func (pair *executorPair) compare(t rapid.TB, r Request) string {
 		_, expectedReads = pair.run(pair.oracle.Executor, pair.oracle.Execute, r)
 	}
 	if executed != expected || reads != expectedReads {
-		t.Fatalf("%s\n%v\nexecuted: %s%s\nby the oracle: %s%s", r.Query, r.Variables, executed, reads, expected, expectedReads)
+		t.Fatalf("%s\n%v\nexecuted: %s%s\nexpected from gqlgen: %s%s", r.Query, r.Variables, executed, reads, expected, expectedReads)
 	}
 	return executed
 }
@@ -325,7 +325,7 @@ func TestFaultsMatchOracle(t *testing.T) {
 	}
 	for _, result := range results {
 		if !seen[result] {
-			t.Errorf("no query had the result %q", result)
+			t.Errorf("no random query had the result %q", result)
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -364,7 +364,7 @@ func TestEventsMatchOracle(t *testing.T) {
 			delivered = append(delivered, fmt.Sprint(string(response.Data), lines, spent))
 		}
 		if delivered[0] != delivered[1] {
-			rt.Fatalf("%s\nexecuted: %s\nby the oracle: %s", query, delivered[0], delivered[1])
+			rt.Fatalf("%s\nexecuted: %s\nexpected from gqlgen: %s", query, delivered[0], delivered[1])
 		}
 	})
 }
@@ -390,7 +390,7 @@ func TestBoundedResponse(t *testing.T) {
 				a.dropExcess()
 			}
 			if a.offset() != len(whole) || len(a.out) > a.limit+responseSlack {
-				rt.Fatalf("%d bytes measured, %d kept, of %d", a.offset(), len(a.out), len(whole))
+				rt.Fatalf("the response counts %d bytes and stores %d, want a count of %d", a.offset(), len(a.out), len(whole))
 			}
 			if len(whole) <= a.limit && (a.dropped > 0 || !bytes.Equal(a.out, whole)) {
 				rt.Fatalf("a response of %d bytes is incomplete", len(whole))

@@ -20,38 +20,38 @@ import (
 
 // Request is a GraphQL request of a client.
 type Request struct {
-	// Query is the text of the document. It can be empty if the request has an ID or hash.
+	// Query is the document. It can be empty if DocumentID or Extensions identify the document.
 	Query string
 	// DocumentID is the ID of a trusted document.
 	DocumentID string
-	// OperationName selects an operation. It can be empty if there is only one.
+	// OperationName selects an operation. It can be empty if the document has only one operation.
 	OperationName string
-	// Variables are the values of variables as decoded from JSON, with numbers as json.Number.
+	// Variables are the values of the variables, decoded from JSON with numbers as json.Number.
 	Variables map[string]any
-	// Extensions are the extensions of the request. Only persistedQuery is used.
+	// Extensions are the extensions of the request. The executor uses only persistedQuery.
 	Extensions map[string]any
 	// ReadOnly rejects mutations.
 	ReadOnly bool
-	// ChargedPoints is the number of points that Charge has charged for the request. It is 0 if Charge
+	// ChargedPoints is the number of points that Charge has charged for the request, or 0 if Charge
 	// was not called.
 	ChargedPoints int
 }
 
-// Outcome describes at which step the processing of a request ended.
+// Outcome is the step at which the processing of a request ended.
 type Outcome int
 
 // Outcomes.
 const (
-	// Executed requests have data, which may be null because of an error.
+	// Executed means that the operation was executed. The data may be null because of an error.
 	Executed Outcome = iota
-	// Refused requests were not executed. The response has errors and no data.
+	// Refused means that nothing was executed. The response has errors and no data.
 	Refused
-	// Overloaded requests were refused because the operations in progress have reached the limit of
-	// concurrent cost; see admission.PoolCost.
+	// Overloaded means that the request was refused, because running operations have reached the limit
+	// of concurrent cost (admission.PoolCost).
 	Overloaded
-	// MutationNotAllowed requests were refused because they are mutations and Request.ReadOnly is set.
+	// MutationNotAllowed means that the request contains a mutation and Request.ReadOnly is set.
 	MutationNotAllowed
-	// RateLimited requests exceed the caller's rate limit; see Options.Rates.
+	// RateLimited means that the request exceeds the caller's rate limit; see Options.Rates.
 	RateLimited
 )
 
@@ -59,8 +59,8 @@ const (
 type Result struct {
 	*graphql.Response
 	Outcome Outcome
-	// Mutation reports whether a mutation was executed. Clients should not blindly repeat the request
-	// then.
+	// Mutation reports whether a mutation was executed. If so, clients should not blindly repeat the
+	// request.
 	Mutation bool
 	// RetryAfter is the time until the caller has enough points for a RateLimited request.
 	RetryAfter time.Duration
@@ -70,35 +70,35 @@ type Result struct {
 
 // Executor executes GraphQL requests. It is safe for concurrent use.
 //
-// A request passes these checks before anything is read. Package document finds or parses the
-// document, checks its limits and validates it. It selects the operation and coerces the variables.
-// Package operation prepares the operation, and checks the caller's permissions and the cost.
-// Packages rate and admission check the caller's rate limit and the quota of concurrent cost. An
-// execution then runs the operation with a limited number of DynamoDB requests (Limits.Requests)
-// and a limited response (response.go).
+// A request must pass several checks before anything is read. Package document finds or parses the
+// document, checks its limits and validates it. It also selects the operation and coerces the
+// variables. Package operation prepares the operation, and checks the caller's permissions and the
+// cost. Package rate checks the caller's rate limit. Package admission checks the limit of
+// concurrent cost. The execution then limits the number of DynamoDB requests (Limits.Requests) and
+// the size of the response (response.go).
 //
-// Concurrent operations share admission.PoolCost, because their responses are in memory at the same
-// time. Without this pool, two hundred operations of the maximum cost could need gigabytes. Events
-// of subscriptions use admission.PoolEvents instead, so a change with ten thousand subscribers does
-// not block queries. Waiting events are buffered in the change feed, which ends subscriptions that
-// fall behind.
+// Concurrent operations share the capacity of admission.PoolCost, because their responses are in
+// memory at the same time. Without this pool, two hundred operations of the maximum cost could need
+// gigabytes. Events of subscriptions use admission.PoolEvents instead, so a change with ten
+// thousand subscribers does not block queries. The change feed buffers waiting events, and ends
+// subscriptions that fall behind.
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// lookahead enables the look-ahead. Without it, responses are the same but need more requests.
+	// lookahead enables plans (plan.go). Without a plan, the same response takes more requests.
 	lookahead bool
 	limits    document.Limits
 	costs     operation.Costs
 	rates     *rate.Limiter
-	// anonymousRates limits callers without a token. The separate limiter keeps a large number of
-	// addresses from evicting the buckets of authenticated callers.
+	// anonymousRates limits callers without a token. It is separate from rates, so that many client
+	// addresses cannot evict the buckets of authenticated callers.
 	anonymousRates *rate.Limiter
 	pools          *admission.Controller
 	documents      *document.Store
-	// eventTime is the time limit for each event. followed counts the memory of the documents and
-	// variables that subscriptions hold.
+	// eventTime is the time limit for each event. subscriptionMemory counts the memory of the
+	// documents and variables that subscriptions hold.
 	eventTime          time.Duration
 	subscriptionMemory *document.SubscriptionMemory
 }
@@ -109,9 +109,9 @@ type admittedOperation struct {
 	document *document.Document
 	prepared *operation.Prepared
 	cost     int
-	// work is the work of finding and preparing the operation.
+	// work counts the nodes that were parsed and visited to prepare the operation.
 	work document.Work
-	// reservation are the reserved points. It is nil without rate limits.
+	// reservation holds the points reserved for the operation. It is nil without rate limits.
 	reservation *rate.Reservation
 }
 
@@ -153,11 +153,11 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 }
 
-// Execute executes a query or mutation. All errors are part of the result.
+// Execute executes a query or mutation. The result contains all errors.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 		o.reservation.Settle(0, nil)
-		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: use WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
 }
@@ -181,7 +181,7 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	}
 }
 
-// admit prepares the operation of a request and reserves its cost. If the request is refused, it
+// admit prepares the operation of a request and reserves its cost. If admit refuses the request, it
 // returns the result for the client instead.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
@@ -209,9 +209,9 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	return o, nil
 }
 
-// Charge charges the minimum cost of a request and the points for its bytes. The server calls it
-// before it decodes the request, and sets Request.ChargedPoints to the result. Charge refuses a
-// caller who does not have enough points. The points are not refunded.
+// Charge charges the minimum cost of a request and the points for its bytes. The server calls
+// Charge before it decodes the request, and sets Request.ChargedPoints to the result. Charge
+// refuses the request if the caller does not have enough points. It never refunds points.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
@@ -247,8 +247,8 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
-// prepare prepares the operation of a request, or returns errors. If it returns errors, the
-// operation contains only the work.
+// prepare prepares the operation of a request. If it returns errors, only the field work of the
+// operation is set.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access
@@ -263,8 +263,8 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	chosen := doc.Operation(r.OperationName)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
-		// The method is wrong even if the document has errors, too.
-		return o, MutationNotAllowed, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send them with POST")}
+		// This error takes precedence over errors in the document.
+		return o, MutationNotAllowed, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send mutations with POST")}
 	case len(doc.Errors(quiet)) > 0:
 		return o, Refused, doc.Errors(quiet)
 	case chosen == nil:
@@ -277,7 +277,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	prepared, work := e.preparer.Prepare(doc, chosen, variables)
 	o.work.Visited += work.Visited
 	if prepared.TooLarge {
-		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields with its fragments expanded: select fewer fields", chosen.Operation, document.MaxExpanded)}
+		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields, including the fields of fragments: select fewer fields", chosen.Operation, document.MaxExpanded)}
 	}
 	if errs := access.Check(principal, prepared, variables); len(errs) > 0 {
 		return o, Refused, errs

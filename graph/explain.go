@@ -23,11 +23,11 @@ type explainedRequest struct {
 	ReadUnits     float64 `json:"readUnits"`
 	WriteUnits    float64 `json:"writeUnits"`
 	DurationMs    float64 `json:"durationMs"`
-	// Wave is the number of the round trip that the request belongs to, starting at 1.
+	// Wave is the number of the round trip in which the request was sent, starting at 1.
 	Wave int `json:"wave"`
 }
 
-// explainedTotals are the sums over all requests. RoundTrips is the length of the longest chain of
+// explainedTotals are the totals of all requests. RoundTrips is the length of the longest chain of
 // dependent requests.
 type explainedTotals struct {
 	Requests   int     `json:"requests"`

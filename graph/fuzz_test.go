@@ -50,7 +50,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query, variables string) {
 		if len(query)+len(variables) > 128<<10 {
-			t.Skip("longer than a request can be")
+			t.Skip("the input exceeds the maximum size of a request")
 		}
 		var given map[string]any
 		d := json.NewDecoder(bytes.NewReader([]byte(variables)))
@@ -69,7 +69,7 @@ func FuzzRequests(f *testing.F) {
 				}
 			}
 			if (result.Outcome == Refused) != (result.Data == nil) {
-				t.Errorf("outcome %d has data %s", result.Outcome, result.Data)
+				t.Errorf("a result with the outcome %d has the data %s", result.Outcome, result.Data)
 			}
 			if _, err := json.Marshal(result.Response); err != nil {
 				t.Errorf("%s: %v", result.Data, err)

@@ -2831,10 +2831,11 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../access.graphqls", Input: `"""
-The permission that a field requires. On a type, it applies to each field without a permission of
-its own. Types without the directive, such as connections and payloads, need the permission of the
-field that returns them. An input field requires its permission only if its value is not null. The
-last line of each description, and docs/access.md, list the roles that have the permission.
+Declares the permission that a field requires. On a type, the directive applies to each field that
+does not declare its own permission. A type without the directive, such as a connection or a
+payload, requires the permission of the field that returns the type. An input field requires its
+permission only if the value is not null. The last line of a description lists the roles that have
+the permission. docs/access.md lists all permissions.
 """
 directive @access(
   "The permission."
@@ -2849,29 +2850,31 @@ enum Permission {
   READ_CATALOG
   "Read a customer's record."
   READ_CUSTOMER
-  "Find customers in other ways than by ID."
+  "List customers, and find customers by name or email address."
   LIST_CUSTOMERS
-  "Read an order with its line items and timeline, and subscribe to it."
+  "Read an order with its line items and timeline, and subscribe to its changes."
   READ_ORDER
-  "List orders of more than one customer, and subscribe to them."
+  "List the orders of several customers, and subscribe to changes of these orders."
   LIST_ORDERS
-  "Read the names of the principals who changed an order."
+  "Read the name of the caller who caused an event of an order."
   READ_ACTOR
   "Read warehouses and their stock."
   READ_STOCK
-  "Read the contact details of the employee responsible for a customer or an order."
+  """
+  Read the name, job title and phone numbers of the employee responsible for a customer or an order.
+  """
   READ_CONTACT
-  "Read all details of employees, and find employees."
+  "Read the fields of employees that ` + "`" + `READ_CONTACT` + "`" + ` does not cover, and list employees."
   READ_STAFF
   "Place orders."
   PLACE_ORDER
-  "Change an order's line items or address, and cancel it."
+  "Change the line items or the shipping address of an order, and cancel an order."
   CHANGE_ORDER
   "Confirm, ship and deliver orders."
   FULFIL_ORDER
   "Create customers."
   CREATE_CUSTOMER
-  "Change a customer's record, except the email address."
+  "Change a customer's record, except for the email address."
   CHANGE_CUSTOMER
   "Change a customer's email address."
   CHANGE_EMAIL
@@ -2885,16 +2888,13 @@ enum Permission {
   CHANGE_WAREHOUSES
   "Create and change employees."
   CHANGE_STAFF
-  """
-  Look up entities as a federated gateway does. Each entity also requires the permission of its
-  type.
-  """
+  "Look up entities for a federation gateway. Each entity also requires the permission of its type."
   RESOLVE_ENTITIES
-  "Read the SDL of the subgraph for composition."
+  "Read the SDL of this subgraph, for schema composition."
   READ_SUBGRAPH
-  "Use introspection, and see names of the schema in error messages."
+  "Use introspection, and see the names of types and fields in error messages."
   INTROSPECT
-  "See the DynamoDB requests of an operation (explain)."
+  "See the DynamoDB requests of an operation in the explain output of its response."
   EXPLAIN
 }
 `, BuiltIn: false},
@@ -2904,15 +2904,15 @@ enum Permission {
 type CustomerConnection {
   "The customers of the page."
   nodes: [Customer!]!
-  "The customers of the page with their cursors."
+  "The customers of the page, each with its cursor."
   edges: [CustomerEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `CustomerConnection` + "`" + `."
 type CustomerEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: Customer!
@@ -2922,15 +2922,15 @@ type CustomerEdge {
 type OrderConnection {
   "The orders of the page."
   nodes: [Order!]!
-  "The orders of the page with their cursors."
+  "The orders of the page, each with its cursor."
   edges: [OrderEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `OrderConnection` + "`" + `."
 type OrderEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: Order!
@@ -2940,15 +2940,15 @@ type OrderEdge {
 type OrderItemConnection {
   "The order items of the page."
   nodes: [OrderItem!]!
-  "The order items of the page with their cursors."
+  "The order items of the page, each with its cursor."
   edges: [OrderItemEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `OrderItemConnection` + "`" + `."
 type OrderItemEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: OrderItem!
@@ -2958,15 +2958,15 @@ type OrderItemEdge {
 type OrderEventConnection {
   "The order events of the page."
   nodes: [OrderEvent!]!
-  "The order events of the page with their cursors."
+  "The order events of the page, each with its cursor."
   edges: [OrderEventEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `OrderEventConnection` + "`" + `."
 type OrderEventEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: OrderEvent!
@@ -2976,15 +2976,15 @@ type OrderEventEdge {
 type CategoryConnection {
   "The categories of the page."
   nodes: [Category!]!
-  "The categories of the page with their cursors."
+  "The categories of the page, each with its cursor."
   edges: [CategoryEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `CategoryConnection` + "`" + `."
 type CategoryEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: Category!
@@ -2994,15 +2994,15 @@ type CategoryEdge {
 type ProductConnection {
   "The products of the page."
   nodes: [Product!]!
-  "The products of the page with their cursors."
+  "The products of the page, each with its cursor."
   edges: [ProductEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `ProductConnection` + "`" + `."
 type ProductEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: Product!
@@ -3012,15 +3012,15 @@ type ProductEdge {
 type InventoryLevelConnection {
   "The inventory levels of the page."
   nodes: [InventoryLevel!]!
-  "The inventory levels of the page with their cursors."
+  "The inventory levels of the page, each with its cursor."
   edges: [InventoryLevelEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `InventoryLevelConnection` + "`" + `."
 type InventoryLevelEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: InventoryLevel!
@@ -3030,15 +3030,15 @@ type InventoryLevelEdge {
 type WarehouseConnection {
   "The warehouses of the page."
   nodes: [Warehouse!]!
-  "The warehouses of the page with their cursors."
+  "The warehouses of the page, each with its cursor."
   edges: [WarehouseEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `WarehouseConnection` + "`" + `."
 type WarehouseEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: Warehouse!
@@ -3048,15 +3048,15 @@ type WarehouseEdge {
 type EmployeeConnection {
   "The employees of the page."
   nodes: [Employee!]!
-  "The employees of the page with their cursors."
+  "The employees of the page, each with its cursor."
   edges: [EmployeeEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `EmployeeConnection` + "`" + `."
 type EmployeeEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: Employee!
@@ -3067,8 +3067,8 @@ type EmployeeEdge {
 # Composers bring their own, so the SDL of Query._service does not include this file.
 
 """
-A reference to an entity from a gateway: an object with ` + "`" + `__typename` + "`" + ` and the key field of the type
-(` + "`" + `sku` + "`" + ` for a Product, otherwise ` + "`" + `id` + "`" + `). Other fields are ignored.
+A gateway's reference to an entity. It is an object with ` + "`" + `__typename` + "`" + ` and the key field of the type:
+` + "`" + `sku` + "`" + ` for a Product, ` + "`" + `id` + "`" + ` for the other types. The server ignores all other fields.
 """
 scalar _Any
 
@@ -3083,10 +3083,11 @@ type _Service {
 
 extend type Query {
   """
-  Entities by key, in the order of ` + "`" + `representations` + "`" + `, with null for each entity that does not exist.
-  An entity that cannot be read, or whose type requires a missing permission, is null with an error.
+  The entities with these keys, in the sequence of ` + "`" + `representations` + "`" + `. The list contains null for
+  each entity that does not exist. If an entity cannot be read, or the caller lacks the permission
+  of its type, the list contains null and the response contains an error.
 
-  One BatchGetItem per 100 entities of a type. Access: all callers.
+  One BatchGetItem per 100 entities of the same type. Access: all callers.
   """
   _entities(
     "The references to the entities, at most 1,000."
@@ -3094,14 +3095,15 @@ extend type Query {
   ): [_Entity]! @access(permission: RESOLVE_ENTITIES)
 
   """
-  The subgraph's schema for composition. It is available even if introspection is off.
+  The schema of this subgraph, for schema composition. The field is available even if introspection
+  is off.
 
   Access: admins, services.
   """
   _service: _Service! @access(permission: READ_SUBGRAPH)
 }
 
-"The specification that defines the schema's federation directives."
+"Links the specification that defines the federation directives of the schema."
 directive @link(
   "The URL of the specification, including its version."
   url: String!
@@ -3109,15 +3111,15 @@ directive @link(
   import: [link__Import]
 ) repeatable on SCHEMA
 
-"The fields that identify an object of this type in other subgraphs."
+"Declares the fields that identify an object of this type in other subgraphs."
 directive @key(
   "The fields, as a selection set."
   fields: federation__FieldSet!
-  "Whether this subgraph can resolve references to the object. It always can."
+  "Whether this subgraph can resolve references to the object. The value is always true."
   resolvable: Boolean = true
 ) repeatable on OBJECT | INTERFACE
 
-"Other subgraphs can also define this type or field, with the same meaning."
+"Allows other subgraphs to define the same type or field, with the same meaning."
 directive @shareable on FIELD_DEFINITION | OBJECT
 
 "A selection set without the outer braces."
@@ -3129,57 +3131,67 @@ scalar link__Import
 	{Name: "../inputs.graphqls", Input: `"A customer to create."
 input CreateCustomerInput {
   """
-  The ID: 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. The server generates one if it is
-  omitted.
+  The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted,
+  the server generates an ID.
   """
   id: ID
   "The name, up to 200 bytes."
   name: String!
-  "The email address, up to 254 bytes without ` + "`" + `#` + "`" + `. It must be unique; case does not matter."
+  """
+  The email address, up to 254 bytes, without the character ` + "`" + `#` + "`" + `. The address must be unique,
+  ignoring case.
+  """
   email: String!
   "Up to 10 phone numbers of up to 40 bytes each."
   phoneNumbers: [String!]
-  "The ID of the employee responsible for the customer."
+  "The ID of the employee who is responsible for the customer."
   accountRepId: ID
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
-"The changes of a customer. Fields that are omitted or null keep their values."
+"The changes to a customer. Fields that are omitted or null keep their values."
 input UpdateCustomerInput {
   "The customer's ID."
   id: ID!
   "The new name, up to 200 bytes."
   name: String
   """
-  The new email address. The server does not verify that the customer owns it.
+  The new email address. The server does not verify that the customer owns the address.
 
   Access: staff, admins.
   """
   email: String @access(permission: CHANGE_EMAIL)
-  "The new phone numbers, which replace all present ones. An empty list removes them."
+  """
+  The new phone numbers, which replace all current phone numbers. An empty list removes all phone
+  numbers.
+  """
   phoneNumbers: [String!]
   """
-  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The ` + "`" + `version` + "`" + ` that the customer must have. If the customer has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
   """
   expectedVersion: Int
 }
 
-"The employee responsible for a customer."
+"A customer, and the employee to assign as the customer's account rep."
 input AssignAccountRepInput {
   "The customer's ID."
   customerId: ID!
-  "The employee's ID, or null to assign no employee. The field must be present."
+  """
+  The employee's ID, or null to remove the assignment. The field must be present, even if its value
+  is null.
+  """
   employeeId: ID
   """
-  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The ` + "`" + `version` + "`" + ` that the customer must have. If the customer has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
   """
   expectedVersion: Int
 }
@@ -3193,22 +3205,25 @@ input PlaceOrderInput {
   "The shipping address. It can be set later with ` + "`" + `updateShippingAddress` + "`" + `."
   shippingAddress: AddressInput
   """
-  The total that the customer agreed to. If the order's total differs, nothing is written, and the
-  result is a ` + "`" + `PriceChanged` + "`" + `. If it is omitted, the order is placed at any total.
+  The total that the customer agreed to. If the order's total differs, the server does not place the
+  order and returns ` + "`" + `PriceChanged` + "`" + `. If this field is omitted, the server accepts any total.
   """
   expectedTotal: MoneyInput
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
 "The line items to quote."
 input QuoteInput {
-  "The line items. Quantities of the same product are added."
+  """
+  The line items. If several line items have the same product, their quantities are added together.
+  """
   items: [OrderLineInput!]!
 }
 
@@ -3220,21 +3235,21 @@ input OrderLineInput {
   quantity: Int!
 }
 
-"A shipping address. Each text has up to 200 bytes."
+"A shipping address. Each field has at most 200 bytes."
 input AddressInput {
   "The name of the recipient."
   recipient: String!
-  "Street and number."
+  "The street and house number."
   line1: String!
-  "Further details for the carrier."
+  "A second line of the street address, such as an apartment number."
   line2: String
   "City."
   city: String!
-  "State, province or region."
+  "The state, province or region."
   region: String
-  "Postal code. Omit it in countries without postal codes."
+  "The postal code. Omit this field in countries without postal codes."
   postalCode: String
-  "Two-letter ISO 3166-1 country code: ` + "`" + `US` + "`" + `."
+  "The two-letter ISO 3166-1 country code, such as ` + "`" + `US` + "`" + `."
   countryCode: String!
 }
 
@@ -3242,38 +3257,40 @@ input AddressInput {
 input ConfirmOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note for the timeline, up to 1,000 bytes."
+  "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
-"An order that the customer received."
+"An order to mark as delivered."
 input DeliverOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note for the timeline, up to 1,000 bytes."
+  "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
@@ -3282,18 +3299,19 @@ input DeliverOrderInput {
 input CancelOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note for the timeline, up to 1,000 bytes."
+  "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
@@ -3305,31 +3323,32 @@ input ShipOrderInput {
   "The ID of the warehouse that ships the order."
   warehouseId: ID!
   """
-  Whether to ship the order even if it has no shipping address. By default, such an order is
-  rejected with ` + "`" + `ADDRESS_MISSING` + "`" + `.
+  Whether to ship the order even if it has no shipping address. By default, the server rejects an
+  order without an address with ` + "`" + `ADDRESS_MISSING` + "`" + `.
   """
   withoutAddress: Boolean! = false
   "The carrier's tracking number, up to 200 bytes."
   trackingNumber: String
   "The company that carries the shipment, up to 200 bytes."
   carrier: String
-  "A note for the timeline, up to 1,000 bytes."
+  "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
-"The quantity of a product in an order."
+"The new quantity of a product in an order."
 input SetOrderItemInput {
   "The order's ID."
   orderId: ID!
@@ -3338,8 +3357,8 @@ input SetOrderItemInput {
   "The number of units, 1 to 1,000,000."
   quantity: Int!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3351,8 +3370,8 @@ input RemoveOrderItemInput {
   "The product's SKU."
   sku: ID!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3364,8 +3383,8 @@ input UpdateShippingAddressInput {
   "The shipping address."
   shippingAddress: AddressInput!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3373,20 +3392,21 @@ input UpdateShippingAddressInput {
 "An amount of money."
 input MoneyInput {
   """
-  The amount in major units (dollars, not cents), 0 or more, as a string: ` + "`" + `29.99` + "`" + `. It has at most
-  15 digits, and at most the number of decimal places of the currency.
+  The amount in the major unit of the currency, such as dollars instead of cents. The amount is a
+  string such as ` + "`" + `"29.99"` + "`" + `, and must not be negative. The maximum is 15 digits. The amount cannot
+  have more decimal places than the currency.
   """
   amount: Decimal!
   """
-  The currency. The default is the product's present currency for ` + "`" + `updateProduct` + "`" + `, otherwise the
-  shop's currency.
+  The currency. For ` + "`" + `updateProduct` + "`" + `, the default is the product's current currency. For other
+  mutations, the default is the shop's currency.
   """
   currencyCode: CurrencyCode
 }
 
 "A product to create."
 input CreateProductInput {
-  "The SKU: 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `."
+  "The SKU, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `."
   sku: ID!
   "The name, up to 200 bytes."
   name: String!
@@ -3395,15 +3415,16 @@ input CreateProductInput {
   "The price of one unit."
   unitPrice: MoneyInput!
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
-"The changes of a product. Fields that are omitted or null keep their values."
+"The changes to a product. Fields that are omitted or null keep their values."
 input UpdateProductInput {
   "The product's SKU."
   sku: ID!
@@ -3411,11 +3432,11 @@ input UpdateProductInput {
   name: String
   "The new category, up to 200 bytes."
   category: String
-  "The new price. The default currency is the product's present one."
+  "The new price of one unit. The default currency is the product's current currency."
   unitPrice: MoneyInput
   """
-  The expected ` + "`" + `version` + "`" + ` of the product. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current product.
+  The ` + "`" + `version` + "`" + ` that the product must have. If the product has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current product.
   """
   expectedVersion: Int
 }
@@ -3423,22 +3444,23 @@ input UpdateProductInput {
 "A warehouse to create."
 input CreateWarehouseInput {
   """
-  The ID: 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. The server generates one if it is
-  omitted.
+  The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted,
+  the server generates an ID.
   """
   id: ID
   "The name, up to 200 bytes."
   name: String!
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
-"The stock of a product in a warehouse, to be set."
+"The new stock of a product in a warehouse."
 input SetInventoryLevelInput {
   "The product's SKU."
   sku: ID!
@@ -3447,8 +3469,8 @@ input SetInventoryLevelInput {
   "The number of units, 0 to 1,000,000,000."
   quantity: Int!
   """
-  The expected ` + "`" + `version` + "`" + ` of the inventory level. If the version differs, nothing is changed, and
-  the result is a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
+  The ` + "`" + `version` + "`" + ` that the inventory level must have. If the inventory level has a different version,
+  the mutation changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
   """
   expectedVersion: Int
 }
@@ -3460,15 +3482,16 @@ input AdjustInventoryInput {
   "The warehouse's ID."
   warehouseId: ID!
   """
-  The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0
-  is invalid.
+  The number of units to add, from -1,000,000,000 to 1,000,000,000. A negative number removes units.
+  The number must not be 0.
   """
   delta: Int!
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
@@ -3476,8 +3499,8 @@ input AdjustInventoryInput {
 "An employee to create."
 input HireEmployeeInput {
   """
-  The ID: 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. The server generates one if it is
-  omitted.
+  The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted,
+  the server generates an ID.
   """
   id: ID
   "The full name, up to 200 bytes."
@@ -3491,17 +3514,18 @@ input HireEmployeeInput {
   "Up to 10 phone numbers of up to 40 bytes each."
   phoneNumbers: [String!]
   """
-  A unique key for this request, such as a new UUID, up to 128 bytes without ` + "`" + `#` + "`" + `. If the same
-  request is sent again with the same key within 24 hours, the server returns the first result and
-  makes no further change. Send a key with every request that must not be executed twice. Keys are
-  separate for each caller, but shared by all callers if the server does not authenticate them.
+  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
+  changes nothing and returns the first result. Send a key with every request that must not be
+  executed twice. Two callers can use the same key for different requests, except on a server
+  without authentication.
   """
   idempotencyKey: String
 }
 
 """
-The changes of an employee. Fields that are omitted or null keep their values, except that a
-` + "`" + `warehouseId` + "`" + ` of null removes the warehouse.
+The changes to an employee. Fields that are omitted or null keep their values, with one exception:
+` + "`" + `warehouseId: null` + "`" + ` removes the warehouse.
 """
 input UpdateEmployeeInput {
   "The employee's ID."
@@ -3510,23 +3534,26 @@ input UpdateEmployeeInput {
   name: String
   "The new job title, up to 200 bytes."
   jobTitle: String
-  "The ID of the new warehouse, or null for no warehouse."
+  "The ID of the new warehouse, or null to remove the warehouse."
   warehouseId: ID
-  "The new phone numbers, which replace all present ones. An empty list removes them."
+  """
+  The new phone numbers, which replace all current phone numbers. An empty list removes all phone
+  numbers.
+  """
   phoneNumbers: [String!]
   """
-  The expected ` + "`" + `version` + "`" + ` of the employee. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
+  The ` + "`" + `version` + "`" + ` that the employee must have. If the employee has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
   """
   expectedVersion: Int
 }
 `, BuiltIn: false},
 	{Name: "../mutations.graphqls", Input: `"""
-Changes of the order book. Each mutation is one DynamoDB transaction: either all of its records are
-written or none. If the shop's rules reject a change, nothing is written and ` + "`" + `userErrors` + "`" + ` contains
-the reasons. Top-level errors report malformed requests and faults. After a fault such as
-` + "`" + `UNAVAILABLE` + "`" + `, it can be unknown whether the change was made. Send the same request again with the
-same ` + "`" + `idempotencyKey` + "`" + `: the change is made once, however often the request is sent.
+Changes to the order book. Each mutation is one DynamoDB transaction, which writes all its records
+or no record. If the shop's rules reject a change, the server writes nothing and ` + "`" + `userErrors` + "`" + `
+contains the reasons. Top-level errors report malformed requests and faults. After a fault such as
+` + "`" + `UNAVAILABLE` + "`" + `, the client may not know whether the server made the change. The client can then send
+the same request again with the same ` + "`" + `idempotencyKey` + "`" + `. The server makes the change only once.
 """
 type Mutation {
   """
@@ -3550,8 +3577,8 @@ type Mutation {
   ): UpdateCustomerPayload @access(permission: CHANGE_CUSTOMER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "EmailTaken"])
   """
-  Assigns the employee responsible for a customer, or removes the assignment. Existing orders keep
-  their account rep.
+  Assigns an employee as the account rep of a customer, or removes the assignment. Existing orders
+  keep their account rep.
 
   Write pattern WP3: one transaction. Access: staff, admins.
   """
@@ -3561,8 +3588,9 @@ type Mutation {
   ): AssignAccountRepPayload @access(permission: ASSIGN_REP)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   """
-  Places an order of 1 to 45 products at current prices, all in one currency, and reserves the
-  stock. Quantities of the same product are added. Split a larger order into several.
+  Places an order of 1 to 45 products at current prices, and reserves the stock. All products must
+  have the same currency. If several line items have the same product, their quantities are added
+  together. Split a larger order into several orders.
 
   Write pattern WP4: one transaction. Access: customers (their own), staff, admins, services.
   """
@@ -3613,8 +3641,8 @@ type Mutation {
   ): CancelOrderPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines", "IdempotencyKeyReused"])
   """
-  Sets the quantity of a product in a pending order. A product that is new in the order has the
-  current price. A product that is already in the order keeps its price.
+  Sets the quantity of a product in a pending order. If the order does not contain the product, the
+  server adds a line item at the current price. Otherwise, the line item keeps its price.
 
   Write pattern WP9: one transaction. Access: customers (their own), staff, admins, services.
   """
@@ -3624,7 +3652,7 @@ type Mutation {
   ): SetOrderItemPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock", "TooManyLines"])
   """
-  Removes a line item from a pending order. The last line item cannot be removed: cancel the order
+  Removes a line item from a pending order. The last line item cannot be removed. Cancel the order
   instead.
 
   Write pattern WP10: one transaction. Access: customers (their own), staff, admins, services.
@@ -3676,8 +3704,8 @@ type Mutation {
   ): CreateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
     @userErrors(types: ["InvalidInput", "AlreadyExists", "IdempotencyKeyReused"])
   """
-  Sets the stock of a product in a warehouse, for example after a stocktaking. Stock that is
-  reserved by orders cannot be removed.
+  Sets the stock of a product in a warehouse, for example after a stocktaking. Units that orders
+  reserve cannot be removed.
 
   Write pattern WP15: one transaction. Access: staff, admins, services.
   """
@@ -3687,8 +3715,8 @@ type Mutation {
   ): SetInventoryLevelPayload @access(permission: CHANGE_STOCK)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock"])
   """
-  Adds units of a product to a warehouse, or removes them. Only units that are in this warehouse,
-  and not reserved by orders, can be removed.
+  Adds units of a product to a warehouse, or removes units. Units can be removed if they are in this
+  warehouse and orders do not reserve them.
 
   Write pattern WP16: one transaction. Access: staff, admins, services.
   """
@@ -3709,7 +3737,7 @@ type Mutation {
     @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "IdempotencyKeyReused"])
   """
   Changes an employee's name, job title, warehouse or phone numbers. Fields that are omitted or null
-  keep their values, except that a ` + "`" + `warehouseId` + "`" + ` of null removes the warehouse.
+  keep their values, with one exception: ` + "`" + `warehouseId: null` + "`" + ` removes the warehouse.
 
   Write pattern WP18: one transaction. Access: admins.
   """
@@ -3721,8 +3749,8 @@ type Mutation {
 }
 
 """
-The user errors that a mutation can return. The descriptions of payloads are derived from it, and
-tests compare it with the errors that occur.
+Declares the types of the user errors that a mutation can return. The description of the mutation's
+payload lists these types. Tests compare these types with the errors that occur.
 """
 directive @userErrors(
   "The types of the errors."
@@ -3733,11 +3761,11 @@ directive @userErrors(
 enum ErrorCode {
   "A record that the input refers to does not exist."
   NOT_FOUND
-  "A value of the input is invalid, or not allowed in this state."
+  "A value of the input is invalid, or is not allowed in the current state of the record."
   INVALID
   "The record has changed since the caller read it."
   VERSION_CONFLICT
-  "The order cannot change to this status from its present one."
+  "The order cannot change from its current status to the requested status."
   INVALID_TRANSITION
   "There are not enough units in stock."
   INSUFFICIENT_STOCK
@@ -3747,23 +3775,23 @@ enum ErrorCode {
   ALREADY_EXISTS
   "The idempotency key was already used for a different request."
   IDEMPOTENCY_KEY_REUSED
-  "The order exceeds the maximum number of line items. Split it into several orders."
+  "The order exceeds the maximum number of line items. Split the order into several orders."
   TOO_MANY_LINES
   """
-  The order has no shipping address. Set it with ` + "`" + `updateShippingAddress` + "`" + `, or ship with
-  ` + "`" + `withoutAddress: true` + "`" + `.
+  The order has no shipping address. Set an address with ` + "`" + `updateShippingAddress` + "`" + `, or ship the order
+  with ` + "`" + `withoutAddress: true` + "`" + `.
   """
   ADDRESS_MISSING
   """
-  The order's total differs from the expected total. To accept the new total, place the order again
-  with it.
+  The order's total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the new total, place the order again
+  with the new total as ` + "`" + `expectedTotal` + "`" + `.
   """
   PRICE_CHANGED
 }
 
 """
 A reason why a mutation was rejected. ` + "`" + `code` + "`" + ` is for programs and ` + "`" + `message` + "`" + ` is for people. The types
-that implement the interface add details.
+that implement this interface can have additional fields.
 """
 interface UserError {
   "The type of the error."
@@ -3771,8 +3799,8 @@ interface UserError {
   "A sentence that describes the problem and how to correct it."
   message: String!
   """
-  The path of the invalid input field, such as ` + "`" + `input` + "`" + ` ` + "`" + `items` + "`" + ` ` + "`" + `0` + "`" + ` ` + "`" + `quantity` + "`" + `, or null if the error
-  concerns several fields.
+  The path of the invalid input field, such as ` + "`" + `["input", "items", "0", "quantity"]` + "`" + `. The path is
+  null if the error concerns several fields.
   """
   field: [String!]
 }
@@ -3787,7 +3815,7 @@ type NotFound implements UserError @shareable {
   field: [String!]
 }
 
-"A value of the input is invalid, or not allowed in this state."
+"A value of the input is invalid, or is not allowed in the current state of the record."
 type InvalidInput implements UserError @shareable {
   "` + "`" + `INVALID` + "`" + `."
   code: ErrorCode!
@@ -3797,7 +3825,10 @@ type InvalidInput implements UserError @shareable {
   field: [String!]
 }
 
-"The record has changed since the caller read it. The payload contains the current record."
+"""
+The record has changed since the caller read it. The payload of the mutation contains the current
+record.
+"""
 type VersionConflict implements UserError @shareable {
   "` + "`" + `VERSION_CONFLICT` + "`" + `."
   code: ErrorCode!
@@ -3805,11 +3836,11 @@ type VersionConflict implements UserError @shareable {
   message: String!
   "The path of ` + "`" + `expectedVersion` + "`" + `."
   field: [String!]
-  "The current version of the record, or 0 if it does not exist."
+  "The current version of the record, or 0 if the record does not exist."
   currentVersion: Int!
 }
 
-"The order cannot change to this status from its present one."
+"The order cannot change from its current status to the requested status."
 type InvalidTransition implements UserError @shareable {
   "` + "`" + `INVALID_TRANSITION` + "`" + `."
   code: ErrorCode!
@@ -3826,8 +3857,8 @@ type InvalidTransition implements UserError @shareable {
 }
 
 """
-There are not enough units of a product in stock, either in all warehouses together or in the
-warehouse of the input.
+There are not enough units of a product in stock. The units are counted in all warehouses, or in the
+warehouse that the input names.
 """
 type InsufficientStock implements UserError @shareable {
   "` + "`" + `INSUFFICIENT_STOCK` + "`" + `."
@@ -3836,11 +3867,11 @@ type InsufficientStock implements UserError @shareable {
   message: String!
   "The path of the input field with the quantity."
   field: [String!]
-  "The product."
+  "The product's SKU."
   sku: ID!
   """
-  The number of available units. For ` + "`" + `setOrderItem` + "`" + `, units that the order already contains are not
-  included.
+  The number of available units. For ` + "`" + `setOrderItem` + "`" + `, the number does not include the units that the
+  order already contains.
   """
   available: Int!
 }
@@ -3875,7 +3906,7 @@ type IdempotencyKeyReused implements UserError @shareable {
   field: [String!]
 }
 
-"The order exceeds the maximum number of line items. Split it into several orders."
+"The order exceeds the maximum number of line items. Split the order into several orders."
 type TooManyLines implements UserError @shareable {
   "` + "`" + `TOO_MANY_LINES` + "`" + `."
   code: ErrorCode!
@@ -3888,8 +3919,8 @@ type TooManyLines implements UserError @shareable {
 }
 
 """
-The order has no shipping address. Set it with ` + "`" + `updateShippingAddress` + "`" + `, or ship with
-` + "`" + `withoutAddress: true` + "`" + `.
+The order has no shipping address. Set an address with ` + "`" + `updateShippingAddress` + "`" + `, or ship the order
+with ` + "`" + `withoutAddress: true` + "`" + `.
 """
 type AddressMissing implements UserError @shareable {
   "` + "`" + `ADDRESS_MISSING` + "`" + `."
@@ -3901,19 +3932,19 @@ type AddressMissing implements UserError @shareable {
 }
 
 """
-The order's total differs from ` + "`" + `expectedTotal` + "`" + `, and the order was not placed. To accept the new
-total, place the order again with it.
+The order was not placed, because its total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the new total,
+place the order again with the new total as ` + "`" + `expectedTotal` + "`" + `.
 """
 type PriceChanged implements UserError @shareable {
   "` + "`" + `PRICE_CHANGED` + "`" + `."
   code: ErrorCode!
-  "A sentence with the current total."
+  "A sentence that contains the current total."
   message: String!
   "The path of the expected total."
   field: [String!]
   "The current total of the order."
   currentTotal: Money!
-  "The line items at current prices, one for each product, in the order of the request."
+  "One line item for each product, at the current price, in the sequence of the request."
   lines: [QuotedLine!]!
 }
 `, BuiltIn: false},
@@ -3932,24 +3963,24 @@ type CreateCustomerPayload {
 }
 
 """
-The result of ` + "`" + `updateCustomer` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `updateCustomer` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `EmailTaken` + "`" + `.
 """
 type UpdateCustomerPayload {
-  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current customer, if it exists. With any other user error, the field is null."
+  "The customer after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer if it exists. After any other user error, the field is null."
   customer: Customer
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `assignAccountRep` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `assignAccountRep` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type AssignAccountRepPayload {
-  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current customer, if it exists. With any other user error, the field is null."
+  "The customer after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer if it exists. After any other user error, the field is null."
   customer: Customer
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -3968,84 +3999,84 @@ type PlaceOrderPayload {
 }
 
 """
-The result of ` + "`" + `confirmOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `confirmOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type ConfirmOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `shipOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `shipOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `AddressMissing` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type ShipOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `deliverOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `deliverOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type DeliverOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `cancelOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `cancelOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type CancelOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `setOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `setOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type SetOrderItemPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `removeOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `removeOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type RemoveOrderItemPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `updateShippingAddress` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `updateShippingAddress` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateShippingAddressPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4064,12 +4095,12 @@ type CreateProductPayload {
 }
 
 """
-The result of ` + "`" + `updateProduct` + "`" + `. ` + "`" + `product` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `updateProduct` + "`" + `. ` + "`" + `product` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateProductPayload {
-  "The product after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current product, if it exists. With any other user error, the field is null."
+  "The product after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current product if it exists. After any other user error, the field is null."
   product: Product
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4088,12 +4119,12 @@ type CreateWarehousePayload {
 }
 
 """
-The result of ` + "`" + `setInventoryLevel` + "`" + `. ` + "`" + `inventoryLevel` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `setInventoryLevel` + "`" + `. ` + "`" + `inventoryLevel` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `.
 """
 type SetInventoryLevelPayload {
-  "The inventory level after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current inventory level, if it exists. With any other user error, the field is null."
+  "The inventory level after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current inventory level if it exists. After any other user error, the field is null."
   inventoryLevel: InventoryLevel
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4124,44 +4155,46 @@ type HireEmployeePayload {
 }
 
 """
-The result of ` + "`" + `updateEmployee` + "`" + `. ` + "`" + `employee` + "`" + ` is null if the mutation was rejected, except with a ` + "`" + `VersionConflict` + "`" + `.
+The result of ` + "`" + `updateEmployee` + "`" + `. ` + "`" + `employee` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateEmployeePayload {
-  "The employee after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current employee, if it exists. With any other user error, the field is null."
+  "The employee after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current employee if it exists. After any other user error, the field is null."
   employee: Employee
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 	{Name: "../reads.graphqls", Input: `"""
-An access pattern that serves a field (docs/data-model.md). The plan, the resolver and the cost
-bound of the field are derived from it.
+Declares an access pattern that reads the field. docs/data-model.md lists the access patterns. The
+plan, the resolver and the maximum cost of the field are derived from the access pattern.
 """
 directive @reads(
   "The access pattern's ID, such as ` + "`" + `AP28` + "`" + `."
   pattern: String!
   """
-  The arguments that select this pattern: it is read if each of them has a value. The pattern with
-  the most such arguments has precedence, then the one declared first.
+  The arguments that select this pattern. The server can use the pattern if all these arguments have
+  values. Of several such patterns, the server uses the pattern with the most arguments. If that
+  number is equal, the pattern declared first has precedence.
   """
   with: [String!]
-  "The child field that selects this pattern if the operation requests it."
+  "A child field. The server uses this pattern if the operation selects the child field."
   selecting: String
   """
-  The attribute of the parent record that is the key, such as ` + "`" + `customerId` + "`" + `. By default, the key
-  consists of the parent's own key and the arguments.
+  The attribute of the parent record that contains the key to read, such as ` + "`" + `customerId` + "`" + `. By
+  default, the key consists of the parent's own key and the arguments.
   """
   by: String
-  "The reason why the field has a hand-written plan and resolver."
+  "The reason why the plan and the resolver of the field are written by hand."
   byHand: String
 ) repeatable on FIELD_DEFINITION
 `, BuiltIn: false},
 	{Name: "../schema.graphqls", Input: `"""
-Ordergraph is an e-commerce order book stored in one DynamoDB table. Every list is read by a key,
-and pages are full while more records exist. Records at one level of a query are read in batches,
-each record once.
+Ordergraph is an e-commerce order book in one DynamoDB table. The server reads every list by a key,
+without a table scan. A page contains fewer records than requested only if the list has no more
+records. The server reads the records at the same level of a query in batches, and each record only
+once.
 """
 schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]) {
   query: Query
@@ -4169,32 +4202,35 @@ schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "
   subscription: Subscription
 }
 
-"A moment in UTC, in RFC 3339 format with milliseconds: ` + "`" + `2026-02-01T09:30:00.000Z` + "`" + `."
+"A date and time in UTC, in RFC 3339 format with milliseconds, such as ` + "`" + `2026-02-01T09:30:00.000Z` + "`" + `."
 scalar DateTime @specifiedBy(url: "https://datatracker.ietf.org/doc/html/rfc3339")
 
-"A calendar date in RFC 3339 format: ` + "`" + `2026-02-01` + "`" + `."
+"A calendar date in RFC 3339 format, such as ` + "`" + `2026-02-01` + "`" + `."
 scalar Date @specifiedBy(url: "https://datatracker.ietf.org/doc/html/rfc3339#section-5.6")
 
-"An exact decimal number as a string: ` + "`" + `\"29.99\"` + "`" + `. It is never a float."
+"""
+An exact decimal number. The server returns the number as a string such as ` + "`" + `"29.99"` + "`" + `, never as a
+float.
+"""
 scalar Decimal
 
-"A three-letter ISO 4217 currency code: ` + "`" + `USD` + "`" + `."
+"A three-letter ISO 4217 currency code, such as ` + "`" + `USD` + "`" + `."
 scalar CurrencyCode
 
 """
-The queries of the order book. The description of each field names the access pattern (AP) of the
-table that serves it.
+The queries of the order book. If the server reads a field from DynamoDB, the last line of the
+field's description names the access pattern (AP) and its requests.
 """
 type Query {
   """
-  The caller of this request, as identified by the token.
+  The caller of this request. The token of the request identifies the caller.
 
   Access: all callers.
   """
   viewer: Viewer! @access(permission: READ_VIEWER)
 
   """
-  A customer by ID, or null if it does not exist.
+  The customer with this ID, or null if the customer does not exist.
 
   Access pattern AP6: one GetItem, or one BatchGetItem for all customers of a query. Access:
   customers (their own), staff, admins, services.
@@ -4205,39 +4241,41 @@ type Query {
   ): Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
 
   """
-  The customer with this email address, or null if no customer has it.
+  The customer with this email address, or null if no customer has this address.
 
   Access patterns AP26 and AP6: two GetItems, one after the other. Access: staff, admins, services.
   """
   customerByEmail(
-    "The email address. Case does not matter."
+    "The email address. The comparison ignores case."
     email: String!
   ): Customer @access(permission: LIST_CUSTOMERS)
     @reads(pattern: "AP26", byHand: "Two records are read, one after the other.")
     @reads(pattern: "AP6")
 
   """
-  Customers, the oldest first. With ` + "`" + `namePrefix` + "`" + `, customers whose name begins with a text, sorted by
-  name.
+  All customers, sorted by the time at which they were created, earliest first. With ` + "`" + `namePrefix` + "`" + `,
+  only customers whose name begins with this text, sorted by name.
 
-  Access pattern AP9, with ` + "`" + `namePrefix` + "`" + ` AP38: one Query per shard. Access: staff, admins, services.
+  Access pattern AP9, or AP38 with ` + "`" + `namePrefix` + "`" + `: one Query per shard. Access: staff, admins,
+  services.
   """
   customers(
     """
-    Returns only customers whose name begins with this text. Case does not matter, and a space, ` + "`" + `!` + "`" + `,
-    ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` are treated as equal. An empty text has no effect.
+    Returns only customers whose name begins with this text. The comparison ignores case, and treats
+    a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` as the same character. An empty text has no effect.
     """
     namePrefix: String
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4247,10 +4285,10 @@ type Query {
     @reads(pattern: "AP38", with: ["namePrefix"])
 
   """
-  An order by ID, or null if it does not exist.
+  The order with this ID, or null if the order does not exist.
 
-  Access pattern AP1: one GetItem, or one BatchGetItem for all orders of a query. With the timeline
-  AP25: one Query. Access: customers (their own), staff, admins, services.
+  Access pattern AP1: one GetItem, or one BatchGetItem for all orders of a query. If ` + "`" + `timeline` + "`" + ` is
+  selected, access pattern AP25: one Query. Access: customers (their own), staff, admins, services.
   """
   order(
     "The order's ID, a ULID of 26 characters."
@@ -4260,7 +4298,8 @@ type Query {
     @reads(pattern: "AP25", selecting: "timeline")
 
   """
-  Orders by ID, in the order of ` + "`" + `ids` + "`" + `, with null for each ID that does not exist.
+  The orders with these IDs, in the sequence of ` + "`" + `ids` + "`" + `. The list contains null for each ID that does
+  not exist.
 
   Access pattern AP1: one BatchGetItem. Access: customers (their own), staff, admins, services.
   """
@@ -4270,7 +4309,7 @@ type Query {
   ): [Order]! @reads(pattern: "AP1") @access(permission: READ_ORDER)
 
   """
-  A line item of an order, or null if it does not exist.
+  The line item of a product in an order, or null if the order does not contain the product.
 
   Access pattern AP5: one GetItem. Access: customers (their own), staff, admins, services.
   """
@@ -4283,27 +4322,29 @@ type Query {
     @reads(pattern: "AP5", byHand: "For callers limited to their own orders, the order is read first.")
 
   """
-  Orders of all customers, the newest first. An order whose status changes between the reads of a
-  page is not missed, as far as the index is up to date.
+  Orders of all customers, newest first. If the status of an order changes while the server reads a
+  page, the page still contains the order. The page can miss an order only if the index is not yet
+  up to date.
 
-  Access pattern AP7, with ` + "`" + `statuses` + "`" + ` AP24, with ` + "`" + `placed` + "`" + ` AP8: one Query per status and shard,
-  merged. Access: staff, admins, services.
+  Access pattern AP7, AP24 with ` + "`" + `statuses` + "`" + `, or AP8 with ` + "`" + `placed` + "`" + `: one Query per status and shard,
+  with merged results. Access: staff, admins, services.
   """
   orders(
-    "Returns only orders in one of these statuses. The default is all statuses."
+    "Returns only orders that have one of these statuses. The default is all statuses."
     statuses: [OrderStatus!]
     "Returns only orders placed in this time range."
     placed: TimeRange
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4314,8 +4355,9 @@ type Query {
     @reads(pattern: "AP8", with: ["placed"])
 
   """
-  The exact number of orders in each status. The field is null, with an error, if the orders were
-  written by other software and not yet counted by ` + "`" + `ordergraph check -repair` + "`" + `.
+  The exact number of orders in each status. If other software wrote the orders, the command
+  ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the field is null and the response
+  contains an error.
 
   Access pattern AP34: one Query. Access: staff, admins, services.
   """
@@ -4323,9 +4365,9 @@ type Query {
     @reads(pattern: "AP34", byHand: "The counter records are summed.")
 
   """
-  Orders in one status, the newest first.
+  Orders that have this status, newest first.
 
-  Access pattern AP3, with ` + "`" + `placed` + "`" + ` AP8: one Query per shard. Access: staff, admins, services.
+  Access pattern AP3, or AP8 with ` + "`" + `placed` + "`" + `: one Query per shard. Access: staff, admins, services.
   """
   ordersByStatus(
     "The status."
@@ -4333,15 +4375,16 @@ type Query {
     "Returns only orders placed in this time range."
     placed: TimeRange
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4351,10 +4394,10 @@ type Query {
     @reads(pattern: "AP8", with: ["placed"])
 
   """
-  A product by SKU, or null if it does not exist.
+  The product with this SKU, or null if the product does not exist.
 
-  Access pattern AP10: one GetItem, or one BatchGetItem for all products of a query. With the
-  inventory AP13: one Query. Access: all callers.
+  Access pattern AP10: one GetItem, or one BatchGetItem for all products of a query. If ` + "`" + `inventory` + "`" + `
+  is selected, access pattern AP13: one Query. Access: all callers.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4364,7 +4407,8 @@ type Query {
     @reads(pattern: "AP13", selecting: "inventory")
 
   """
-  Products by SKU, in the order of ` + "`" + `skus` + "`" + `, with null for each SKU that does not exist.
+  The products with these SKUs, in the sequence of ` + "`" + `skus` + "`" + `. The list contains null for each SKU that
+  does not exist.
 
   Access pattern AP10: one BatchGetItem. Access: all callers.
   """
@@ -4374,8 +4418,8 @@ type Query {
   ): [Product]! @reads(pattern: "AP10") @access(permission: READ_CATALOG)
 
   """
-  The current price and availability of an order of these line items. Nothing is reserved. Pass the
-  total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + ` to be protected against price changes.
+  The price and availability that an order of these line items would have now. The server reserves
+  no stock. For protection against price changes, pass the total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
 
   Access pattern AP10: one BatchGetItem. Access: all callers.
   """
@@ -4386,33 +4430,34 @@ type Query {
     @reads(pattern: "AP10", byHand: "The products of all line items are read.")
 
   """
-  Products sorted by name. With ` + "`" + `category` + "`" + `, the products of one category, sorted by SKU. With
-  ` + "`" + `namePrefix` + "`" + `, products whose name begins with a text, sorted by name.
+  All products, sorted by name. With ` + "`" + `category` + "`" + `, only the products of this category, sorted by SKU.
+  With ` + "`" + `namePrefix` + "`" + `, only products whose name begins with this text, sorted by name.
 
-  Access pattern AP36: one Query per shard. With ` + "`" + `category` + "`" + ` AP12, with ` + "`" + `category` + "`" + ` and ` + "`" + `namePrefix` + "`" + `
-  AP37: one Query. Access: all callers.
+  Access pattern AP36: one Query per shard. AP12 with ` + "`" + `category` + "`" + `, or AP37 with ` + "`" + `category` + "`" + ` and
+  ` + "`" + `namePrefix` + "`" + `: one Query. Access: all callers.
   """
   products(
     """
-    Returns only products of this category. The spelling must match exactly; ` + "`" + `categories` + "`" + ` lists the
-    spellings.
+    Returns only products of this category. The spelling must match exactly. The query ` + "`" + `categories` + "`" + `
+    lists all categories.
     """
     category: String
     """
-    Returns only products whose name begins with this text. Case does not matter, and a space, ` + "`" + `!` + "`" + `,
-    ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` are treated as equal. An empty text has no effect.
+    Returns only products whose name begins with this text. The comparison ignores case, and treats
+    a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` as the same character. An empty text has no effect.
     """
     namePrefix: String
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4429,15 +4474,16 @@ type Query {
   """
   categories(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4445,7 +4491,8 @@ type Query {
   ): CategoryConnection! @reads(pattern: "AP39") @access(permission: READ_CATALOG)
 
   """
-  The stock of a product in one warehouse, or null if the product has no stock record there.
+  The stock of a product in one warehouse, or null if the product has no stock record in this
+  warehouse.
 
   Access pattern AP14: one GetItem. Access: staff, admins, services.
   """
@@ -4457,7 +4504,7 @@ type Query {
   ): InventoryLevel @reads(pattern: "AP14") @access(permission: READ_STOCK)
 
   """
-  An employee by ID, or null if it does not exist.
+  The employee with this ID, or null if the employee does not exist.
 
   Access pattern AP16: one GetItem, or one BatchGetItem for all employees of a query. Access: staff,
   admins, services.
@@ -4468,7 +4515,7 @@ type Query {
   ): Employee @reads(pattern: "AP16") @access(permission: READ_STAFF)
 
   """
-  Employees by hire date, the earliest first.
+  All employees, sorted by hire date, earliest first.
 
   Access pattern AP18: one Query per shard. Access: staff, admins, services.
   """
@@ -4476,15 +4523,16 @@ type Query {
     "Returns only employees hired in this date range."
     hired: DateRange
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4500,15 +4548,16 @@ type Query {
     "The full name. The spelling must match exactly."
     name: String!
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4524,15 +4573,16 @@ type Query {
     "The job title. The spelling must match exactly."
     jobTitle: String!
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4540,7 +4590,7 @@ type Query {
   ): EmployeeConnection! @reads(pattern: "AP20") @access(permission: READ_STAFF)
 
   """
-  A warehouse by ID, or null if it does not exist.
+  The warehouse with this ID, or null if the warehouse does not exist.
 
   Access pattern AP30: one GetItem, or one BatchGetItem for all warehouses of a query. Access:
   staff, admins, services.
@@ -4557,15 +4607,16 @@ type Query {
   """
   warehouses(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4574,18 +4625,18 @@ type Query {
 }
 
 """
-The caller of a request.
+The caller of the request, with the caller's role and permissions.
 
 Access: all callers.
 """
 type Viewer @access(permission: READ_VIEWER) {
   "The role, which determines the permissions."
   role: Role!
-  "The permissions of the role. Some of them may apply only to the caller's own records."
+  "The permissions of the role. A permission can be limited to the caller's own records."
   permissions: [Permission!]!
   """
-  The caller's own customer record. The field is null if the role is not ` + "`" + `CUSTOMER` + "`" + ` or the record
-  does not exist.
+  The caller's own customer record. The field is null if the role is not ` + "`" + `CUSTOMER` + "`" + `, or if the
+  record does not exist.
 
   Access pattern AP6: one GetItem.
   """
@@ -4607,29 +4658,29 @@ type OrderStatusCount @access(permission: LIST_ORDERS) {
 "The role of a caller."
 enum Role {
   """
-  A caller without a token, with access to the catalog only. The server must be configured to accept
-  such callers.
+  A caller without a token, who can read only the catalog. By default, the server rejects callers
+  without a token.
   """
   ANONYMOUS
-  "A buyer, with access to their own records only."
+  "A customer, who can access the catalog and their own records."
   CUSTOMER
-  "An employee who handles orders and stock."
+  "An employee who works on orders and stock."
   STAFF
   "An administrator of the shop."
   ADMIN
-  "A program, such as a gateway or a payment provider's webhook."
+  "Another program, such as a gateway or a payment provider's webhook."
   SERVICE
 }
 
 """
-The total of a customer's orders in one month and one currency.
+The total of the orders that a customer placed in one month, in one currency.
 
 Access: customers (their own), staff, admins, services.
 """
 type Spending @access(permission: READ_ORDER) {
   "The month in UTC, such as ` + "`" + `2026-04` + "`" + `."
   month: String!
-  "The sum of the orders' totals. It is 0 if all orders of the month are cancelled."
+  "The sum of the orders' totals. The sum is 0 if all orders of the month are cancelled."
   total: Money!
   "The number of orders."
   orderCount: Int!
@@ -4645,34 +4696,36 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   id: ID!
   "The name of the person or company."
   name: String!
-  "The email address. ` + "`" + `customerByEmail` + "`" + ` finds the customer by it."
+  "The email address. The query ` + "`" + `customerByEmail` + "`" + ` finds a customer by email address."
   email: String!
   "The customer's phone numbers. The list can be empty."
   phoneNumbers: [String!]!
   """
-  The employee responsible for this customer, or null.
+  The account rep, who is the employee responsible for this customer. The field is null if no
+  employee is assigned.
 
   Access pattern AP16: one BatchGetItem for a page of customers.
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
-  The customer's orders, the newest first.
+  The customer's orders, newest first.
 
-  Access pattern AP2, with ` + "`" + `placed` + "`" + ` AP23: one Query.
+  Access pattern AP2, or AP23 with ` + "`" + `placed` + "`" + `: one Query.
   """
   orders(
     "Returns only orders placed in this time range."
     placed: TimeRange
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4681,15 +4734,16 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     @reads(pattern: "AP2")
     @reads(pattern: "AP23", with: ["placed"])
   """
-  The total of this customer's orders by month (in UTC) and currency, the earliest month first.
-  Cancelled orders are not included. The list has at most 120 entries: use ` + "`" + `placed` + "`" + ` to request fewer
-  months. The field is null, with an error, if the orders were written by other software and not yet
-  summed by ` + "`" + `ordergraph check -repair` + "`" + `.
+  The totals of this customer's orders, grouped by month (in UTC) and currency, earliest month
+  first. Cancelled orders are not included. If the list would have more than 120 entries, the field
+  fails: use ` + "`" + `placed` + "`" + ` to request fewer months. If other software wrote the orders, the command
+  ` + "`" + `ordergraph check -repair` + "`" + ` must sum them first. Until then, the field is null and the response
+  contains an error.
 
   Access pattern AP35: one Query.
   """
   spending(
-    "Returns only months that contain one of these days."
+    "Returns only the months that overlap this date range."
     placed: DateRange
   ): [Spending!] @access(permission: READ_ORDER)
     @reads(pattern: "AP6", byHand: "The customer's record has a flag that the orders are summed.")
@@ -4704,32 +4758,32 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     id: ID!
   ): Order @reads(pattern: "AP29", byHand: "The order's timeline may be read in the same Query.") @access(permission: READ_ORDER)
   """
-  The number of orders that this customer has placed. If other software wrote the record without a
-  count, the server counts up to 10 MB of orders. If the customer has more, the field fails with
-  ` + "`" + `UNAVAILABLE` + "`" + ` until the operator stores the count.
+  The number of orders that this customer has placed. If other software wrote the customer's record
+  without this number, the server counts the orders by reading up to 10 MB. If the orders exceed 10
+  MB, the field fails with ` + "`" + `UNAVAILABLE` + "`" + ` until the operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
   """
   orderCount: Int!
     @reads(pattern: "AP6", byHand: "If the record has no count, the orders are counted.")
     @reads(pattern: "AP2")
   "The time at which the customer was created."
   createdAt: DateTime!
-  "The time of the last change of the record. Changes of ` + "`" + `orderCount` + "`" + ` are not included."
+  "The time of the last change of the record. A change of ` + "`" + `orderCount` + "`" + ` does not update this time."
   updatedAt: DateTime!
   """
-  The version of the record. Each change increments it, except changes of ` + "`" + `orderCount` + "`" + `. It is 0 for
-  records written by other software.
+  The version of the record. Every change increments the version, except a change of ` + "`" + `orderCount` + "`" + `.
+  Records written by other software have version 0.
   """
   version: Int!
 }
 
 """
-The status of an order. The usual sequence is PENDING, CONFIRMED, SHIPPED, DELIVERED. An order can
-be CANCELLED while it is PENDING or CONFIRMED.
+The status of an order. The usual sequence is ` + "`" + `PENDING` + "`" + `, ` + "`" + `CONFIRMED` + "`" + `, ` + "`" + `SHIPPED` + "`" + `, ` + "`" + `DELIVERED` + "`" + `. A
+` + "`" + `PENDING` + "`" + ` or ` + "`" + `CONFIRMED` + "`" + ` order can change to ` + "`" + `CANCELLED` + "`" + `.
 """
 enum OrderStatus {
-  "The order was placed, and its items are reserved."
+  "The order was placed, and the stock for its line items is reserved."
   PENDING
-  "The shop accepted the order. Its items are still reserved."
+  "The shop accepted the order. The stock for its line items is still reserved."
   CONFIRMED
   "The order was shipped from a warehouse."
   SHIPPED
@@ -4745,12 +4799,12 @@ An order of a customer.
 Access: customers (their own), staff, admins, services.
 """
 type Order @key(fields: "id") @access(permission: READ_ORDER) {
-  "The order's ID. It is a ULID, so IDs sort by the time of placing."
+  "The order's ID. It is a ULID, so IDs sort by the time at which the orders were placed."
   id: ID!
   "The current status."
   status: OrderStatus!
   """
-  The customer who placed the order, or null if the record no longer exists.
+  The customer who placed the order, or null if the customer's record no longer exists.
 
   Access pattern AP6: one BatchGetItem for a page of orders.
   """
@@ -4758,58 +4812,64 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   "The sum of the subtotals of all line items."
   total: Money!
   """
-  The number of line items. This is not the sum of their quantities.
+  The number of line items, not the sum of their quantities.
 
-  Access pattern AP4 if the record lacks the number: one Query.
+  Needs no request if the order's record contains the number. Otherwise access pattern AP4: one
+  Query.
   """
   itemCount: Int!
     @reads(pattern: "AP4", byHand: "If the record has no count, the line items are counted.")
   """
   The order's line items, sorted by SKU.
 
-  No request if the order's record contains them (up to 25 line items). Otherwise AP4: one Query.
+  Needs no request if the order's record contains the line items, at most 25. Otherwise access
+  pattern AP4: one Query.
   """
   items(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
     before: String
   ): OrderItemConnection! @reads(pattern: "AP4", byHand: "The order's record may contain its line items.")
   """
-  The line item of this product, or null if the order does not contain it.
+  The line item of this product, or null if the order does not contain the product.
 
-  No request if the order's record contains the line items. Otherwise AP5: one GetItem.
+  Needs no request if the order's record contains the line items. Otherwise access pattern AP5: one
+  GetItem.
   """
   item(
     "The product's SKU."
     productId: ID!
   ): OrderItem @reads(pattern: "AP5", byHand: "The order's record may contain its line items.")
   """
-  The events of the order, the oldest first.
+  The events of the order, oldest first.
 
-  Access pattern AP25 with ` + "`" + `order(id)` + "`" + `: one Query for both. Otherwise AP27: one Query.
+  Access pattern AP25 in the query ` + "`" + `order` + "`" + `: one Query reads the order and its events. Otherwise
+  access pattern AP27: one Query.
   """
   timeline(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4818,33 +4878,36 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     @reads(pattern: "AP25", byHand: "The Query of the order may include the timeline.")
     @reads(pattern: "AP27")
   """
-  The time at which the order was placed, to the millisecond. The order's ID contains the same time.
+  The time at which the order was placed, with a precision of milliseconds. The order's ID contains
+  the same time.
   """
   placedAt: DateTime!
   "The time of the last change of the order."
   updatedAt: DateTime!
-  "The statuses that the order can change to now."
+  "The statuses to which the order can change now."
   availableTransitions: [OrderStatus!]!
-  "The shipping address, or null if none was given."
+  "The shipping address, or null if the order has no shipping address."
   shippingAddress: Address
   """
   The carrier's tracking number. The field is null if the order has not been shipped, or was shipped
-  without a number.
+  without a tracking number.
   """
   trackingNumber: String
   """
   The company that carries the shipment. The field is null if the order has not been shipped, or was
-  shipped without naming the carrier.
+  shipped without the name of a carrier.
   """
   carrier: String
   """
-  The employee who was responsible for the customer when the order was placed, or null.
+  The employee who was responsible for the customer when the order was placed. The field is null if
+  no employee was responsible.
 
   Access pattern AP16: one BatchGetItem for a page of orders.
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
-  The version of the order. Each change increments it. It is 0 for orders written by other software.
+  The version of the order. Every change increments the version. Orders written by other software
+  have version 0.
   """
   version: Int!
 }
@@ -4870,13 +4933,13 @@ type OrderItem @access(permission: READ_ORDER) {
   "The unit price times the quantity."
   subtotal: Money!
   """
-  The product as it is now, or null if the record no longer exists.
+  The product with its current name and price, or null if the product's record no longer exists.
 
   Access pattern AP10: one BatchGetItem for a page of line items.
   """
   product: Product @reads(pattern: "AP10")
   """
-  The order that contains the line item, or null if the record no longer exists.
+  The order that contains the line item, or null if the order's record no longer exists.
 
   Access pattern AP1: one BatchGetItem for a page of line items.
   """
@@ -4895,13 +4958,13 @@ enum OrderEventType {
   DELIVERED
   "The order was cancelled."
   CANCELLED
-  "A line item was added, or its quantity changed."
+  "A line item was added, or the quantity of a line item changed."
   ITEM_SET
   "A line item was removed."
   ITEM_REMOVED
   "The shipping address changed."
   SHIPPING_ADDRESS_CHANGED
-  "The order was imported from another system, in the status of the field ` + "`" + `to` + "`" + `."
+  "The order was imported from another system. The field ` + "`" + `to` + "`" + ` contains the imported status."
   IMPORTED
 }
 
@@ -4911,31 +4974,35 @@ An event in an order's timeline.
 Access: customers (their own), staff, admins, services.
 """
 type OrderEvent @access(permission: READ_ORDER) {
-  "The event's ID. It is a ULID, so IDs sort by time."
+  "The event's ID. It is a ULID, so IDs sort by the time of the events."
   id: ID!
   "The type of the event."
   type: OrderEventType!
-  "The status before the event, or null if the order did not exist or its status did not change."
+  """
+  The order's status before the event. The field is null if the event created the order or did not
+  change the status.
+  """
   from: OrderStatus
-  "The status after the event, or null if the status did not change."
+  "The order's status after the event, or null if the event did not change the status."
   to: OrderStatus
   "The time of the event."
   at: DateTime!
   """
-  The name of the principal who caused the event, or ` + "`" + `anonymous` + "`" + ` if the server does not authenticate
+  The name of the caller who caused the event, or ` + "`" + `anonymous` + "`" + ` if the server does not authenticate
   callers.
 
   Access: staff, admins, services.
   """
   actor: String! @access(permission: READ_ACTOR)
   """
-  The caller's note, or null. For a changed line item, the note contains the quantities before and
-  after.
+  The caller's note, or null. If the event changed a line item, the server writes a note with the
+  quantities before and after the change.
   """
   note: String
   """
-  The warehouse that the order was shipped from. The field is null for other events, for events
-  written by other software or by older versions, and if the warehouse no longer exists.
+  The warehouse that shipped the order. The field is null if the event is not a shipment, or if the
+  warehouse no longer exists. It is also null in events written by other software or by older
+  versions of Ordergraph.
 
   Access pattern AP30: one BatchGetItem for a page of events. Access: staff, admins, services.
   """
@@ -4946,17 +5013,17 @@ type OrderEvent @access(permission: READ_ORDER) {
 type Address @shareable {
   "The name of the recipient."
   recipient: String!
-  "Street and number."
+  "The street and house number."
   line1: String!
-  "Further details for the carrier, or null."
+  "A second line of the street address, such as an apartment number, or null."
   line2: String
   "City."
   city: String!
-  "State, province or region, or null."
+  "The state, province or region, or null."
   region: String
-  "Postal code. It is empty in countries without postal codes."
+  "The postal code. The text is empty in countries without postal codes."
   postalCode: String!
-  "Two-letter ISO 3166-1 country code: ` + "`" + `US` + "`" + `."
+  "The two-letter ISO 3166-1 country code, such as ` + "`" + `US` + "`" + `."
   countryCode: String!
 }
 
@@ -4966,7 +5033,7 @@ A category that has at least one product.
 Access: all callers.
 """
 type Category @access(permission: READ_CATALOG) {
-  "The name of the category, in the spelling of its products."
+  "The name of the category, exactly as in ` + "`" + `Product.category` + "`" + `."
   name: String!
   "The number of products in the category."
   productCount: Int!
@@ -4978,48 +5045,50 @@ A product of the shop.
 Access: all callers.
 """
 type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
-  "The stock keeping unit, which identifies the product."
+  "The stock-keeping unit (SKU), which identifies the product."
   sku: ID!
   "The product's name."
   name: String!
-  "The product's category. ` + "`" + `products(category:)` + "`" + ` lists the products of a category."
+  "The product's category. The query ` + "`" + `products(category:)` + "`" + ` lists the products of a category."
   category: String!
   "The current price of one unit."
   unitPrice: Money!
   """
-  The number of units in all warehouses together.
+  The total number of units in all warehouses.
 
-  Access pattern AP15: no request, the product's record contains it. In lists by name AP10: one
-  BatchGetItem. Access: staff, admins, services.
+  Access pattern AP15: no request, because the product's record contains the number. In lists that
+  are sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
   """
   totalInventory: Int! @access(permission: READ_STOCK)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
     @reads(pattern: "AP15")
   """
-  The number of units that can still be sold: the total less the units reserved by pending and
-  confirmed orders. The product cannot be ordered at 0. Imported orders can make the number
-  negative.
+  The number of units that can still be ordered. It is the total number in all warehouses, minus the
+  units that pending and confirmed orders reserve. The number is negative if imported orders reserve
+  more units than are in stock.
 
-  No request: the product's record contains it. In lists by name AP10: one BatchGetItem.
+  Needs no request, because the product's record contains the number. In lists that are sorted by
+  name, access pattern AP10: one BatchGetItem.
   """
   available: Int! @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
   The stock in each warehouse.
 
-  Access pattern AP13: one Query, which also reads the product of ` + "`" + `product(sku)` + "`" + `. Access: staff,
-  admins, services.
+  Access pattern AP13: one Query. In the query ` + "`" + `product` + "`" + `, the same Query also reads the product.
+  Access: staff, admins, services.
   """
   inventory(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5027,39 +5096,40 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   ): InventoryLevelConnection! @access(permission: READ_STOCK)
     @reads(pattern: "AP13", byHand: "The Query of the product may include the stock.")
   """
-  The line items of orders that contain this product, the newest order first.
+  The line items of this product in all orders, newest order first.
 
   Access pattern AP11: one Query. Access: staff, admins, services.
   """
   orderItems(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
     before: String
   ): OrderItemConnection! @reads(pattern: "AP11") @access(permission: LIST_ORDERS)
   """
-  The number of orders with a line item of this product, including cancelled orders. The field is null,
-  with an error, if the orders were written by other software and not yet counted by
-  ` + "`" + `ordergraph check -repair` + "`" + `.
+  The number of orders that contain this product, including cancelled orders. If other software
+  wrote the orders, the command ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the
+  field is null and the response contains an error.
 
-  No request: the product's record contains it. In lists by name AP10: one BatchGetItem. Access: staff,
-  admins, services.
+  Needs no request, because the product's record contains the number. In lists that are sorted by
+  name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
   """
   orderCount: Int @access(permission: LIST_ORDERS)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
-  The version of the record. Changes of name, category and price increment it; changes of the stock
-  do not. It is 0 for records written by other software.
+  The version of the record. A change of the name, category or price increments the version. A
+  change of the stock does not. Records written by other software have version 0.
   """
   version: Int!
 }
@@ -5073,7 +5143,7 @@ type InventoryLevel @access(permission: READ_STOCK) {
   "The product's SKU."
   sku: ID!
   """
-  The product, or null if the record no longer exists.
+  The product, or null if the product's record no longer exists.
 
   Access pattern AP10: one BatchGetItem for a page of inventory levels.
   """
@@ -5081,7 +5151,7 @@ type InventoryLevel @access(permission: READ_STOCK) {
   "The warehouse's ID."
   warehouseId: ID!
   """
-  The warehouse, or null if the record no longer exists.
+  The warehouse, or null if the warehouse's record no longer exists.
 
   Access pattern AP30: one BatchGetItem for a page of inventory levels.
   """
@@ -5089,14 +5159,14 @@ type InventoryLevel @access(permission: READ_STOCK) {
   "The number of units."
   quantity: Int!
   """
-  The version of the record. Each change increments it. It is 0 for records written by other
-  software.
+  The version of the record. Every change increments the version. Records written by other software
+  have version 0.
   """
   version: Int!
 }
 
 """
-A warehouse, where products are stored and employees work.
+A warehouse that stores products and ships orders.
 
 Access: staff, admins, services.
 """
@@ -5112,15 +5182,16 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   employees(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5133,23 +5204,24 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   inventory(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
     before: String
   ): InventoryLevelConnection! @reads(pattern: "AP28")
   """
-  The version of the record. Each change increments it. It is 0 for records written by other
-  software.
+  The version of the record. Every change increments the version. Records written by other software
+  have version 0.
   """
   version: Int!
 }
@@ -5187,7 +5259,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   "The employee's first day of work."
   hireDate: Date!
   """
-  The warehouse where the employee works, or null.
+  The warehouse where the employee works, or null if the employee works in no warehouse.
 
   Access pattern AP30: one BatchGetItem for a page of employees.
   """
@@ -5199,52 +5271,55 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   customers(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
     before: String
   ): CustomerConnection! @reads(pattern: "AP21")
   """
-  The orders that this employee is responsible for, the newest first. An order belongs to the
-  employee who was the customer's account rep when it was placed.
+  The orders that this employee is responsible for, newest first. The employee responsible for an
+  order is the customer's account rep at the time when the order is placed.
 
   Access pattern AP22: one Query.
   """
   orders(
     """
-    The number of records to return from the start of the list, 1 to 100. The default is 20 if
-    ` + "`" + `first` + "`" + `, ` + "`" + `last` + "`" + ` and ` + "`" + `before` + "`" + ` are omitted.
+    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return from the end of the list, 1 to 100. The default is 20 if only
-    ` + "`" + `before` + "`" + ` is given. It cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
+    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
+    cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
     before: String
   ): OrderConnection! @reads(pattern: "AP22")
   """
-  The number of orders in ` + "`" + `orders` + "`" + `, including cancelled orders. The field is null, with an error, if
-  the orders were written by other software and not yet counted by ` + "`" + `ordergraph check -repair` + "`" + `.
+  The number of orders in the field ` + "`" + `orders` + "`" + `, including cancelled orders. If other software wrote
+  the orders, the command ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the field is
+  null and the response contains an error.
 
   Access pattern AP40: one Query.
   """
   orderCount: Int @reads(pattern: "AP40", byHand: "The counter records are summed.")
   """
-  The version of the record. Each change increments it. It is 0 for records written by other
-  software.
+  The version of the record. Every change increments the version. Records written by other software
+  have version 0.
   """
   version: Int!
 }
@@ -5252,14 +5327,15 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
 "An amount of money."
 type Money @shareable {
   """
-  The amount in major units (dollars, not cents), with the number of decimal places of the currency.
+  The amount in the major unit of the currency, such as dollars instead of cents. It has at least
+  the currency's number of decimal places, such as 2 for USD.
   """
   amount: Decimal!
   "The currency."
   currencyCode: CurrencyCode!
 }
 
-"A product and its quantity at the current price."
+"A line item of a quote: a product with its quantity and current price."
 type QuotedLine @shareable {
   "The product's SKU."
   sku: ID!
@@ -5271,53 +5347,53 @@ type QuotedLine @shareable {
   unitPrice: Money!
   "The unit price times the quantity."
   subtotal: Money!
-  "The number of units that can still be sold."
+  "The number of units that can still be ordered."
   available: Int!
-  "Whether the whole quantity is available."
+  "Whether the full quantity is available."
   inStock: Boolean!
 }
 
-"The current price and availability of an order."
+"The current price and availability of an order that has not been placed."
 type Quote {
-  "The line items of products that exist, one for each product, in the order of the request."
+  "One line item for each requested product that exists, in the sequence of the request."
   lines: [QuotedLine!]!
   """
-  The sum of the subtotals. The field is null if the input is invalid, a product does not exist, or
-  the currencies differ.
+  The sum of the subtotals. The field is null if the input is invalid, if a product does not exist,
+  or if the products have different currencies.
   """
   total: Money
   """
-  The reasons why ` + "`" + `placeOrder` + "`" + ` would reject these line items now. The list is empty if there are
-  none.
+  The reasons why ` + "`" + `placeOrder` + "`" + ` would reject these line items now. The list is empty if ` + "`" + `placeOrder` + "`" + `
+  would accept them.
   """
   userErrors: [UserError!]!
 }
 
 """
-A time range. It includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. It has no start if ` + "`" + `from` + "`" + ` is omitted, and no end
-if ` + "`" + `to` + "`" + ` is omitted.
+A time range that includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. Without ` + "`" + `from` + "`" + `, the range has no start. Without
+` + "`" + `to` + "`" + `, the range has no end.
 """
 input TimeRange {
-  "The first moment of the range."
+  "The start of the range, inclusive."
   from: DateTime
-  "The first moment after the range. It must not be before ` + "`" + `from` + "`" + `."
+  "The end of the range, exclusive. The end must not be before ` + "`" + `from` + "`" + `."
   to: DateTime
 }
 
 """
-A date range. It includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. It has no start if ` + "`" + `from` + "`" + ` is omitted, and no end
-if ` + "`" + `to` + "`" + ` is omitted.
+A date range that includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. Without ` + "`" + `from` + "`" + `, the range has no start. Without
+` + "`" + `to` + "`" + `, the range has no end.
 """
 input DateRange {
   "The first day of the range."
   from: Date
-  "The first day after the range. It must not be before ` + "`" + `from` + "`" + `."
+  "The first day after the range. This day must not be before ` + "`" + `from` + "`" + `."
   to: Date
 }
 
 """
-The position of a page in its list. The directions follow the order of the list, also for a page read
-with ` + "`" + `last` + "`" + `.
+The position of a page in its list. Next and previous refer to the sequence of the list, even if the
+page was requested with ` + "`" + `last` + "`" + `.
 """
 type PageInfo @shareable {
   "Whether there are more records after this page."
@@ -5331,14 +5407,15 @@ type PageInfo @shareable {
 }
 `, BuiltIn: false},
 	{Name: "../subscriptions.graphqls", Input: `"""
-Live events over WebSocket (the graphql-transport-ws protocol) or server-sent events. They include
-changes by this server, by other servers and by other software. Other software must not change
-` + "`" + `version` + "`" + `.
+Live changes of orders, delivered over WebSocket (the graphql-transport-ws protocol) or as
+server-sent events. Subscriptions deliver changes made by this server, by other servers and by other
+software. Other software must not change the attribute ` + "`" + `version` + "`" + ` of an order.
 """
 type Subscription {
   """
-  The events of one order, in the order in which they occur. With ` + "`" + `after` + "`" + `, the subscription first
-  delivers the events since that event, then new ones. Each event is delivered once.
+  The changes of one order, in the sequence in which they occur. With ` + "`" + `after` + "`" + `, the subscription
+  first delivers the changes since the event with this ID, and then new changes. Each change is
+  delivered once.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5346,16 +5423,16 @@ type Subscription {
     "The order's ID, a ULID of 26 characters."
     id: ID!
     """
-    The ID of an event written by Ordergraph in the order's timeline. Pass the last ` + "`" + `id` + "`" + ` that was
-    not null.
+    The ID of an event in the order's timeline, to resume a subscription after this event. Pass the
+    last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. Events written by other software are not accepted.
     """
     after: ID
   ): OrderUpdate! @reads(pattern: "AP32", byHand: "The feed delivers the changes.") @access(permission: READ_ORDER)
 
   """
-  The events of all orders of one customer, including orders placed later. With ` + "`" + `after` + "`" + `, the
-  subscription first delivers the events since that event, then new ones. Each event is delivered
-  once.
+  The changes of all orders of one customer, including orders placed after the subscription starts.
+  With ` + "`" + `after` + "`" + `, the subscription first delivers the changes since the event with this ID, and then
+  new changes. Each change is delivered once.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5363,8 +5440,9 @@ type Subscription {
     "The customer's ID, such as ` + "`" + `cust_01` + "`" + `."
     customerId: ID!
     """
-    The ID of an event written by Ordergraph in the timeline of one of the customer's orders. Pass
-    the last ` + "`" + `id` + "`" + ` that was not null.
+    The ID of an event of one of the customer's orders, to resume a subscription after this event.
+    Pass the last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. Events written by other software are not
+    accepted.
     """
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
@@ -5372,12 +5450,12 @@ type Subscription {
     @reads(pattern: "AP33")
 
   """
-  Orders that change to a status, from the start of the subscription.
+  The orders that change to a status after the subscription starts.
 
   Access: staff, admins, services.
   """
   orderStatusChanged(
-    "The status. The default is all statuses."
+    "Delivers only orders that change to this status. The default is all statuses."
     status: OrderStatus
   ): OrderUpdate! @access(permission: LIST_ORDERS)
 }
@@ -5389,8 +5467,9 @@ Access: customers (their own), staff, admins, services.
 """
 type OrderUpdate @access(permission: READ_ORDER) {
   """
-  The ID of the event in the order's timeline. Pass it as ` + "`" + `after` + "`" + ` to resume the subscription. The
-  field is null for a change by other software, which is delivered only to current subscribers.
+  The ID of the event in the order's timeline. To resume the subscription, pass this ID as ` + "`" + `after` + "`" + `.
+  The field is null for a change by other software. Only current subscribers receive a change by
+  other software.
   """
   id: ID
   "The ID of the order that changed."
@@ -5398,10 +5477,11 @@ type OrderUpdate @access(permission: READ_ORDER) {
   "The event in the order's timeline, or null if the change has no event."
   event: OrderEvent
   """
-  The order after the change, or after a later one. The field is null if the record no longer
-  exists.
+  The order after this change, or after a later change. The field is null if the order's record no
+  longer exists.
 
-  Access pattern AP1: one GetItem if the stream lacks the order. With the timeline AP25: one Query.
+  Needs no request if the stream record contains the order. Otherwise access pattern AP1: one
+  GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.
   """
   order: Order
     @reads(pattern: "AP1", byHand: "The change feed may deliver the order with the event.")

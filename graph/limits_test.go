@@ -105,11 +105,11 @@ func TestLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := newExecutorWithoutStore(t, c.limits)
 			if errs := e.documents.Parse(c.passes, false).Errors(false); len(errs) > 0 {
-				t.Errorf("%.200s is refused: %v", c.passes, errs)
+				t.Errorf("%.200s is within the limit, but is refused: %v", c.passes, errs)
 			}
 			errs := e.documents.Parse(c.refused, false).Errors(false)
 			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
-				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
+				t.Fatalf("%.200s has the errors %v, want %s with one location", c.refused, errs, c.code)
 			}
 			for _, number := range c.message {
 				if !strings.Contains(" "+strings.ReplaceAll(strings.ReplaceAll(errs[0].Message, ",", " "), ":", " ")+" ", " "+number+" ") {
@@ -119,7 +119,7 @@ func TestLimits(t *testing.T) {
 		})
 	}
 	for name := range untested {
-		t.Errorf("Limits.%s has no case", name)
+		t.Errorf("this test has no case for Limits.%s", name)
 	}
 }
 
@@ -230,7 +230,7 @@ func examples(t testing.TB) map[string]string {
 		}
 		found := strings.Split(string(text), parts[0])[1:]
 		if len(found) == 0 {
-			t.Errorf("%s shows no query any more", file)
+			t.Errorf("%s no longer contains the example queries that this test checks", file)
 		}
 		for i, rest := range found {
 			query, _, _ := strings.Cut(rest, parts[1])
@@ -298,7 +298,7 @@ func TestMessagesStayShort(t *testing.T) {
 		}
 		for _, err := range errs {
 			if len(err.Message) > 300+10 {
-				t.Errorf("%.50s: a message of %d bytes", query, len(err.Message))
+				t.Errorf("%.50s: an error message has %d bytes", query, len(err.Message))
 			}
 		}
 	}

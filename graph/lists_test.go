@@ -70,10 +70,10 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 				other := request(all)
 				all[name] = value
 				if other.Scope.Encode("1") == first.Scope.Encode("1") {
-					t.Errorf("%s.%s: a cursor of one value of %q is accepted for another", d.Name, f.Name, name)
+					t.Errorf("%s.%s: a cursor is also valid for another value of the argument %q", d.Name, f.Name, name)
 				}
 				if other.Key == first.Key {
-					t.Errorf("%s.%s: pages of two values of %q are the same to a loader", d.Name, f.Name, name)
+					t.Errorf("%s.%s: pages with different values of the argument %q have the same loader key", d.Name, f.Name, name)
 				}
 			}
 		}

@@ -8,19 +8,19 @@ import (
 	"github.com/ordergraph/ordergraph/graph/input"
 )
 
-// Payload is the payload of a mutation: the record, or the reasons why the business rules rejected
-// the mutation.
+// Payload is the payload of a mutation. It contains the record, or the reasons why the business
+// rules rejected the mutation.
 type Payload[T any] struct {
-	// Value is the record after the mutation. With a VersionConflict, Value is the current record. It
-	// is nil if the mutation was rejected for another reason.
+	// Value is the record after the mutation. If the mutation was rejected with a VersionConflict,
+	// Value is the current record. If it was rejected for another reason, Value is nil.
 	Value *T
-	// UserErrors are the reasons for the rejection. It is empty if the mutation succeeded.
+	// UserErrors are the reasons why the mutation was rejected. It is empty if the mutation succeeded.
 	UserErrors []commerce.UserError
 }
 
-// executeMutation executes a mutation and returns its payload. It validates the input, calls do,
-// and converts violations of business rules to user errors. Other errors become errors of the
-// field.
+// executeMutation executes a mutation and returns its payload. It validates the input and calls do,
+// which makes the change. Violations of business rules become user errors in the payload. Other
+// errors become errors of the GraphQL field.
 func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Validator) C, key *string) (*Payload[T], error) {
 	c := input.NewValidator(r.store.Currency())
 	validCommand := command(c)
@@ -39,8 +39,8 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	return p, err
 }
 
-// newPayload returns a payload if err is nil or a violation of business rules. It returns any other
-// error.
+// newPayload returns a payload if err is nil or a violation of business rules. Otherwise it returns
+// err.
 func newPayload[T any](value *T, err error) (*Payload[T], error) {
 	refusals := commerce.UserErrorsOf(err)
 	if err != nil && refusals == nil {

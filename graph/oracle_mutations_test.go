@@ -169,7 +169,7 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 		return strings.Join(lines, "\n")
 	}
 	if executed, expected := records(pair.executor.resolver.store), records(pair.oracle.resolver.store); executed != expected {
-		t.Errorf("the records differ:\n%s\nby the oracle:\n%s", executed, expected)
+		t.Errorf("the records are\n%s\nwant the records that execution by gqlgen writes:\n%s", executed, expected)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestPayloadsArePlanned(t *testing.T) {
 	slices.Sort(requests)
 	want := []string{"AP10 BatchGetItem placeOrder.order.items.nodes.product", "AP2 Query placeOrder.order.customer.orders", "AP27 Query placeOrder.order.timeline", "AP6 GetItem placeOrder.order.customer"}
 	if !slices.Equal(requests, want) || last != 3 {
-		t.Errorf("the payload read %q in %d round trips with the change, want %q in 3", requests, last, want)
+		t.Errorf("the payload caused the requests %q in %d round trips, including the mutation, want %q in 3", requests, last, want)
 	}
 }
 

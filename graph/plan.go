@@ -14,13 +14,13 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan is the look-ahead of an operation. Reads with known keys run concurrently, and look-ups of
-// one kind share a request at any depth of the query. The plan works level by level: when the
-// records of a level have been read, it passes all keys of the next level to the loaders at once.
-// The plan ends before the execution starts. Resolvers then use the records that were read.
+// plan reads the records of an operation before the resolvers run (lookahead). It reads level by
+// level. A level is a set of reads that run concurrently, because all their keys are known. Lookups
+// of one kind share a request, at any depth of the query. The records of a level determine the keys
+// of the next level. The plan ends before the execution starts.
 //
-// A plan saves requests and time, but never changes a response. If a field is not planned or its
-// arguments are invalid, its resolver reads the record or returns the error.
+// A plan saves requests and time, but never changes a response. If a field is not planned, its
+// resolver reads the record. If the arguments are invalid, the resolver returns the error.
 type plan struct {
 	*planState
 	// level collects the reads of the current level.
@@ -35,8 +35,8 @@ type planState struct {
 	arguments []any
 }
 
-// argumentsOf returns the arguments of a field in the form that its resolver receives. It returns
-// the zero value if the arguments are invalid.
+// argumentsOf returns the arguments of a field as the struct that its resolver receives. For
+// invalid arguments, it returns the zero value.
 func argumentsOf[A any](p plan, f *operation.Field) *A {
 	if a, ok := p.argumentsOf(f).(*A); ok {
 		return a
@@ -46,13 +46,13 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 
 func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
-// planTarget is a record or the ID of a record, with the selections of the query.
+// planTarget is a record, or its ID, with the selections of the query for the record.
 type planTarget[T any] struct {
 	value      T
 	selections []*operation.SelectionSet
 }
 
-// selectedFields iterates over the targets and the selected fields of each target.
+// selectedFields iterates over each target and its selected fields that may read records.
 func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
@@ -67,21 +67,21 @@ func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Fiel
 	}
 }
 
-// pendingKeys are the pending keys of a loader, with the selections of each key.
+// pendingKeys are keys to pass to a loader, with the selections of each key.
 type pendingKeys[K comparable] struct {
 	keys []K
 	path string
 	// capacity is the expected number of keys, or 0 if it is unknown.
 	capacity int
-	// seen is the set of keys. It is nil for few keys.
+	// seen is the set of keys. It is nil while there are few keys.
 	seen       map[K]struct{}
 	selections keySelections[K]
 }
 
 // keySelections are the selections of keys.
 type keySelections[K comparable] struct {
-	// shared are the selections of every key if they are all the same, which is the usual case.
-	// Otherwise the map has the selections of each key.
+	// shared are the selections of every key if all keys have the same selections, which is the usual
+	// case. Otherwise perKey contains the selections of each key.
 	shared []*operation.SelectionSet
 	perKey map[K][]*operation.SelectionSet
 }
@@ -97,7 +97,7 @@ func (w *pendingKeys[K]) has(key K) bool {
 	return slices.Contains(w.keys, key)
 }
 
-// add adds a key and its selections at a path. Callers must not modify selections afterwards.
+// add adds a key with its selections. Callers must not modify the selections afterwards.
 func (w *pendingKeys[K]) add(key K, path string, selections []*operation.SelectionSet) {
 	if w.keys == nil {
 		w.keys, w.path, w.selections.shared = make([]K, 0, max(1, w.capacity)), path, selections
@@ -132,7 +132,7 @@ func sameSlice(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// union returns the selections of both slices. It modifies neither.
+// union returns the selections of both slices without duplicates. It modifies neither slice.
 func union(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	if len(have) == 0 || sameSlice(have, more) {
 		return more
@@ -177,7 +177,7 @@ func (w *pendingKeys[K]) targets() []planTarget[K] {
 	return targets
 }
 
-// split separates the keys that satisfy a condition from the other keys.
+// split divides the keys into keys that satisfy a condition and all other keys.
 func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys[K]) {
 	if !slices.ContainsFunc(w.keys, holds) {
 		return pendingKeys[K]{}, *w
@@ -195,8 +195,8 @@ func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys
 // planFunc is the type of a loader's Plan method.
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
-// planKeys passes the pending keys to a loader. When the records have been read, it calls then with
-// the next level of the plan.
+// planKeys passes the pending keys to planLoads, the Plan method of a loader. When the records have
+// been read, it calls the callback then with the next level of the plan.
 func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return
@@ -216,7 +216,7 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 	})
 }
 
-// planRecords plans records that an access pattern reads by key.
+// planRecords plans reads of records by key. pattern is the access pattern.
 func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
 		planKeys(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
@@ -251,14 +251,14 @@ func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequ
 	})
 }
 
-// addList adds a page of a list. It ignores invalid arguments, which the resolver rejects.
+// addList adds a page of a list. It ignores invalid arguments, because the resolver rejects them.
 func addList(p plan, w *pendingKeys[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
 	if q.Err == nil && p.argumentsOf(f) != nil {
 		w.add(q.Key, f.Path, f.Records)
 	}
 }
 
-// addReference adds the ID of a referenced record. An empty ID means that there is no reference.
+// addReference adds the ID of a referenced record, unless the ID is empty.
 func addReference[ID ~string](w *pendingKeys[ID], f *operation.Field, id ID) {
 	if id != "" {
 		w.add(id, f.Path, f.Records)
@@ -274,9 +274,9 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 	}
 }
 
-// references are the IDs of records that a level of the query refers to. Records of one kind share
-// a request. An order with its timeline is read by one Query of its item collection, and so is a
-// product with its inventory.
+// references are the keys of the records that one level of the plan reads, by kind of record.
+// Records of one kind share a request. For an order with its timeline, or a product with its
+// inventory, one Query reads the item collection instead.
 type references struct {
 	customers          pendingKeys[commerce.CustomerID]
 	orders             pendingKeys[commerce.OrderID]
@@ -288,7 +288,7 @@ type references struct {
 	warehouses         pendingKeys[commerce.WarehouseID]
 }
 
-// order returns the list of keys for an order with these selections.
+// order returns the pending keys to which an order with these selections must be added.
 func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
 	if operation.SelectsReading(selections, "timeline") {
 		return &r.orderCollections
@@ -296,7 +296,7 @@ func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[co
 	return &r.orders
 }
 
-// product returns the list of keys for a product with these selections.
+// product returns the pending keys to which a product with these selections must be added.
 func (r *references) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
 	if operation.SelectsReading(selections, "inventory") {
 		return &r.productCollections
@@ -304,7 +304,7 @@ func (r *references) product(selections []*operation.SelectionSet) *pendingKeys[
 	return &r.products
 }
 
-// record plans the selections of a record that has been read.
+// record plans the reads for the selections of a record that has already been read.
 func (p plan) record(ctx context.Context, record any, selections []*operation.SelectionSet) {
 	switch record := record.(type) {
 	case *commerce.Customer:
@@ -364,9 +364,8 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	p.rootLists(ctx, root)
 }
 
-// itemsByID plans items of orders and their references. The references are planned in the same
-// level, except for callers who see only their own orders. For these callers, the owners of the
-// orders must be known first.
+// itemsByID plans line items and, in the same level, the records that they refer to. For callers
+// who see only their own orders, it first reads the orders, because their owners must be known.
 func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *references) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)
@@ -382,7 +381,7 @@ func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey],
 	})
 }
 
-// emails plans customers by e-mail address: first the customer's ID, then the customer.
+// emails plans customers by email address. It first reads the customer's ID, then the customer.
 func (p plan) emails(ctx context.Context, w *pendingKeys[string]) {
 	if len(w.keys) == 0 {
 		return

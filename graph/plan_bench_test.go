@@ -203,14 +203,14 @@ func (f plannedQuery) reading(t testing.TB, e *Executor) func() {
 // The allocations of a plan and its loaders are limited, apart from the allocations of the reads.
 func TestPlanAllocations(t *testing.T) {
 	if raceenabled.On || testing.CoverMode() != "" {
-		t.Skip("the race detector and -cover allocate, too")
+		t.Skip("the race detector and coverage add allocations")
 	}
 	e := busyExecutor(t)
 	for _, f := range plannedQueries() {
 		const runs = 20
 		planned, read := testing.AllocsPerRun(runs, f.planning(t, e)), testing.AllocsPerRun(runs, f.reading(t, e))
 		if took := planned - read; took > f.allocations {
-			t.Errorf("%s is planned with %v allocations beside its reads, more than %v", f.name, took, f.allocations)
+			t.Errorf("planning %s makes %v allocations in addition to its reads, want at most %v", f.name, took, f.allocations)
 		}
 	}
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// The selections of each kind of record are planned in two steps. Fields that need only the
-// record's ID are planned together with the record. The other fields are planned when the record
-// has been read. The plans of fields with an access pattern are generated (reads_generated.go).
-// This file plans the kinds of records, and the fields that the schema declares with
-// @reads(byHand).
+// The reads for each kind of record are planned in two steps. Reads that need only the record's ID
+// are planned together with the record. The other reads are planned when the record has been read.
+// The plans of fields with an access pattern are generated (reads_generated.go). This file contains
+// the plans for each kind of record, and for fields that the schema declares with @reads(byHand).
 
-// planReferences plans referenced records, and the reads that need only their IDs.
+// planReferences plans the records in r, and the reads that need only the IDs of these records.
 func (p plan) planReferences(ctx context.Context, r *references) {
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	inventoryLevelReferences(r.inventoryLevels.targets(), r)
@@ -32,8 +31,8 @@ func (p plan) planReferences(ctx context.Context, r *references) {
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
-// planCollections plans order item collections and product item collections. Later references to
-// the same records use these collections.
+// planCollections plans item collections of orders and products. Later references to the same
+// orders and products use these item collections.
 func (p plan) planCollections(ctx context.Context, r *references) {
 	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.orderCollections)
 	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.productInventory)
@@ -45,16 +44,16 @@ func (p plan) customerReferences(ctx context.Context, w *pendingKeys[commerce.Cu
 	p.customerIDs(ctx, w.targets())
 }
 
-// orderReferences plans orders. Orders whose item collection is already planned are taken from
-// there.
+// orderReferences plans orders. It does not read an order again if its item collection is already
+// planned.
 func (p plan) orderReferences(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.OrderCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.orderCollections)
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// planOrders plans orders and the reads that need only their IDs. Callers who see only their own
-// orders read the orders first, because the owners must be known.
+// planOrders plans orders and the reads that need only their IDs. For callers who see only their
+// own orders, it first reads the orders, because their owners must be known.
 func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, pattern, plan.orders)
@@ -64,8 +63,8 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 	planOrderIDs(ctx, p, w.targets(), id)
 }
 
-// productReferences plans products. Products whose item collection is already planned are taken
-// from there.
+// productReferences plans products. It does not read a product again if its item collection is
+// already planned.
 func (p plan) productReferences(ctx context.Context, w *pendingKeys[commerce.SKU]) {
 	collections, single := w.split(p.loaders.ProductCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.productInventory)
@@ -74,7 +73,7 @@ func (p plan) productReferences(ctx context.Context, w *pendingKeys[commerce.SKU
 	p.productLists(ctx, w.targets())
 }
 
-// targetIDs converts targets to targets with the IDs of their records.
+// targetIDs replaces the record in each target with the ID of the record.
 func targetIDs[ID, T any](targets []planTarget[T], id func(T) ID) []planTarget[ID] {
 	out := make([]planTarget[ID], len(targets))
 	for i, t := range targets {
@@ -90,11 +89,11 @@ func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Cust
 	p.customerIDs(ctx, targetIDs(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
-// primeCustomers stores customers in the loader if the query selects the customer of a customer's
-// orders. The orders then need no read for their customer.
+// primeCustomers adds customers to the loader if the query selects the customer of their orders.
+// The customer of such an order then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	for customer, f := range selectedFields(targets) {
-		// A record from an edge lacks the count, so it cannot replace the customer's record.
+		// A customer without a count is a copy from a list, which cannot replace the full record.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsReading(f.Records, "customer") {
 			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
@@ -149,9 +148,9 @@ func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order])
 	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planOrderIDs plans the reads that need only the IDs of orders. If an order item collection is
-// already planned, its timeline is planned as part of the level. Asking the loader for the
-// collection before the level runs would read it at once and delay the other reads of the level.
+// planOrderIDs plans the reads that need only the IDs of orders. If an order's item collection is
+// already planned, its timeline is planned as part of this level. Loading the item collection here
+// would read it immediately, and delay the other reads of the level.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
@@ -176,14 +175,14 @@ func (p plan) timelineRequest(f *operation.Field, id commerce.OrderID) paging.Re
 	return p.resolver.timelineRequest(id, argumentsOf[orderTimelineArguments](p, f), f.PageInfo)
 }
 
-// orderCollections plans the selections of orders that were read as item collections.
+// orderCollections plans the reads for orders that were read with their item collections.
 func (p plan) orderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planOrderRecords(ctx, targets)
 	p.collectionTimelines(ctx, targets)
 }
 
-// collectionTimelines plans the selections in timelines that were read with their orders. It also
-// plans the timelines of orders whose item collection is too large for one read.
+// collectionTimelines plans the reads for events that were read with their orders. It also plans a
+// read of each timeline that is missing, because the item collection is too large for one Query.
 func (p plan) collectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var events []planTarget[*commerce.Event]
@@ -254,7 +253,7 @@ func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commer
 	p.planReferences(ctx, &to)
 }
 
-// countItems plans a read of the items of an order that has no stored count.
+// countItems plans a read of all items of an order that has no stored count.
 func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
 	allItems := loaders.AllItemsRequest(o.ID)
 	if _, ok := p.loaders.CachedItems(o, allItems.Page); !ok {
@@ -262,8 +261,8 @@ func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKe
 	}
 }
 
-// primeOrders stores orders in the loader if the query selects the order of an order's items. The
-// items then need no read for their order.
+// primeOrders adds orders to the loader if the query selects the order of their items. The order of
+// such an item then needs no read.
 func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var orders []*commerce.Order
 	for order, f := range selectedFields(targets) {
@@ -274,8 +273,8 @@ func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Or
 	p.loaders.PrimeOrders(ctx, orders)
 }
 
-// loadedItems returns the items of an order if they have been read. Otherwise it adds the page that
-// must be read.
+// loadedItems returns the items of an order if they have already been read. Otherwise, it adds the
+// page of items to pages.
 func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) []planTarget[*commerce.LineItem] {
 	if o.EmbedsItems && !slices.ContainsFunc(f.Records, (*operation.SelectionSet).HasReads) {
 		return nil
@@ -312,7 +311,7 @@ func itemKeys(targets []planTarget[*commerce.LineItem]) []planTarget[model.Order
 	})
 }
 
-// itemReferences adds the references of line items: their orders and products.
+// itemReferences adds the orders and products that line items refer to.
 func itemReferences(targets []planTarget[model.OrderItemKey], to *references) {
 	for key, f := range selectedFields(targets) {
 		orderItemReference(key, f, to)
@@ -326,7 +325,7 @@ func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Produ
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
-// stock plans the records of products from lists that lack the stock.
+// stock plans reads of products that lack the selected stock, because they are copies from a list.
 func (p plan) stock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {
@@ -337,8 +336,8 @@ func (p plan) stock(ctx context.Context, targets []planTarget[*commerce.Product]
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// productInventory plans the selections of inventory that was read with its product. It also plans
-// the inventory of other products, and of products whose item collection is too large for one read.
+// productInventory plans the reads for inventory levels that were read with their products. It also
+// plans reads of the inventory of all other products.
 func (p plan) productInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var levels []planTarget[*commerce.InventoryLevel]
 	var missing pendingKeys[dynamo.ListRequest]
@@ -382,7 +381,7 @@ func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerc
 	p.planReferences(ctx, &to)
 }
 
-// inventoryLevelReferences adds the references of inventory levels: their products and warehouses.
+// inventoryLevelReferences adds the products and warehouses that inventory levels refer to.
 func inventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *references) {
 	for key, f := range selectedFields(targets) {
 		inventoryLevelReference(key, f, to)
@@ -398,7 +397,7 @@ func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Empl
 	p.employeeIDs(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
 }
 
-// employeeIDs plans what can be read of employees by their ids.
+// employeeIDs plans the reads that need only the IDs of employees.
 func (p plan) employeeIDs(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
 	p.employeeLists(ctx, targets)
 	var counts pendingKeys[dynamo.ListRequest]

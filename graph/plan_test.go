@@ -200,7 +200,7 @@ func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 		}
 	}
 	if read["PRODUCT#prod_101"] != 1 || len(read) < 2 {
-		t.Errorf("inventories were read %v times", read)
+		t.Errorf("the inventories were read %v times, want each once", read)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 		}
 	}
 	if len(reported) != 1 {
-		t.Errorf("reported %v, want the timeout once", reported)
+		t.Errorf("the reported errors are %v, want one timeout", reported)
 	}
 	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
@@ -223,7 +223,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 		context.DeadlineExceeded: errcode.TimedOut, context.Canceled: errcode.TimedOut, table.ErrUnavailable: errcode.TimedOut, errors.New("a fault"): errcode.Internal,
 	} {
 		if shown := r.presentError(late, err); shown.Extensions["code"] != code {
-			t.Errorf("after the deadline, %v is shown as %v, want %s", err, shown.Extensions, code)
+			t.Errorf("after the deadline, the error %v has the code %v in the response, want %s", err, shown.Extensions, code)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestPointsPayForResources(t *testing.T) {
 			"parsed nodes": u.parsed / operation.PointParsedNodes, "visited nodes": u.visited / operation.PointVisitedNodes,
 		} {
 			if times /= float64(u.points); times > mostUsed {
-				t.Errorf("it uses %.1f times the %s that its %d points pay for: %+v\n%.1000s\n%.300s %v", times, what, u.points, u, r.Query, result.Data, result.Errors)
+				t.Errorf("a request uses %.1f times the %s that its charge of %d points covers: %+v\n%.1000s\n%.300s %v", times, what, u.points, u, r.Query, result.Data, result.Errors)
 			}
 		}
 		unknown, remembered := s.measure(t, r)
@@ -110,7 +110,7 @@ func TestPointsPayForResources(t *testing.T) {
 			if times > mostUsed {
 				over++
 				if !raceenabled.On && testing.CoverMode() == "" { // both slow down this module only
-					t.Errorf("it uses %.1f times the processor time that its %d points pay for: %.1000s", times, m.points, r.Query)
+					t.Errorf("a request uses %.1f times the processor time that its charge of %d points covers: %.1000s", times, m.points, r.Query)
 				}
 			}
 		}

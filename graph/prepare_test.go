@@ -27,7 +27,7 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	again := prepare(query, "A", map[string]any{"c": true}).prepared
 	fields := func(p *operation.Prepared) int { return len(p.Root.Fields[0].Records[0].Fields) }
 	if with != again || with == without || fields(with) != fields(without)+1 {
-		t.Errorf("with the field %p, again %p, without %p", with, again, without)
+		t.Errorf("the prepared operation with the field is %p, the second time %p, and without the field %p, want the same, the same and a different one", with, again, without)
 	}
 	if other := prepare(query, "B", nil).prepared; other != prepare(query, "B", map[string]any{"c": true}).prepared {
 		t.Error("a condition of another operation prevents sharing the prepared operation")
@@ -40,7 +40,7 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 		t.Errorf("an operation of %d bytes is cached in a document with a capacity of %d", large.prepared.Bytes(), room)
 	}
 	if bytes := large.document.PreparedBytes(); bytes != 0 {
-		t.Errorf("the cached operations are estimated at %d bytes", bytes)
+		t.Errorf("the size of the cached operations is estimated as %d bytes, want 0", bytes)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestLargeResponsesCostTheirBytes(t *testing.T) {
 		t.Fatalf("%d bytes cost %+v, want %+v", len(first.Data), got, want)
 	}
 	if got := costExtension(t, e.Execute(t.Context(), sdl)); got.Actual != bytes || got.Available != 0 {
-		t.Errorf("with %d points left it cost %+v", 100-bytes, got)
+		t.Errorf("with %d points left, the cost is %+v", 100-bytes, got)
 	}
 }
 
@@ -148,11 +148,11 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		held := values(data) - 1
 		largest = max(largest, held)
 		if held > spent || spent > max(operation.cost, len(response.Data)/1024) {
-			rt.Fatalf("%s can cost %d, has %d values and cost %d", query, operation.cost, held, spent)
+			rt.Fatalf("%s has the maximum cost %d, %d values in its response and the actual cost %d", query, operation.cost, held, spent)
 		}
 		paid.Settle(spent, response)
 		if lost := before - e.rates.Available("p"); lost != max(spent, rate.MinRequestCost) {
-			rt.Fatalf("%s cost %d, and the bucket lost %d", query, spent, lost)
+			rt.Fatalf("%s has the actual cost %d, but %d points were charged", query, spent, lost)
 		}
 	})
 	if largest < 50 && longtest.Enabled() {
@@ -166,12 +166,12 @@ func TestRateLimited(t *testing.T) {
 	e, clock := newRateLimitedExecutor(t, 200, 20, Options{Limits: document.Limits{Cost: 200}})
 	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // costs 200
 	if got := costExtension(t, e.Execute(t.Context(), large)); got.Requested != 200 || got.Actual > 100 {
-		t.Fatalf("the first time: %+v", got)
+		t.Fatalf("the cost of the first request is %+v", got)
 	}
 	left := e.rates.Available("anonymous")
 	refused := e.Execute(t.Context(), large)
 	if refused.Outcome != RateLimited || refused.Data != nil || len(refused.Errors) != 1 {
-		t.Fatalf("the second time: outcome %d, %v", refused.Outcome, refused.Errors)
+		t.Fatalf("the second request has the outcome %d, errors %v, want a rate limit error", refused.Outcome, refused.Errors)
 	}
 	missing := time.Duration(200-left+rate.MinRequestCost) * time.Second / 20
 	err, told := refused.Errors[0], rate.Cost{Requested: 200, Actual: rate.MinRequestCost, Available: left - rate.MinRequestCost, Maximum: 200, RestoreRate: 20}
@@ -188,12 +188,12 @@ func TestRateLimited(t *testing.T) {
 		e.Execute(t.Context(), Request{Query: query})
 	}
 	if left := e.rates.Available("anonymous"); left != 200-3*rate.MinRequestCost {
-		t.Errorf("%d points are left after three that were refused", left)
+		t.Errorf("%d points are left after three refused requests", left)
 	}
 	// Without points, the document is not even parsed.
 	e.rates.Take("anonymous", e.rates.Available("anonymous"), 0)
 	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || costExtension(t, got) != (rate.Cost{Requested: rate.MinRequestCost, Actual: 0, Available: 0, Maximum: 200, RestoreRate: 20}) {
-		t.Errorf("with nothing left: outcome %d, after %v, %v", got.Outcome, got.RetryAfter, got.Extensions)
+		t.Errorf("without points, the outcome is %d, retry after %v, extensions %v", got.Outcome, got.RetryAfter, got.Extensions)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestRejectedSubscriptionCosts(t *testing.T) {
 	e.resolver.report = func(context.Context, error) {} // the server has no change feed
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
 	if stream != nil || len(got.Errors) == 0 || e.rates.Available("anonymous") != 60-rate.MinRequestCost {
-		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.Available("anonymous"))
+		t.Errorf("a subscription without a change feed has the errors %v and leaves %d points", got.Errors, e.rates.Available("anonymous"))
 	}
 	e.rates.Take("anonymous", 30, 0)
 	stream, got = e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
@@ -341,7 +341,7 @@ func TestMissedEventCosts(t *testing.T) {
 		{`, after: "00000000000000000000000001"`, false, rate.MinRequestCost + 7*operation.ListCost},
 	} {
 		if started, paid := start(c.arguments); started != c.started || paid != c.paid {
-			t.Errorf("%q: started %v for %d points, want %v for %d", c.arguments, started, paid, c.started, c.paid)
+			t.Errorf("arguments %q: started is %v with a charge of %d points, want %v with %d", c.arguments, started, paid, c.started, c.paid)
 		}
 	}
 	for range 20 {

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// orNull returns nil for a record that does not exist.
+// orNull returns nil instead of commerce.ErrNotFound.
 func orNull[T any](v *T, err error) (*T, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return nil, nil
@@ -42,11 +42,11 @@ func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], ke
 	return orNull(loaders.Records(loadersOf(ctx), p).Load(ctx, key))
 }
 
-// lookupIDs parses the IDs of a batch. Malformed text becomes an empty ID. It returns
-// commerce.InvalidError if there are more than operation.MaxBatchKeys IDs.
+// lookupIDs parses the IDs of a batch. A malformed ID becomes an empty ID. If there are more than
+// operation.MaxBatchKeys IDs, lookupIDs returns a commerce.InvalidError.
 func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	if len(texts) > operation.MaxBatchKeys {
-		return nil, commerce.WithArgument(argument, commerce.NewInvalidError("has %d entries: send at most %d in one request", len(texts), operation.MaxBatchKeys))
+		return nil, commerce.WithArgument(argument, commerce.NewInvalidError("has %d entries: send at most %d entries in one request", len(texts), operation.MaxBatchKeys))
 	}
 	ids := make([]ID, len(texts))
 	for i, text := range texts {
@@ -55,7 +55,7 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records with these IDs in the same order, with nil for missing records.
+// batch returns the records with these IDs in the same order. A missing record is nil.
 func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
@@ -111,8 +111,8 @@ func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, pr
 	return orNull(loadersOf(ctx).Item(ctx, order, sku))
 }
 
-// pageRequest returns a page request for the list of a field. parent is the ID of the record that
-// the list belongs to. Lists of Query have no parent.
+// pageRequest returns a page request for the list that a field returns. parent is the ID of the
+// record that the list belongs to. Lists of Query have no parent.
 func (r *Resolver) pageRequest(field string, parent ...string) paging.Request {
 	return r.cursors.Request(field, parent...)
 }
@@ -133,7 +133,7 @@ func newConnection[T any](q *paging.Request, slice dynamo.Page[T], err error) (*
 	return paging.NewConnection(slice, q.Scope), nil
 }
 
-// The lists below may have been read with their record.
+// The lists below may already have been read together with their parent record.
 
 func (r *Resolver) orderItemsRequest(id commerce.OrderID, a *orderItemsArguments, beyond operation.PageInfoSelection) paging.Request {
 	q := r.pageRequest("Order.items", string(id))
@@ -180,7 +180,7 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 	return newConnection(&q, slice, err)
 }
 
-// stockNumber returns one of the stock numbers of a product.
+// stockNumber returns a number that describes a product's stock, such as the available quantity.
 func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := loadersOf(ctx).WithStock(ctx, product)
 	return scalar.Count(number(p), err)

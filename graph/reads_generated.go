@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	placed := q.TimeRange("placed", a.placed)
 	switch {
@@ -55,14 +55,14 @@ func customerReference(record *commerce.Customer, f *operation.Field, to *refere
 	}
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *employeeCustomersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -200,14 +200,14 @@ func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.Updat
 	return executeMutation(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *orderItemsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -260,14 +260,14 @@ func orderItemReference(key model.OrderItemKey, f *operation.Field, to *referenc
 	}
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *productInventoryArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -297,8 +297,8 @@ func (a *queryCustomerArguments) key() (key commerce.CustomerID, ok bool) {
 	return lookupID[commerce.CustomerID](a.id)
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	namePrefix := q.Prefix(a.namePrefix)
 	switch {
@@ -313,7 +313,7 @@ func (a *queryOrderArguments) key() (key commerce.OrderID, ok bool) {
 	return lookupID[commerce.OrderID](a.id)
 }
 
-// keys converts the argument to keys of records. The key of a malformed ID is empty.
+// keys converts the argument to keys of records. A malformed ID becomes an empty key.
 func (a *queryOrdersByIDArguments) keys() ([]commerce.OrderID, error) {
 	return lookupIDs[commerce.OrderID]("ids", a.ids)
 }
@@ -329,8 +329,8 @@ func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 	return key, true
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	statuses := q.Statuses(a.statuses)
 	placed := q.TimeRange("placed", a.placed)
@@ -343,8 +343,8 @@ func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.PageInfo
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.Status("status", a.status)
 	placed := q.TimeRange("placed", a.placed)
@@ -360,13 +360,13 @@ func (a *queryProductArguments) key() (key commerce.SKU, ok bool) {
 	return lookupID[commerce.SKU](a.sku)
 }
 
-// keys converts the argument to keys of records. The key of a malformed ID is empty.
+// keys converts the argument to keys of records. A malformed ID becomes an empty key.
 func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
 	return lookupIDs[commerce.SKU]("skus", a.skus)
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryProductsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	category := q.OptionalText(a.category)
 	namePrefix := q.Prefix(a.namePrefix)
@@ -379,8 +379,8 @@ func (a *queryProductsArguments) list(q *paging.Request, beyond operation.PageIn
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryCategoriesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -401,22 +401,22 @@ func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, ok bool) {
 	return lookupID[commerce.EmployeeID](a.id)
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.DateRange("hired", a.hired)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.Text(a.name)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.Text(a.jobTitle)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
@@ -427,8 +427,8 @@ func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, ok bool) {
 	return lookupID[commerce.WarehouseID](a.id)
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -655,14 +655,14 @@ func viewerReference(record *commerce.Principal, f *operation.Field, to *referen
 	}
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *warehouseEmployeesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list adds the arguments to a request. Cursors contain all of them except the
-// arguments that choose the page.
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }

@@ -1,15 +1,16 @@
 // Package graph is the GraphQL API of the order book. It contains the executor, plans, resolvers,
-// federation entities, subscriptions, errors and the explain output. It may import the packages
-// below it, commerce, dynamo and loaders. It depends neither on HTTP nor on an AWS SDK.
+// federation entities, subscriptions, errors and the explain output. Within the module, it imports
+// its subpackages, commerce, dynamo, loaders, internal/admission and internal/setting. It depends
+// neither on HTTP nor on an AWS SDK.
 //
 // A request is processed in these steps:
 //
 //   - Executor (executor.go) uses package document to find or parse the document, to check its
 //     limits and to validate it.
 //   - Package operation prepares the operation as one tree of the selected fields. All later steps
-//     read this tree.
-//   - Permissions, cost (package operation) and rate limits (package rate) are checked before
-//     anything is read.
+//     use this tree.
+//   - The executor checks permissions, cost (package operation) and rate limits (package rate)
+//     before anything is read.
 //   - A plan (plan.go) reads the records that the operation needs. Reads with known keys run
 //     concurrently.
 //   - An execution (execute.go) visits the fields, calls the resolvers and writes the response.
@@ -44,19 +45,19 @@ type Options struct {
 	Feed *feed.Feed
 	// Cursors signs the cursors of lists.
 	Cursors paging.Cursors
-	// Report logs an error. It is called for every error that clients see as UNAVAILABLE or INTERNAL,
-	// with the context of the request.
+	// Report logs an error, with the context of its request. It is called for every error that clients
+	// see as UNAVAILABLE or INTERNAL.
 	Report func(ctx context.Context, err error)
-	// Authenticated reports whether requests require a principal (WithPrincipal). If it is false, a
-	// request without a principal has the permissions of an administrator.
+	// Authenticated reports whether requests must have a principal (WithPrincipal). If it is false,
+	// requests without a principal have the permissions of an administrator.
 	Authenticated bool
 	// Policy grants permissions to roles. Nil means commerce.StandardPolicy.
 	Policy *commerce.Policy
-	// RequestID returns the ID of the request in the log. It is nil if requests have no ID.
+	// RequestID returns the ID that identifies a request in the log. It is nil if requests have no ID.
 	RequestID func(ctx context.Context) string
 	// Limits are the limits of a request. A zero limit means the default.
 	Limits document.Limits
-	// Admission has the pools that callers share. Nil means pools of the default sizes.
+	// Admission limits the resources that callers share. Nil means limits of the default sizes.
 	Admission *admission.Controller
 	// Rates are the rate limits of each principal.
 	Rates rate.Options
@@ -66,10 +67,10 @@ type Options struct {
 	Documents []document.Trusted
 	// TrustedOnly rejects all documents that are not trusted.
 	TrustedOnly bool
-	// EventTime is the time limit of a subscription's operation for each event. Zero means no limit.
+	// EventTime is the time limit for executing one event of a subscription. Zero means no limit.
 	EventTime time.Duration
-	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
-	// with its first error.
+	// OnInvalidDocument, if not nil, is called with each trusted document that is invalid or exceeds a
+	// limit, and with its first error.
 	OnInvalidDocument func(document.Trusted, document.Error)
 }
 
@@ -103,9 +104,9 @@ type Resolver struct {
 }
 
 // Schema returns the schema that clients see. It omits @defer, because deferred data would be lost
-// over plain POST. It omits the directives for federation, permissions and the generator, including
-// the types of their arguments, because they are useless for clients. It omits Float, because a
-// schema must not contain an unused built-in scalar
+// over plain POST. It omits the directives for federation, permissions and the generator, and the
+// types of their arguments, because clients cannot use them. It omits Float, because a schema must
+// not contain an unused built-in scalar
 // (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
@@ -120,8 +121,8 @@ func Schema() *ast.Schema {
 
 type explainKey struct{}
 
-// WithExplain returns a context that requests the explain output. The response contains it only for
-// callers with commerce.PermissionExplain.
+// WithExplain returns a context that requests the explain output (extensions.explain). Only callers
+// with commerce.PermissionExplain receive it.
 func WithExplain(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explainKey{}, true)
 }

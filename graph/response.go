@@ -8,25 +8,25 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// boundedResponse is the data of one response, at most Limits.Answer bytes. The cost limits the
-// number of values, but not their length or the length of aliases. A request of 20 kB could
-// otherwise produce 20 MB: a hundred thousand aliases of 200 bytes.
+// boundedResponse is the data of one response, at most Limits.Answer bytes. The cost of an
+// operation limits the number of values, but not the length of values and aliases. Without this
+// limit, a request of 20 kB with a hundred thousand aliases of 200 bytes could produce 20 MB.
 //
-// A response cannot stop at the limit. A null in an outer field may still remove the excess, and
-// later errors must be reported. Data beyond the limit is therefore dropped but counted. Offsets
-// refer to the complete response.
+// Writing does not stop at the limit, because a later null in an outer field may remove the excess,
+// and later errors must be reported. Bytes beyond the limit are therefore counted but not stored.
+// Offsets refer to the complete response.
 type boundedResponse struct {
 	out []byte
 	// limit is the maximum length of out. dropped is the number of bytes that were dropped.
 	limit, dropped int
 }
 
-// responseSlack is the number of bytes beyond the limit that are written before the excess is
-// dropped. It saves a check after each value.
+// responseSlack is the number of bytes that may be written beyond the limit before the excess is
+// dropped. It avoids a check after each value.
 const responseSlack = 64 << 10
 
 // newBoundedResponse returns an empty response of at most limit bytes. latest is the size of the
-// latest response, which determines the initial capacity.
+// previous response of the operation. It determines the initial capacity.
 func newBoundedResponse(latest, limit int) boundedResponse {
 	return boundedResponse{out: make([]byte, 0, min(latest+latest/8+1<<10, limit)), limit: limit}
 }
@@ -62,7 +62,7 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 // newResponseTooLargeError returns the error for a response that exceeds the limit.
 func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
-		return errcode.New(operation.Position, document.Codes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not send it again; read its result with a query that selects less", limit)
+		return errcode.New(operation.Position, document.Codes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not repeat the mutation, but read its result with a query that selects fewer fields", limit)
 	}
 	return errcode.New(operation.Position, document.Codes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
 }

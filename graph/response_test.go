@@ -39,7 +39,7 @@ func TestMutationsWithOversizedResponses(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Answer: 50}})
 	got := e.Execute(t.Context(), Request{Query: `mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { id name email version } } }`})
 	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.Codes.Answer || !strings.Contains(got.Errors[0].Message, "was executed") {
-		t.Errorf("it has the response %s, %v", got.Data, got.Errors)
+		t.Errorf("the mutation has the data %s and errors %v, want only an error that it was executed", got.Data, got.Errors)
 	}
 	if after := e.Execute(t.Context(), Request{Query: `{ customer(id: "cust_new") { name } }`}); string(after.Data) != `{"customer":{"name":"Ann"}}` || after.Mutation {
 		t.Errorf("afterwards: %s, %v", after.Data, after.Errors)

@@ -117,7 +117,7 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 // BatchGetItem reads them.
 func TestBatchesFitOneRequest(t *testing.T) {
 	if operation.MaxBatchKeys > dynamo.KeysPerRequest {
-		t.Errorf("a batch has up to %d keys, a BatchGetItem %d", operation.MaxBatchKeys, dynamo.KeysPerRequest)
+		t.Errorf("a batch can have %d keys, but a BatchGetItem can read only %d", operation.MaxBatchKeys, dynamo.KeysPerRequest)
 	}
 	batches := 0
 	for _, f := range parsedSchema.Query.Fields {
@@ -139,7 +139,7 @@ func TestBatchesFitOneRequest(t *testing.T) {
 func TestMaxLinesIsDocumented(t *testing.T) {
 	want := fmt.Sprintf("an order of 1 to %d products", commerce.MaxLines)
 	if text := parsedSchema.Mutation.Fields.ForName("placeOrder").Description; !strings.Contains(text, want) {
-		t.Errorf("placeOrder is described as %q, without %q: run go generate ./...", text, want)
+		t.Errorf("the description of placeOrder is %q, which does not contain %q: run go generate ./...", text, want)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestMutationDescriptionsNameWritePatterns(t *testing.T) {
 	}
 	for i, p := range patterns {
 		if want := fmt.Sprintf("WP%d", i+1); p.ID != want {
-			t.Errorf("write pattern %d is called %s, want %s", i+1, p.ID, want)
+			t.Errorf("write pattern %d has the ID %s, want %s", i+1, p.ID, want)
 		}
 		f := mutations.ForName(p.Mutation)
 		if f == nil {
@@ -170,7 +170,7 @@ func TestMachineryIsNotPromised(t *testing.T) {
 	served := Schema()
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", "reads", "userErrors"} {
 		if parsedSchema.Directives[name] == nil {
-			t.Errorf("@%s is not defined: newSchema need not take it out", name)
+			t.Errorf("@%s is not defined: newSchema does not need to remove it", name)
 		}
 	}
 	for name := range served.Directives {
@@ -187,7 +187,7 @@ func TestMachineryIsNotPromised(t *testing.T) {
 		reached[name] = true
 		d := served.Types[name]
 		if d == nil {
-			t.Fatalf("the schema needs %s, which it does not have", name)
+			t.Fatalf("the schema refers to the type %s, which is not defined", name)
 		}
 		for _, f := range d.Fields {
 			reach(f.Type.Name())
@@ -204,7 +204,7 @@ func TestMachineryIsNotPromised(t *testing.T) {
 	}
 	for name := range served.Types {
 		if !reached[name] && !strings.HasPrefix(name, "__") {
-			t.Errorf("the schema has %s, which no query can reach", name)
+			t.Errorf("the schema defines the type %s, but no operation can reach it", name)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestGoldenSubgraph(t *testing.T) {
 		ours = append(ours, d.Name)
 	}
 	if !slices.Equal(ours, []string{"access", "userErrors", "reads"}) || strings.Contains(sdl, "_Any") || strings.Contains(sdl, "_service") {
-		t.Errorf("the subgraph defines federation's own, or not ours: %q", ours)
+		t.Errorf("the subgraph schema defines the directives %q, want only the project's, and no federation types", ours)
 	}
 	var entities []string
 	for _, d := range document.Definitions {

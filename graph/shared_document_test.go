@@ -90,7 +90,7 @@ func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 		}
 	}
 	if len(kinds) < longtest.Size(10, 20) {
-		t.Fatalf("there are %d different answers", len(kinds))
+		t.Fatalf("there are only %d different responses", len(kinds))
 	}
 	var asking sync.WaitGroup
 	for shift := range 4 {
@@ -98,7 +98,7 @@ func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 			for i := range longtest.Size(1, 2) * len(all) {
 				a := all[(i*7+shift*11)%len(all)]
 				if got := answer(e.Execute, who[a.by], a.request); got != a.want {
-					t.Errorf("%s asks for %s of %s with %v, and gets\n%s\nwant\n%s", a.by, a.request.OperationName, a.request.Query, a.request.Variables, got, a.want)
+					t.Errorf("%s executes %s of %s with %v and gets\n%s\nwant\n%s", a.by, a.request.OperationName, a.request.Query, a.request.Variables, got, a.want)
 				}
 			}
 		})

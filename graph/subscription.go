@@ -13,11 +13,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Stream is an active subscription. Only one goroutine may use it, and must close it.
+// Stream is an active subscription. Only one goroutine may use a Stream. It must call Close.
 //
 // Between events, a Stream holds its operation and its source of events, but no goroutine. gqlgen's
-// own streams are not used for two reasons. They execute all events with one context and one set of
-// loaders, and they return {"field": null} where the data must be null.
+// own streams are not used for two reasons. They execute all events with the same context and
+// loaders, and they return {"field": null} where GraphQL requires the data to be null.
 type Stream struct {
 	executor  *Executor
 	operation *admittedOperation
@@ -27,7 +27,7 @@ type Stream struct {
 	ended  bool
 }
 
-// changeSource is the source of a subscription's events: a feed.Subscription.
+// changeSource is the source of a subscription's events. feed.Subscription implements it.
 type changeSource interface {
 	Next(context.Context) (feed.OrderChange, error)
 	Close()
@@ -35,25 +35,25 @@ type changeSource interface {
 
 // Start executes a request of a client that can receive several responses. It executes queries and
 // mutations like Execute. For a subscription, it returns a Stream and an empty result. ctx applies
-// only to the start.
+// only to the start of the subscription.
 func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
 
-// subscribe starts a subscription. It costs as much as one event, and nothing is refunded.
+// subscribe starts a subscription. A successful start costs as much as one event.
 func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 	opened := &openedSource{}
 	stream, result := e.openStream(ctx, o, opened)
 	if stream == nil {
 		o.reservation.Settle(0, nil)
 	}
-	// The reads of missed events produce at most one response, so they are charged separately. They
-	// are also charged if "after" is the ID of an event that does not exist.
+	// Reads of missed events produce at most one response, so they are charged separately. They are
+	// also charged if "after" is the ID of an event that does not exist.
 	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-includedReads))
 	return stream, result
 }
 
-// includedReads is the number of requests that the cost of a subscription's start includes: the
+// includedReads is the number of requests that the cost of starting a subscription includes: the
 // latest event, and one page of missed events.
 const includedReads = 2
 
@@ -82,8 +82,8 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 	return &Stream{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
 }
 
-// Next waits for an event and executes the operation for it. It returns false at the end of the
-// subscription. The result then contains the error that ended the subscription, if any.
+// Next waits for an event and executes the operation for the event. It returns false when the
+// subscription has ended. The result then contains the error, if an error ended the subscription.
 //
 // ctx limits the wait. It must carry the same values as the request's context, such as the
 // principal and the explain flag.
@@ -120,8 +120,8 @@ func (s *Stream) Close() {
 	s.executor.subscriptionMemory.Release(s.caller, s.operation.document, s.operation.Variables)
 }
 
-// deliver executes the operation for one event, with its own context, loaders, budget and time
-// limit.
+// deliver executes the operation for one event. Each event has its own context, loaders, request
+// budget and time limit.
 func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
 	e, spent := s.executor, 0
 	defer func() { paid.Settle(spent, result.Response) }()

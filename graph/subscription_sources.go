@@ -14,12 +14,12 @@ import (
 
 type openedSourceKey struct{}
 
-// openedSource receives the source that a subscription's resolver opens. gqlgen requires a channel
-// as the result of the resolver. A channel would need a goroutine per subscription and could not
-// return an error, so it remains unused.
+// openedSource receives the event source that a subscription's resolver opens. gqlgen requires the
+// resolver to return a channel. The channel remains unused, because it would need a goroutine for
+// each subscription and could not return an error.
 type openedSource struct {
 	source changeSource
-	// reads is the number of requests that the feed made to find the subscription's position and the
+	// reads is the number of requests that the feed made to find the start of the subscription and the
 	// missed events.
 	reads int
 }
@@ -43,16 +43,16 @@ func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *f
 	return make(chan *feed.OrderChange), nil
 }
 
-// visibleChanges are the changes of orders that the subscriber may see.
+// visibleChanges ends a subscription when its order becomes invisible to the subscriber.
 type visibleChanges struct {
 	changeSource
 	// canSee reports whether the subscriber may see a customer's orders.
 	canSee func(commerce.CustomerID) bool
 }
 
-// Next waits for a change. If other software moves the order to a customer whose orders the
-// subscriber may not see, the subscription ends with NOT_FOUND. The other errors are the errors of
-// feed.Subscription.Next.
+// Next waits for a change. Other software can move the order to a customer with orders that the
+// subscriber may not see. Next then returns NOT_FOUND, which ends the subscription. Its other
+// errors are the errors of feed.Subscription.Next.
 func (c visibleChanges) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {
@@ -105,7 +105,7 @@ func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Stat
 	})
 }
 
-// eventID parses the argument "after". It returns an empty ID if the argument is missing.
+// eventID parses the argument "after". It returns an empty ID if the argument is not set.
 func eventID(after *string) (commerce.EventID, error) {
 	if after == nil {
 		return "", nil
@@ -117,8 +117,8 @@ func eventID(after *string) (commerce.EventID, error) {
 	return id, nil
 }
 
-// updatedOrder returns the order of a change: the order in the event, or otherwise the current
-// order.
+// updatedOrder returns the order that an event contains. If the event contains no order, it returns
+// the current order.
 func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Order, error) {
 	if change.Order != nil {
 		return change.Order, nil
@@ -126,11 +126,11 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 	return orNull(loadersOf(ctx).Order(ctx, change.OrderID))
 }
 
-// resumeID returns the ID to resume after. It returns nil if the change has no such ID.
+// resumeID returns the event ID after which a client can resume, or nil if there is no such ID.
 func resumeID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
 
-// event plans the reads for an event of a subscription: the references of the event, and the
-// changed order. If the event contains the order, only the selections of the order are planned.
+// event plans the reads for one event of a subscription: the records that the event refers to, and
+// the changed order. If the event contains the order, the order itself is not read.
 func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
 	var referenced references
 	var orders []planTarget[*commerce.Order]

@@ -125,7 +125,7 @@ func TestEventsProduceResponses(t *testing.T) {
 			}
 			s.Close()
 			if held := e.pools[admission.PoolSubscriptionMemory].Used(); from.closed != 1 || held != 0 {
-				t.Errorf("closed %d times, %d bytes are held", from.closed, held)
+				t.Errorf("after Close, the source was closed %d times and %d bytes are still counted, want 1 and 0", from.closed, held)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func TestStreamsEnd(t *testing.T) {
 	e := executor(t, Options{})
 	e.resolver.report = func(_ context.Context, err error) {
 		if strings.HasPrefix(err.Error(), ":") {
-			t.Errorf("reported %q, as if at a field without a name", err)
+			t.Errorf("the reported error %q begins with an empty field name", err)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -205,14 +205,14 @@ func TestStreamsEnd(t *testing.T) {
 			t.Errorf("%s: more %v, %s", name, more, text(t, got))
 		}
 		if got, more := s.Next(t.Context()); more || len(got.Errors) > 0 {
-			t.Errorf("%s, after the end: more %v, %s", name, more, text(t, got))
+			t.Errorf("%s: after the end, Next returns more %v, %s", name, more, text(t, got))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newScriptedStream(t, e, `subscription { orderStatusChanged { id } }`, &scriptedSource{})
 	cancel()
 	if got, more := s.Next(ctx); more || len(got.Errors) > 0 {
-		t.Errorf("its context has ended: more %v, %s", more, text(t, got))
+		t.Errorf("after the context has ended, Next returns more %v, %s", more, text(t, got))
 	}
 }
 
@@ -226,7 +226,7 @@ func TestEventsWaitForCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := e.Execute(t.Context(), Request{Query: `{ __typename }`}); got.Outcome != Executed {
-		t.Errorf("events block queries: %v", got.Errors)
+		t.Errorf("a query fails while events use all of their capacity: %v", got.Errors)
 	}
 	done := make(chan bool)
 	go func() {
@@ -306,7 +306,7 @@ func TestSubscriptionsNeedChangeFeed(t *testing.T) {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
 	if held := e.pools[admission.PoolSubscriptionMemory].Used(); held != 0 {
-		t.Errorf("a rejected subscription holds %d bytes", held)
+		t.Errorf("%d bytes are still counted for a rejected subscription", held)
 	}
 }
 
@@ -338,7 +338,7 @@ func TestSubscriptionMemoryLimit(t *testing.T) {
 	one := pool.Used()
 	same := admitted(query, map[string]any{"id": "a"})
 	if !take(bob, same) || pool.Used() >= 2*one || pool.UsedBy(bob) >= one/2 {
-		t.Errorf("a document takes %d bytes, twice %d, the second caller %d", one, pool.Used(), pool.UsedBy(bob))
+		t.Errorf("one subscription to a document uses %d bytes, two use %d, and %d of these are charged to the second caller", one, pool.Used(), pool.UsedBy(bob))
 	}
 	// When the caller whom a document is charged to has gone, another caller is charged.
 	e.subscriptionMemory.Release(ann, first.document, first.Variables)
@@ -347,7 +347,7 @@ func TestSubscriptionMemoryLimit(t *testing.T) {
 	}
 	e.subscriptionMemory.Release(bob, same.document, same.Variables)
 	if pool.Used() != 0 {
-		t.Errorf("%d bytes are held in the end", pool.Used())
+		t.Errorf("after all subscriptions ended, %d bytes are still counted", pool.Used())
 	}
 	if room(2*one - 1); !take(ann, first) {
 		t.Fatal("no capacity for the first subscription")
@@ -381,7 +381,7 @@ func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	}
 	defer stream.Close()
 	if held := stream.operation.OperationContext; len(held.Extensions) > 0 || len(held.Variables) > 0 {
-		t.Errorf("it holds %d extensions and %d variables", len(held.Extensions), len(held.Variables))
+		t.Errorf("the stream keeps %d extensions and %d variables in memory, want none", len(held.Extensions), len(held.Variables))
 	}
 }
 
@@ -404,7 +404,7 @@ func TestEventsHoldCapacity(t *testing.T) {
 	}
 	// The points are reserved before the capacity, and refunded before the capacity is released.
 	if len(free) < 2 || !free[0] || free[len(free)-1] {
-		t.Errorf("the pool was free: %v", free)
+		t.Errorf("the pool was free when the points changed: %v, want true first and false last", free)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestOperationsHaveTheirOwnDefaults(t *testing.T) {
 	query := `query A($from:DateTime){...F} query B($from:DateTime="2100-01-01T00:00:00Z"){...F} fragment F on Query{orders(first:1,placed:{from:$from}){nodes{__typename}}}`
 	for operation, want := range map[string]string{"A": `{"orders":{"nodes":[{"__typename":"Order"}]}}`, "B": `{"orders":{"nodes":[]}}`} {
 		if answer := e.Execute(t.Context(), Request{Query: query, OperationName: operation}); string(answer.Data) != want {
-			t.Errorf("%s gives %s %v, want %s", operation, answer.Data, answer.Errors, want)
+			t.Errorf("operation %s returns %s %v, want %s", operation, answer.Data, answer.Errors, want)
 		}
 	}
 }

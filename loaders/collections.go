@@ -27,7 +27,7 @@ func (c collectionSource[K, W, V]) load(ctx context.Context, key K) (v V, err er
 	return c.record(collection), nil
 }
 
-// withoutKnown returns the keys that a source does not know.
+// withoutKnown returns the keys except the keys of records that s has planned or read.
 func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
 	if !slices.ContainsFunc(keys, s.isKnown) {
 		return keys
@@ -35,7 +35,7 @@ func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
 	return slices.DeleteFunc(slices.Clone(keys), s.isKnown)
 }
 
-// Order returns an order.
+// Order returns an order by ID.
 //
 // It returns commerce.ErrNotFound if the order does not exist, and the errors of
 // dynamo.ReadRecords.
@@ -43,7 +43,8 @@ func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Ord
 	return Records(l, model.OrderByID).Load(ctx, id)
 }
 
-// PrimeOrders primes the loader of orders by ID with orders that were read from a list.
+// PrimeOrders adds orders that were read from a list to the loader of orders by ID. The loader then
+// does not read these orders again.
 func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	if len(all) == 0 {
 		return
@@ -55,12 +56,12 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	Records(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanOrderCollections plans orders with their line items and timelines, with one Query per order.
-// Order, OrderItems, Item and Timeline then use the result. then is called as by Loader.Plan, with
-// the orders that were found.
+// PlanOrderCollections plans orders with their line items and timelines. It reads the item
+// collection of each order with one Query. Order, OrderItems, Item and Timeline use the result. As
+// in Loader.Plan, the callback then receives the orders that were found.
 //
-// For a viewer of its own orders, only the orders are planned. The customer of an order is known
-// only after the read, so the order's item collection must not be read before.
+// For a viewer limited to its own orders, it plans only the orders. The customer of an order is
+// known only after the order has been read, so the item collection must not be read earlier.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
 	if l.OnlyOwnOrders() {
 		Records(l, model.OrderByID).Plan(ctx, level, ids, then)
@@ -69,8 +70,8 @@ func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []
 	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderItemCollection) *commerce.Order { return whole.Order }, then)
 }
 
-// planCollections plans item collections. then receives the records that the item collections
-// belong to.
+// planCollections plans item collections. record returns the order or product of an item
+// collection. The callback then receives these records.
 func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
 	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
 		all := make([]FoundValue[K, V], len(found))
@@ -83,9 +84,9 @@ func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W
 	})
 }
 
-// PlanProductCollections plans products with their inventory, with one Query per product. Loads of
-// the product and ProductInventory then use the result. then is called as by Loader.Plan, with the
-// products that were found.
+// PlanProductCollections plans products with their inventory. It reads the item collection of each
+// product with one Query. ProductInventory and loads of the product use the result. As in
+// Loader.Plan, the callback then receives the products that were found.
 func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
 	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductItemCollection) *commerce.Product { return whole.Product }, then)
 }
@@ -100,8 +101,8 @@ func (l *Loaders) ProductCollectionPlanned(sku commerce.SKU) bool {
 	return l.productCollections.isKnown(sku)
 }
 
-// completeOrderCollection returns the item collection of an order if it was planned and is
-// complete, and nil otherwise.
+// completeOrderCollection returns the item collection of an order if it was planned and one Query
+// read all of it. Otherwise it returns nil.
 func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderItemCollection {
 	if whole, ok := l.orderCollections.loadKnown(id); ok && whole.Complete {
 		return whole
@@ -109,8 +110,8 @@ func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderItem
 	return nil
 }
 
-// completeProductCollection returns the item collection of a product if it was planned and is
-// complete, and nil otherwise.
+// completeProductCollection returns the item collection of a product if it was planned and one
+// Query read all of it. Otherwise it returns nil.
 func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductItemCollection {
 	if whole, ok := l.productCollections.loadKnown(sku); ok && whole.Complete {
 		return whole
@@ -124,8 +125,8 @@ func byEvent(e *commerce.Event) string { return string(e.ID) }
 
 func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// CachedItems returns a page of an order's line items if that needs no request, because the order
-// embeds them or its item collection was read.
+// CachedItems returns a page of an order's line items if no request is needed. No request is needed
+// if the order embeds its items, or if its item collection was read.
 func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, bySKU, page), true
@@ -136,14 +137,14 @@ func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynam
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllItemsRequest returns the request for all line items of an order. It counts the items of an
-// order without a count. Its limit is larger than any order.
+// AllItemsRequest returns the request for all line items of an order. It is used to count the items
+// of an order that has no stored count. Its limit exceeds the number of items of any order.
 func AllItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
 
-// ItemCount returns the number of line items of an order. It counts the items with a Query if the
-// order's record has no count.
+// ItemCount returns the number of line items of an order. If the order has no stored count,
+// ItemCount counts the items with a Query.
 //
 // It returns the errors of dynamo.ReadPage.
 func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error) {
@@ -185,8 +186,8 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// CachedItem returns a line item of an order if that needs no request. The item is nil if the order
-// does not have it. CachedItem returns false if a request is needed.
+// CachedItem returns a line item of an order if no request is needed. If the order does not contain
+// the item, the item is nil. If a request is needed, CachedItem returns false.
 func (l *Loaders) CachedItem(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
@@ -227,10 +228,10 @@ func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (
 	return dynamo.PageOf(whole.Events, byEvent, page), true
 }
 
-// WithStock returns a product with its stock, which some lists of products lack. It returns the
-// product unchanged if its record does not exist.
+// WithStock returns a product with its stock, which is missing in some lists of products. If the
+// product's record does not exist, WithStock returns the product unchanged.
 //
-// It returns the errors of dynamo.ReadRecords, together with the unchanged product.
+// If it returns an error of dynamo.ReadRecords, it also returns the unchanged product.
 func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
 	if !p.Partial {
 		return p, nil
@@ -272,8 +273,8 @@ func AllOrderCountsRequest() dynamo.ListRequest {
 
 // StatusCounts returns the number of orders in each status.
 //
-// It returns table.ErrStatusCountsIncomplete if not all orders are counted, and the errors of
-// dynamo.ReadPage.
+// It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
+// errors of dynamo.ReadPage.
 func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
 	parts, err := Pages(l, model.OrderCounts).Load(ctx, AllOrderCountsRequest())
 	if err != nil {
@@ -286,13 +287,16 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// RepOrdersOf returns the request for the counter records of an account rep.
+// RepOrdersOf returns the request for the records that count the orders of an account
+// representative.
 func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderParts}}
 }
 
-// RepOrderCount returns the number of orders of an account rep. It returns
-// table.ErrStatusCountsIncomplete if they are not counted, and the errors of dynamo.ReadPage.
+// RepOrderCount returns the number of orders of an account representative.
+//
+// It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
+// errors of dynamo.ReadPage.
 func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
 	parts, err := Pages(l, model.EmployeeOrderCount).Load(ctx, RepOrdersOf(id))
 	if err != nil {
@@ -305,8 +309,10 @@ func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*i
 	return &sum, nil
 }
 
-// ProductOrderCount returns the number of orders with a line item of a product. It returns
-// table.ErrStatusCountsIncomplete if they are not counted, and the errors of dynamo.ReadRecords.
+// ProductOrderCount returns the number of orders with a line item of a product.
+//
+// It returns table.ErrStatusCountsIncomplete if the product has no stored count, and the errors of
+// dynamo.ReadRecords.
 func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
 	own, err := l.WithStock(ctx, p)
 	if err == nil && own.OrderCount == nil {
@@ -331,16 +337,17 @@ func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo
 // Spending returns a customer's spending in the months of a date range. A nil range means all
 // months.
 //
-// It returns table.ErrSpendingIncomplete if the spending records are incomplete. It returns a
-// commerce.InvalidError if the range is invalid or has more than commerce.MaxSpendingEntries
-// entries. It also returns the errors of dynamo.ReadRecords and dynamo.ReadPage.
+// It returns table.ErrSpendingIncomplete if the spending records do not include all orders. It
+// returns a commerce.InvalidError if the range is invalid, or if the result has more than
+// commerce.MaxSpendingEntries entries. It also returns the errors of dynamo.ReadRecords and
+// dynamo.ReadPage.
 func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
 	key, err := SpendingRequest(c.ID, placed)
 	if err != nil {
 		return nil, err
 	}
 	if !c.SpendingComplete {
-		// The customer may come from an edge, which lacks the attribute.
+		// The customer may be a copy from a list, which lacks SpendingComplete.
 		own, err := Records(l, model.CustomerByID).Load(ctx, c.ID)
 		switch {
 		case errors.Is(err, commerce.ErrNotFound):
@@ -356,28 +363,29 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		return nil, err
 	}
 	if page.HasNext {
-		return nil, commerce.WithArgument("placed", commerce.NewInvalidError("selects more than %d entries of months and currencies: request fewer months", commerce.MaxSpendingEntries))
+		return nil, commerce.WithArgument("placed", commerce.NewInvalidError("selects more than %d entries, one for each month and currency: request fewer months", commerce.MaxSpendingEntries))
 	}
 	return page.Items, nil
 }
 
-// OrderCount returns the number of orders that a customer has placed. It counts them with a Query
-// if the customer's record has no count.
+// OrderCount returns the number of orders that a customer has placed. If the customer has no stored
+// count, OrderCount counts the orders with a Query.
 //
 // It returns the errors of dynamo.ReadRecords and dynamo.Store.OrderCount.
 func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
-	// Edges have no count, but the customer's record may have one.
+	// A copy of a customer from a list has no count, but the customer's own record may have one.
 	if own, err := Records(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanOrderCounts plans the order counts of customers that were read without a count. It reads the
-// customers' records, then counts the orders of customers whose records have no count either.
+// PlanOrderCounts plans the order counts of customers that were read without a count. It first
+// reads the customers' own records. Then it counts the orders of each customer without a stored
+// count.
 func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {
@@ -390,7 +398,8 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers [
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil
 		}
-		// An edge may exist although the customer's record is missing or unreadable.
+		// A list can contain a copy of a customer even if the customer's own record is missing or
+		// unreadable.
 		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
 		l.OrderCountQueries.Plan(ctx, next, uncounted, nil)
 	})

@@ -7,11 +7,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Level is a set of reads of a plan that run concurrently. Each read continues with its own next
-// level as soon as it finishes.
+// Level is a set of planned reads that run concurrently. When a read finishes, the reads that
+// depend on it start immediately, as a level of their own.
 type Level struct {
 	reads []levelRead
-	// initial is the initial capacity of reads. It is enough for most levels.
+	// initial is the initial memory of reads. It is large enough for most levels.
 	initial [2]levelRead
 }
 
@@ -25,7 +25,7 @@ func (v *Level) add(p levelRead) {
 	v.reads = append(v.reads, p)
 }
 
-// run runs the reads and waits for them. The last read uses the caller's goroutine.
+// run starts the reads and waits until they finish. The last read runs in the caller's goroutine.
 func (v *Level) run() {
 	if len(v.reads) == 0 {
 		return
@@ -43,27 +43,29 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a query plan. first adds the keys that are known from the start. When Plan returns,
-// these keys and all keys that callbacks added are read. If first panics, the keys that it added
-// are read before the panic continues.
+// Plan runs a query plan. first adds the keys that are known at the start. Plan returns when these
+// keys, and all keys that callbacks added, have been read. If first panics, Plan reads the keys
+// that first has added, and the panic then continues.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run()
 	first(v)
 }
 
-// FoundValue is a value that a plan read, and its key.
+// FoundValue is a key and the value that a plan read for the key.
 type FoundValue[K comparable, V any] struct {
 	Key   K
 	Value V
 }
 
-// Plan adds keys to a level, which reads them as one batch. Known keys are not read again. After
-// the read, Plan calls then with the values that exist and with the next level. The context of then
-// has the span of the requests that the values waited for. then may be nil.
+// Plan adds keys to a level, which reads them as one batch. Keys that were already planned, primed
+// or loaded are not read again. After the read, Plan calls the callback then with the values that
+// exist and with the next level. The callback's context contains the trace span of the requests
+// that the values waited for. then may be nil.
 //
-// A panic in then is reported; the values and the keys that then added remain available, because
-// planning only saves requests. then is not called if ctx has ended.
+// If the callback panics, the panic is reported. The values, and the keys that the callback has
+// added, stay usable, because planning only saves requests. If ctx has ended, the callback is not
+// called.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)
@@ -107,7 +109,7 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 type plannedRead[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// refs locate the values of keys, or are nil if own reads all keys in their order.
+	// refs locate the values of the keys. refs is nil if own reads all keys in the same order.
 	refs []valueRef[K, V]
 	then func(context.Context, *Level, []FoundValue[K, V])
 	next Level

@@ -14,30 +14,32 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// maxBatchWait ends a batch of unplanned keys if no caller waits for a value earlier.
+// maxBatchWait is the maximum time before a batch of unplanned keys is read. The batch is read
+// earlier if a caller waits for one of its values.
 const maxBatchWait = time.Second
 
-// Loader reads values by key for one GraphQL request. It reads each key once and batches keys if
-// DynamoDB can. It is safe for concurrent use.
+// Loader reads values by key for one GraphQL request. It reads each key once. It reads several keys
+// with one DynamoDB request where possible. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	loaders *Loaders
-	// Exactly one of the two readers is set: the reader of several keys, or the reader of a single key
-	// if keys cannot share a request.
+	// Exactly one of the two readers is set. batchReader reads several keys with one request.
+	// keyReader reads one key, if keys cannot share a request.
 	batchReader batchReader[K, V]
 	keyReader   keyReader[K, V]
-	// collections returns records that were read with their item collections. It is nil if the records
-	// have no item collections.
+	// collections returns records that were read as part of an item collection. It is nil if the
+	// records have no item collections.
 	collections recordSource[K, V]
 
 	mu sync.Mutex
-	// known has the keys that were planned, primed or loaded.
+	// known contains the keys that were planned, primed or loaded, with the locations of their values.
 	known smallMap[K, valueRef[K, V]]
-	// unplanned batches the keys that were not planned. It is nil until the first such key.
+	// unplanned groups the keys that were not planned into batches. It is nil until the first such
+	// key.
 	unplanned *dataloader.Loader[K, timedValue[V]]
 }
 
-// initSingle sets a read function that needs one request per key. Up to maxConcurrentQueries run
-// concurrently.
+// initSingle sets a read function for keys that cannot share a request. At most
+// maxConcurrentQueries reads of one batch run concurrently.
 func (l *Loader[K, V]) initSingle(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
 	l.loaders, l.keyReader = all, singleFunc[K, V](read)
 }
@@ -59,7 +61,8 @@ type (
 	}
 )
 
-// Each reader is at most one pointer in size, so that storing it in an interface does not allocate.
+// Each reader is at most one pointer in size, so storing a reader in an interface does not allocate
+// memory.
 type (
 	singleFunc[K comparable, V any]   func(*Loaders, context.Context, K) (V, error)
 	batchFunc[K comparable, V any]    func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
@@ -79,7 +82,8 @@ func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]d
 	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 }
 
-// read reads a page. The page is empty if the viewer may not read the customer's orders.
+// read reads a page. If the list contains the orders of a customer and the viewer may not read
+// these orders, the page is empty.
 func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Page[V], error) {
 	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.canReadOrdersOf(commerce.CustomerID(key.PartitionValue)) {
 		return dynamo.Page[V]{}, nil
@@ -87,22 +91,24 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// timedValue is a value and its timing. wave is the wave of requests after which the value was
-// available. took is the number of waves that reading it took.
+// timedValue is a value and the timing of its read in round trips, which the explain output calls
+// waves. wave is the number of the round trip that returned the value. waves is the number of
+// sequential round trips that the read took.
 type timedValue[V any] struct {
 	value       V
 	wave, waves int
 }
 
-// availableAfter returns the wave after which a caller that requested the value in the given wave
-// has it. The value may result from a longer chain of requests that another caller began. A caller
-// that joins during the read waits no longer than if it had started the read.
+// availableAfter returns the number of the round trip after which a caller has the value. wave is
+// the round trip in which the caller requested the value. Another caller may have started the read
+// in a later round trip. A caller that joins the read waits no longer than if it had started the
+// read itself.
 func (v timedValue[V]) availableAfter(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. It reads the value unless the key was planned or primed.
 //
-// It returns the errors of the store's method that reads the value, and the error of ctx if ctx has
-// ended.
+// It returns the errors of the Store's method that reads the value. If ctx has ended, it returns
+// the error of ctx.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	if err := ctx.Err(); err != nil {
 		var zero V
@@ -122,7 +128,7 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 }
 
 // loadUnplanned starts the read of a key that was not planned. Keys that can share a request are
-// batched until a caller waits for a value. The caller holds l.mu.
+// batched until a caller waits for a value. The caller must hold l.mu.
 func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.batchReader == nil {
@@ -138,8 +144,8 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 	return location
 }
 
-// readUnplanned reads a batch of keys that the query plan does not contain. first is the context of
-// the caller that started the batch.
+// readUnplanned reads a batch of keys that were not planned. first is the context of the caller
+// that started the batch.
 func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[timedValue[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
 	out := make([]*dataloader.Result[timedValue[V]], len(keys))
@@ -171,7 +177,8 @@ func (l *Loader[K, V]) isKnown(key K) bool {
 	return known
 }
 
-// Prime adds a value that was read together with another record.
+// Prime adds a value that was read together with another record. The loader then does not read the
+// key.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 	l.prime(ctx, []K{key}, []dynamo.Result[V]{{Value: value}})
 }
@@ -191,12 +198,13 @@ func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Resu
 }
 
 // batch is a set of keys that are read together, once. The first goroutine that needs a value reads
-// the batch; the others wait for that goroutine. No goroutine waits for a read that has not
+// the batch, and the other goroutines wait for it. A goroutine never waits for a read that has not
 // started.
 type batch[K comparable, V any] struct {
 	once   sync.Once
 	loader *Loader[K, V]
-	// ctx has the span of the requests that the read waited for. Its end does not end the read.
+	// ctx contains the trace span of the requests that the read waited for. The read continues if ctx
+	// ends.
 	ctx  context.Context
 	keys []K
 	// unplanned returns the value of a key that was not planned. It is nil for planned keys.
@@ -226,8 +234,8 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	defer table.RecoverTo(&err)
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
-			// A missing result would cause a panic. In the goroutine of a concurrent read, the panic would
-			// end the server.
+			// Without this check, a missing result would cause a panic. In the goroutine of a concurrent
+			// read, the panic would end the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err
@@ -244,7 +252,7 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	return results, err
 }
 
-// valueRef locates the value of a key: a batch and an index in its results.
+// valueRef locates the value of a key: a batch and an index in the results of the batch.
 type valueRef[K comparable, V any] struct {
 	batch *batch[K, V]
 	index int

@@ -1,9 +1,10 @@
 // Package loaders batches and deduplicates the reads of one GraphQL request. Each record is read
-// once, and reads that can share a DynamoDB request do.
+// once. Reads that can share a DynamoDB request are sent together.
 //
-// A Loader belongs to one request and one access pattern. A query plan adds keys with Plan. They
-// are read in one batch, concurrently with the other reads of the same Level. Load then returns the
-// planned value. Keys that were not planned are batched until a caller waits for a value.
+// A Loader belongs to one GraphQL request and one access pattern. A query plan adds keys with
+// Loader.Plan. These keys are read in one batch, concurrently with the other reads of the same
+// Level. Loader.Load then returns the planned value. Keys that were not planned are batched until a
+// caller waits for a value.
 package loaders
 
 import (
@@ -23,17 +24,18 @@ type Loaders struct {
 	// OrderCountQueries counts the orders of customers whose records have no count.
 	OrderCountQueries Loader[commerce.CustomerID, int]
 
-	// Item collections. Planned orders and products are taken from their planned item collections.
+	// The loaders of item collections. The loaders of orders and products use the item collections
+	// that were planned.
 	orderCollections   Loader[commerce.OrderID, *dynamo.OrderItemCollection]
 	productCollections Loader[commerce.SKU, *dynamo.ProductItemCollection]
 
 	mu sync.Mutex
-	// patterns are the loaders of access patterns, by the pattern's number. Each is created at its
-	// first use.
+	// patterns are the loaders by the number of their access pattern. A loader is created when it is
+	// first used.
 	patterns [model.LastPattern + 1]any
 
-	// ctx ends the requests of all loaders. The context of a single caller does not end a shared read,
-	// so a cancelled caller does not fail the others.
+	// ctx is the context of all requests to the store. Reads are shared, so a caller that is cancelled
+	// must not end the reads of other callers.
 	ctx         context.Context
 	store       *dynamo.Store
 	viewer      Viewer
@@ -41,11 +43,11 @@ type Loaders struct {
 }
 
 // New returns the loaders of one GraphQL request. They return only records that the viewer may
-// read. Their requests to the store end with ctx. report is called with the value of a panic in a
-// callback of Plan.
+// read. Their requests to the store end when ctx ends. If a callback of Plan panics, report is
+// called with the panic value.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report}
-	// These functions capture no variables, so that requests do not allocate them.
+	// These functions capture no variables, so no memory is allocated for them in each request.
 	l.OrderCountQueries.initSingle(l, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
 		if !l.viewer.canReadOrdersOf(id) {
 			return 0, nil
@@ -61,7 +63,7 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 	return l
 }
 
-// Records returns the loader of an access pattern that reads records by key.
+// Records returns the loader of an access pattern that looks up records by key.
 func Records[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, V] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +88,8 @@ func Pages[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dyna
 	return loader
 }
 
-// overrideReaders replaces the readers of loaders that check access, use item collections or cannot
-// batch.
+// overrideReaders replaces the readers of some loaders: loaders that check access, use item
+// collections or cannot batch keys.
 func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
 	case *Loader[commerce.CustomerID, *commerce.Customer]:
@@ -100,8 +102,8 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// An email address comes from the client. If it cannot be part of a key, the client gets the
-		// error.
+		// The client chooses the email address, so the address may be invalid in a key. ReadRecord then
+		// returns an InvalidError to the client. ReadRecords would report a corrupt reference.
 		loader.batchReader, loader.keyReader = nil, singleFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

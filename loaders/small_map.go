@@ -1,10 +1,10 @@
 package loaders
 
-// smallMap is a map that searches linearly while it has few entries. Most maps of a request have
-// few keys, and a linear search is then faster than a Go map and allocates less.
+// smallMap is a map that uses a linear search while it has few entries. Most maps of a request have
+// few entries. For these maps, a linear search is faster than a Go map and allocates less memory.
 type smallMap[K comparable, T any] struct {
 	entries []entry[K, T]
-	// index maps keys to indexes of entries. It is nil while there are at most few entries.
+	// index maps keys to indexes of entries. It is nil while there are at most maxLinear entries.
 	index map[K]int
 }
 
@@ -32,7 +32,7 @@ func (t *smallMap[K, T]) find(key K) (value T, ok bool) {
 	return value, false
 }
 
-// add adds a key that is not in the map.
+// add adds a key, which must not be in the map.
 func (t *smallMap[K, T]) add(key K, value T) {
 	t.entries = append(t.entries, entry[K, T]{key, value})
 	switch {

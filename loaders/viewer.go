@@ -9,10 +9,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Viewer is the principal that records are read for, and the policy. Records that the viewer may
-// not read are not found, and nothing that belongs to them is read. A guessed ID therefore takes
-// the same requests as an ID that does not exist. The zero value may read no customers and no
-// orders.
+// Viewer is the principal that reads records, and the access policy. A record that the viewer may
+// not read is reported as not found, and records that belong to it are not read. The requests for
+// such a record are the same as for a missing record, so guessing IDs reveals nothing. The zero
+// value may read no customers and no orders.
 type Viewer struct {
 	Principal commerce.Principal
 	Policy    commerce.Policy
@@ -28,7 +28,7 @@ func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
 	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadOrder, id)
 }
 
-// onlyOwnOrders reports whether the viewer may read at most its own orders.
+// onlyOwnOrders reports whether the viewer is limited to its own orders.
 func (v Viewer) onlyOwnOrders() bool {
 	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll
 }
@@ -38,8 +38,9 @@ func (v Viewer) canReadAllCustomers() bool {
 	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
-// readPermitted reads the records that the viewer may read: all of them, or those whose keys
-// visible accepts. The other keys are not read and their records are not found.
+// readPermitted reads the records that the viewer may read. If all is true, these are all records.
+// Otherwise, visible reports whether the viewer may read the record with a key. Other keys are not
+// read, and their result is commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.Lookup[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.Result[V], error) {
@@ -74,15 +75,16 @@ func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID)
 	return readPermitted(ctx, l, model.CustomerByID, keys, l.viewer.canReadAllCustomers(), l.viewer.canReadCustomer)
 }
 
-// customerOrders reads the copies of orders in the partitions of customers (AP29).
+// customerOrders reads orders by customer and order ID. It reads the copies of the orders in the
+// customers' partitions (access pattern AP29).
 func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
 	visible := func(k model.CustomerOrderKey) bool { return l.viewer.canReadOrdersOf(k.Customer) }
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
-// ordersByID reads orders by ID. For a viewer of its own orders, it reads the copies of the orders
-// in the customer's partition. Their keys contain the customer's ID, so another customer's order is
-// not found.
+// ordersByID reads orders by ID. For a viewer limited to its own orders, it reads the copies of the
+// orders in the customer's partition. The keys of these copies contain the customer's ID, so the
+// orders of other customers are not found.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
@@ -94,14 +96,14 @@ func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dyn
 	return l.customerOrders(ctx, keys)
 }
 
-// OnlyOwnOrders reports whether the viewer may read at most its own orders. Records that belong to
-// an order, such as its timeline, may then be read only after the order was found.
+// OnlyOwnOrders reports whether the viewer is limited to its own orders. Records that belong to an
+// order, such as its timeline, may then be read only after the order was found.
 func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 
 // ItemByID returns a line item by the ID of its order and its SKU.
 //
 // It returns commerce.ErrNotFound if the item does not exist, and the errors of dynamo.ReadRecords.
-// For a viewer of its own orders, it also returns the errors of Order.
+// For a viewer limited to its own orders, it also returns the errors of Order.
 func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OnlyOwnOrders() {
 		return Records(l, model.OrderItem).Load(ctx, key)
@@ -113,9 +115,9 @@ func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commer
 	return l.Item(ctx, order, key.SKU)
 }
 
-// PlanOwnItems plans line items for a viewer of its own orders. It first reads the orders, then the
-// items of orders that were found and do not embed them. then is called as by Loader.Plan, with the
-// keys whose orders were found.
+// PlanOwnItems plans line items for a viewer limited to its own orders. It first reads the orders.
+// Next, it reads the items of the orders that were found, unless the orders embed their items. The
+// callback then receives the keys of the items with an order that was found.
 func (l *Loaders) PlanOwnItems(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

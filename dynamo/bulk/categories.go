@@ -13,14 +13,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryCounter counts the products of the categories that loading changes. It is safe for
+// categoryCounter counts the products of each category while products are loaded. It is safe for
 // concurrent use.
 type categoryCounter struct {
 	Transfers
 	mu sync.Mutex
 	// categoryOf maps each loaded product to its category.
 	categoryOf map[commerce.SKU]string
-	// changed contains the current and previous categories of the loaded products.
+	// changed contains the categories to count again: the old and new categories of the loaded
+	// products.
 	changed map[string]bool
 }
 
@@ -28,9 +29,9 @@ func (t Transfers) newCategoryCounter() *categoryCounter {
 	return &categoryCounter{Transfers: t, categoryOf: map[commerce.SKU]string{}, changed: map[string]bool{}}
 }
 
-// add registers the products of a dataset before they are loaded.
+// add records the products of a dataset and their categories, before the products are written.
 //
-// It returns the errors of table.WrapError.
+// Errors are wrapped by table.WrapError.
 func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	b := l.table.KeyBuilder()
 	keys := make([]model.Keys, len(dataset.Products))
@@ -55,11 +56,11 @@ func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) err
 	return nil
 }
 
-// write writes the categories after all products have been loaded, and returns their number. The
-// index may not contain the loaded products yet. So write uses the index only for products that
-// were not loaded.
+// write writes the category records after all products have been loaded, and returns the number of
+// records. At this time, the index may not contain the loaded products. So write counts the loaded
+// products in memory, and only the other products in the index.
 //
-// It returns the errors of table.WrapError.
+// Errors are wrapped by table.WrapError.
 func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	counts := map[string]int{}
 	for _, category := range l.categoryOf {
@@ -87,7 +88,7 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	return len(records), l.putAll(ctx, records)
 }
 
-// countOthers counts the products of a category that were not loaded.
+// countOthers counts the products of a category that were in the table and were not loaded again.
 func (l *categoryCounter) countOthers(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Build(name)

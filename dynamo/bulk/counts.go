@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// StartOrderCounts starts order counts in a table without orders. It does nothing if the table has
-// orders or order counts.
+// StartOrderCounts writes order counts of zero to a table that has no orders and no order counts.
+// Otherwise it does nothing.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (t Transfers) StartOrderCounts(ctx context.Context) error {
@@ -23,10 +23,12 @@ func (t Transfers) StartOrderCounts(ctx context.Context) error {
 	return err
 }
 
-// partCounts maps a part's name to its order counts by status.
+// partCounts maps the name of a part to its order counts by status. A part is one of the records
+// that share the counts.
 type partCounts map[string]commerce.StatusCounts
 
-// statusCounts returns the order counts of the table, or nil if they are not complete.
+// statusCounts returns the order counts of the table. It starts them at zero if the table has no
+// orders. It returns nil if the counts are incomplete.
 func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {
@@ -35,8 +37,8 @@ func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	return t.writeZeroCounts(ctx)
 }
 
-// readCounts returns the counts that the table has, nil if not all orders are counted. kept reports
-// whether there are records of counts.
+// readCounts returns the order counts that the table stores. It returns nil if they do not include
+// all orders. kept reports whether the table has any count records.
 func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool, err error) {
 	p := &model.OrderCounts.AccessPattern
 	records, _, err := t.table.Consistent().QueryUpTo(ctx, p, string(p.PK), string(p.SK), model.Range{}, model.OrderCountParts, true)
@@ -74,8 +76,9 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// writeZeroCounts writes counts of zero if the table has no orders. Only the first of several
-// servers writes them, and none does after an order has been placed.
+// writeZeroCounts writes counts of zero if the table has no orders. If several servers call it at
+// the same time, only the first one writes the counts. It never writes counts after an order has
+// been placed.
 func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	if has, err := t.hasOrders(ctx); err != nil || has {
 		return nil, err
@@ -99,7 +102,7 @@ func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	return zero, nil
 }
 
-// countRecords returns the records of the counts of all parts.
+// countRecords returns the records that store the order counts.
 func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record {
 	b := t.table.KeyBuilder()
 	var records []model.Record
@@ -110,9 +113,10 @@ func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record
 	return records
 }
 
-// orderCounter counts orders while they are loaded. Meanwhile the counts in the table are marked
-// incomplete, so an interrupted load leaves no wrong counts. In that case `ordergraph check
-// -repair` counts the orders. It is safe for concurrent use.
+// orderCounter counts orders by status while they are loaded. During the load, the counts in the
+// table are marked as incomplete, so an interrupted load leaves no wrong counts. After an
+// interrupted load, `ordergraph check -repair` counts the orders. An orderCounter is safe for
+// concurrent use.
 type orderCounter struct {
 	t Transfers
 
@@ -120,11 +124,13 @@ type orderCounter struct {
 	begun bool
 	// hadOrders reports whether the table had orders before loading.
 	hadOrders bool
-	// counts include all orders loaded so far. They are nil if the table has no complete counts.
+	// counts are the order counts, including all loaded orders. They are nil if the table has no
+	// complete counts.
 	counts partCounts
 }
 
-// begin reads the table's counts and marks them incomplete, before the first order is loaded.
+// begin reads the order counts of the table and marks them as incomplete. Only the first call does
+// so.
 func (l *orderCounter) begin(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +153,8 @@ func (l *orderCounter) begin(ctx context.Context) error {
 	return nil
 }
 
-// add counts the orders of a dataset before they are written. Orders that the table already has are
-// replaced.
+// add counts the orders of a dataset before they are written. If the table already contains an
+// order, add subtracts the old order, because it will be replaced.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error {
@@ -184,7 +190,7 @@ func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error 
 	return nil
 }
 
-// finish writes the counts. It returns the number of records written.
+// finish writes the order counts and returns the number of written records.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (l *orderCounter) finish(ctx context.Context) (int, error) {

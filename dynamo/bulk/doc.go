@@ -1,3 +1,3 @@
-// Package bulk loads, exports and imports whole tables. It imports commerce, dynamo/model and
-// dynamo/table.
+// Package bulk loads datasets into a table, and exports and imports the records of a table. It
+// imports commerce, dynamo/model and dynamo/table.
 package bulk

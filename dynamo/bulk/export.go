@@ -17,15 +17,16 @@ import (
 // Transfers loads, exports and imports the records of a table.
 type Transfers struct{ table *table.Table }
 
-// NewTransfers returns the transfers of a table.
+// NewTransfers returns a Transfers for a table.
 func NewTransfers(t *table.Table) Transfers { return Transfers{t} }
 
 // MaxSegments is the maximum number of segments that an export scans in parallel.
 const MaxSegments = table.MaxParallel
 
-// Segment is the progress of one segment of a parallel scan. The zero Segment is its beginning.
+// Segment is the progress of one segment of a parallel scan. The zero value starts at the beginning
+// of the segment.
 type Segment struct {
-	// After is the key of the last record that was read, or nil at the beginning.
+	// After is the key of the last record that was read, or nil if no record was read.
 	After *RecordKey `json:"after,omitempty"`
 	// Done reports whether the segment has been read completely.
 	Done bool `json:"done,omitempty"`
@@ -39,31 +40,31 @@ type RecordKey struct {
 
 // ExportPage is the result of one Scan of an export.
 type ExportPage struct {
-	// Index is the index of the segment. Next is the segment's progress after this page.
+	// Index is the index of the segment. Next is the progress of the segment after this page.
 	Index int
 	Next  Segment
-	// Lines contains one line for each exported record. Records is their number. LeftOut is the number
-	// of records that were read but not exported.
+	// Lines contains one line of JSON for each exported record. Records is the number of lines.
+	// LeftOut is the number of records that were read but not exported.
 	Lines            []byte
 	Records, LeftOut int
 }
 
-// Export reads the whole table with one parallel scan per segment, each from its progress. It calls
-// emit with one page after another. It holds at most one page, about a megabyte of records, for
-// each segment.
+// Export reads the whole table with one parallel scan per segment. Each scan starts at the progress
+// of its segment. Export calls emit for each page, with one call at a time. In memory, it holds at
+// most one page per segment, which is about 1 MB.
 //
-// A line is a record in DynamoDB's JSON, {"Item":{"pk":{"S":"..."},...}}, with sorted names.
-// Idempotency records are left out, because they expire soon. The export contains every record
-// written before the call. It may contain some of the concurrent writes.
+// A line is a record in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}, with sorted names.
+// Idempotency records are not exported, because they expire soon. The export contains every record
+// that was written before the call. It may contain some records that are written during the call.
 //
 // Errors: the error of emit, ErrCorrupt for a value of an unknown type, ErrTableMismatch,
 // ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
 func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
-		return fmt.Errorf("export: %d segments: the number must be from 1 to %d", len(segments), MaxSegments)
+		return fmt.Errorf("export: the number of segments is %d, but must be from 1 to %d", len(segments), MaxSegments)
 	}
-	// Calls of emit are serialized, and there are none after a failed call. A caller that writes pages
-	// to a file relies on complete pages.
+	// emit is never called concurrently, and is not called again after an error. A caller that writes
+	// pages to a file can rely on complete pages.
 	var mu sync.Mutex
 	var failed error
 	emitNext := func(page ExportPage) error {
@@ -89,8 +90,8 @@ func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(Exp
 	})
 }
 
-// exportPage makes one Scan. It reads consistently, at twice the cost: a backup must contain the
-// records written just before it.
+// exportPage sends one Scan request. The Scan is strongly consistent, which doubles its cost,
+// because a backup must contain the most recent writes.
 func (t Transfers) exportPage(ctx context.Context, segment, segments int, from Segment) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.table.Name, ConsistentRead: aws.Bool(true),
@@ -122,8 +123,8 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, from S
 	return page, nil
 }
 
-// isIdempotency reports whether a record is an idempotency record. These are neither exported nor
-// imported.
+// isIdempotency reports whether a record is an idempotency record. Idempotency records are neither
+// exported nor imported.
 func isIdempotency(r model.Record) bool {
 	e := model.EntityOf(model.KeyOf(r))
 	return e != nil && e.Name == model.EntityIdempotency.Name
@@ -141,9 +142,9 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 	return Segment{After: &next}, nil
 }
 
-// TableID returns a name that also differs between tables with the same name: a table that was
-// recreated, or that is in another account. For an engine that knows tables only by name, it
-// returns the name.
+// TableID returns a name that identifies a table. Tables with the same name have different IDs if
+// they are in different accounts, or if one of them was created later. For an engine that knows
+// only the names of tables, TableID returns the table's name.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {

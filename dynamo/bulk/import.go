@@ -23,41 +23,45 @@ import (
 
 // Limits of the memory that an import uses.
 const (
-	// maxLine is the maximum length of a line. A record of DynamoDB's 400 KB takes up to 3.6 MB as
-	// JSON: an empty string in a list counts as one byte, but its JSON has nine.
+	// maxLine is the maximum length of a line in bytes. The largest DynamoDB record has 400 KB, and
+	// its JSON has up to 3.6 MB: an empty string in a list counts as 1 byte, but its JSON has 9 bytes.
 	maxLine = 4 << 20
-	// importBytes is the maximum size of the lines that are being written. At most MaxParallel lines
-	// are written at the same time. A longer line is written alone.
+	// importBytes is the maximum total size in bytes of the lines that are written at the same time.
+	// Each line counts as at least 1/MaxParallel of this size, so at most MaxParallel lines are
+	// written at the same time.
 	importBytes = 8 << 20
-	// maxPendingLines is the maximum number of lines that may be done before an earlier line.
+	// maxPendingLines is the maximum number of lines that may be written before an earlier line is
+	// complete.
 	maxPendingLines = 1024
 )
 
-// maxReportedLines is the maximum number of conflicts and of unreadable lines that an import
-// reports individually.
+// maxReportedLines is the maximum number of conflicts that an import reports individually. The same
+// maximum applies to unreadable lines.
 const maxReportedLines = 20
 
-// Imported is the result of importing all lines up to Offset. Lines after Offset may also have been
-// written, but are not counted.
+// Imported is the result of an import up to Offset. Lines after Offset may also have been written,
+// but the result does not include them.
 type Imported struct {
-	// Offset is the position in bytes of the first line that is not done. Lines is the number of lines
-	// before it.
+	// Offset is the position in bytes of the first line that has not been processed. Lines is the
+	// number of lines before Offset.
 	Offset int64 `json:"offset"`
 	Lines  int   `json:"lines"`
-	// Written records were new. Replaced records differed. Unchanged records were equal. LeftOut
-	// counts idempotency records.
+	// Written counts new records. Replaced counts records that differed from the existing record.
+	// Unchanged counts records that were equal to the existing record. LeftOut counts idempotency
+	// records, which are not imported.
 	Written   int `json:"written"`
 	Replaced  int `json:"replaced"`
 	Unchanged int `json:"unchanged"`
 	LeftOut   int `json:"leftOut"`
-	// Conflicts are existing records that differ and were kept. ConflictKeys are the keys of the first
-	// 20.
+	// Conflicts counts existing records that differed from the imported record and were kept.
+	// ConflictKeys contains the keys of the first 20 of these records.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
 	// HadRecords reports whether the table had records when the import began. It is nil if the import
-	// has written nothing.
+	// has not written anything.
 	HadRecords *bool `json:"hadRecords,omitempty"`
-	// Unreadable counts lines that cannot be imported. BadLines are the first 20 of them.
+	// Unreadable counts the lines that cannot be imported. BadLines contains the first 20 of these
+	// lines.
 	Unreadable int       `json:"unreadable,omitempty"`
 	BadLines   []BadLine `json:"badLines,omitempty"`
 }
@@ -76,18 +80,20 @@ func (done Imported) Records() int {
 
 // ImportOptions are the options of Import.
 type ImportOptions struct {
-	// Overwrite replaces existing records that differ. Otherwise they are kept and counted as
-	// conflicts.
+	// Overwrite reports whether existing records that differ are replaced. Otherwise they are kept and
+	// counted as conflicts.
 	Overwrite bool
-	// DryRun reads existing records and writes nothing. Each line is compared with the table, but not
-	// with earlier lines. A dry run continues after lines that cannot be imported.
+	// DryRun reports whether Import only compares each line with the table and writes nothing. Lines
+	// are not compared with earlier lines. A dry run does not stop at lines that cannot be imported.
 	DryRun bool
-	// SkipUnreadable skips lines that cannot be imported. Otherwise the first such line ends the
-	// import.
+	// SkipUnreadable reports whether lines that cannot be imported are skipped. Otherwise the first
+	// such line ends the import.
 	SkipUnreadable bool
-	// From is the result of an earlier import of the same lines. The input must begin at its Offset.
+	// From is the result of an earlier import of the same lines. The import continues after this
+	// result, so the input must begin at From.Offset.
 	From Imported
-	// Done, if set, is called with the progress after each line. An error ends the import.
+	// Done, if set, is called after each line with the progress. If Done returns an error, the import
+	// ends.
 	Done func(Imported) error
 }
 
@@ -102,17 +108,18 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Import writes the records of lines in the format of Export, many at the same time, and returns
-// its result. It writes new records and skips equal ones. So importing twice equals importing once,
-// and an import that ended early can resume from its result. Of several lines with the same key,
-// the first one counts, or the last one with Overwrite. Index keys are rebuilt for this table's
-// number of shards. Import uses some tens of megabytes of memory, for any length of r.
+// Import reads lines in the format of Export and writes their records, with concurrent requests. It
+// skips a record if the table contains an equal record. So a second import of the same lines
+// changes nothing, and an import that ended early can continue from its result. If several lines
+// have the same key, the first line is imported, or the last line if Overwrite is set. Index keys
+// are computed again for the number of shards of this table. Import uses some tens of megabytes of
+// memory for any input.
 //
-// Import ends at the first line that cannot be imported, unless such lines are skipped. It also
-// ends at a line that is too long for a record, and at the end of ctx. Import waits for writes that
-// have begun. When DynamoDB rejects a line, later lines may have been written already. Importing
-// again is safe, because equal records are skipped. A read of r that has begun before the end of
-// ctx may continue after Import has returned.
+// Import ends at the first line that cannot be imported, unless such lines are skipped. It always
+// ends at a line that is too long for a record, or when ctx ends. It waits for the writes that have
+// begun. If DynamoDB rejects a line, later lines may already have been written. Importing these
+// lines again is safe, because equal records are skipped. If ctx ends during a read of r, the read
+// may continue after Import has returned.
 //
 // Errors: LineError for a line that contains no record or that DynamoDB rejects; the errors of Done
 // and r; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
@@ -131,7 +138,8 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		slots: semaphore.NewWeighted(importBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
-	// Cancelling this context ends the reading of lines, but not the writing of lines that were read.
+	// If this context is cancelled, no more lines are read. But lines that were already read are
+	// written.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go i.read(reading, r)
@@ -139,26 +147,28 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	return i.collect(stop)
 }
 
-// importer is an import in progress. Lines pass through three goroutines. read waits for input,
-// possibly forever. begin starts a goroutine for each write. collect waits for the results in the
-// order of the lines.
+// importer is the state of an import. Three goroutines process the lines. read waits for input,
+// possibly forever. begin starts another goroutine for each write. collect waits for the results of
+// the writes, in the order of the lines.
 type importer struct {
 	table    *table.Table
 	opts     ImportOptions
 	rawLines chan rawLine
 	lines    chan *importLine
-	// slots limits the bytes being written to importBytes.
+	// slots limits the total size of the lines that are written at the same time to importBytes.
 	slots   *semaphore.Weighted
 	numbers *importedCounts
-	// begun reports whether the import, or the one that it resumes, has begun to write.
+	// begun reports whether a write has begun, in this import or in the earlier import that it
+	// continues.
 	begun atomic.Bool
 
 	mu sync.Mutex
-	// lastLines maps a key to its last line, if the line is being written or has failed.
+	// lastLines maps a key to the last line with this key. It contains only lines that are being
+	// written or have failed.
 	lastLines map[model.Keys]*importLine
 }
 
-// rawLine is a line that was read, or the error of reading.
+// rawLine is a line of the input, or an error of reading the input.
 type rawLine struct {
 	text []byte
 	err  error
@@ -167,7 +177,7 @@ type rawLine struct {
 // importLine is a line that is being imported.
 type importLine struct {
 	bytes int64
-	// key is empty for a line without a record to write.
+	// key is the key of the record to write. It is empty if the line contains no such record.
 	key model.Keys
 	// done is closed when outcome and err are set.
 	done    chan struct{}
@@ -177,7 +187,8 @@ type importLine struct {
 	bad *LineError
 }
 
-// fail sets the line's error, which ends the import. A LineError is only recorded if skip is true.
+// fail sets the line's error, which ends the import. If skip is set, a LineError is stored in the
+// field bad instead, and the import continues.
 func (l *importLine) fail(err error, skip bool) {
 	if skip && errors.As(err, &l.bad) {
 		l.outcome, err = outcomeUnreadable, nil
@@ -198,7 +209,7 @@ const (
 	outcomeUnreadable
 )
 
-// read reads lines until the input ends or reading is cancelled.
+// read reads lines until the input ends or its context is cancelled.
 func (i *importer) read(reading context.Context, r io.Reader) {
 	defer close(i.rawLines)
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -218,7 +229,7 @@ func (i *importer) read(reading context.Context, r io.Reader) {
 	}
 }
 
-// readLine reads a line with its line break. It stops at the maximum length of a line.
+// readLine reads a line, including its line break. It returns an error if the line exceeds maxLine.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -235,8 +246,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // next returns the next line.
 //
-// Errors: io.EOF at the end of the input, the errors of readLine, and the cause if reading is
-// cancelled.
+// Errors: io.EOF at the end of the input; the errors of readLine; the context's cause if the
+// context is cancelled.
 func (i *importer) next(reading context.Context) ([]byte, error) {
 	select {
 	case line := <-i.rawLines:
@@ -246,8 +257,8 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// begin starts to write lines until the input ends, a line fails, or reading is cancelled. The
-// writes use ctx, which outlives reading.
+// begin starts to write lines until the input ends, a line fails, or the context of the reading is
+// cancelled. The writes use another context, ctx, so that they can continue after that.
 func (i *importer) begin(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -283,8 +294,8 @@ func (i *importer) begin(ctx, reading context.Context) {
 // skipsInvalidLines reports whether the import continues after a line that cannot be imported.
 func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
-// parseLine returns the record of a line in the form to be written. It returns no record if the
-// line is blank or left out.
+// parseLine returns the record to write for a line. It returns no record if the line is blank or
+// contains an idempotency record.
 //
 // Errors: LineError.
 func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
@@ -304,7 +315,8 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	// DynamoDB accepts a record with only one of the index keys, and does not index it.
+	// DynamoDB accepts a record that has only one of the two index keys, but does not index the
+	// record.
 	var indexKeys []string
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if rec[name] != nil {
@@ -329,7 +341,8 @@ const (
 	maxSortKey      = 1024
 )
 
-// checkKeys reports the first of these attributes that is not a valid key.
+// checkKeys verifies that the named attributes are valid keys. It reports the first attribute that
+// is not.
 //
 // Errors: ErrCorrupt.
 func checkKeys(r model.Record, names ...string) error {
@@ -349,7 +362,8 @@ func checkKeys(r model.Record, names ...string) error {
 	return reader.Err()
 }
 
-// startWrite writes a record after all earlier lines with the same key, which have already begun.
+// startWrite starts a goroutine that writes a record. If earlier lines have the same key, the
+// goroutine waits until they are written.
 func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.Record, weight int64) {
 	key := model.KeyOf(rec)
 	line.key = key
@@ -380,12 +394,12 @@ func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.R
 	}()
 }
 
-// putAttempts is the number of attempts to write a record that other clients create and delete at
-// the same time.
+// putAttempts is the maximum number of attempts to write a record if other clients keep creating
+// and deleting it.
 const putAttempts = 12
 
-// putAndInvalidateCounts is put for a table that may have had records before the import. It removes
-// the order counts that the record invalidates.
+// putAndInvalidateCounts is like put, but first removes the order counts that the record makes
+// wrong. This is necessary if the table had records before the import.
 //
 // It returns the errors of put.
 func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
@@ -405,9 +419,10 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 	return result, err
 }
 
-// put writes a record, or determines why it is not written.
+// put writes a record and returns the outcome. The record is not written if an equal record exists,
+// if a conflict is kept, or in a dry run.
 //
-// Errors: LineError if DynamoDB rejects the record; the errors of table.WrapError.
+// Errors: LineError if DynamoDB rejects the record, or an error that table.WrapError wraps.
 func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
 	if i.opts.DryRun {
 		old, err := i.current(ctx, key)
@@ -439,10 +454,11 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 		}
 		return result, err
 	}
-	return 0, fmt.Errorf("%w: record %s %s is repeatedly created and deleted", table.ErrUnavailable, key.PK, key.SK)
+	return 0, fmt.Errorf("%w: other clients repeatedly create and delete the record %s %s", table.ErrUnavailable, key.PK, key.SK)
 }
 
-// compare returns the outcome for a record whose key already exists.
+// compare returns the outcome of importing rec if the table contains the record old with the same
+// key.
 func (i *importer) compare(old, rec model.Record) outcome {
 	if *i.opts.From.HadRecords {
 		rec = withExistingCounts(old, rec)
@@ -457,8 +473,8 @@ func (i *importer) compare(old, rec model.Record) outcome {
 	}
 }
 
-// putIfAbsent writes a record if its key does not exist. Otherwise it returns the existing record.
-// The result is empty if the engine does not return records.
+// putIfAbsent writes a record if no record with the same key exists. Otherwise it returns the
+// existing record. It returns an empty record if the engine does not report the existing record.
 func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Record) (old model.Record, err error) {
 	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &i.table.Name, Item: rec,
@@ -474,8 +490,8 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-// replace writes a record where old is. changed reports that it did not, as a number that it would
-// keep is another one by now.
+// replace replaces the stored record (old) with rec, but keeps the stored counts. changed reports
+// that nothing was written, because a stored count has changed in the meantime.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
 	if names := existingCounts(key); *i.opts.From.HadRecords && len(names) > 0 {
@@ -501,7 +517,7 @@ func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.Put
 	return table.WrapError("PutItem", key.PK+" "+key.SK, err)
 }
 
-// current returns the current record at a key, or nil.
+// current returns the current record with the given key, or nil if there is no such record.
 func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
 	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.BulkOptions)
 	if err != nil {
@@ -510,8 +526,8 @@ func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, e
 	return out.Item, nil
 }
 
-// collect counts the outcomes of the lines in order until a line has failed. Then it stops the
-// reading and waits for the writes that have begun.
+// collect counts the results of the lines, in the order of the lines. If a line has failed, collect
+// stops the reading and waits for the writes that have begun.
 func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 	done := i.opts.From
 	var failure error
@@ -556,7 +572,7 @@ func (done Imported) add(line *importLine) Imported {
 	case outcomeConflict:
 		done.Conflicts++
 		if len(done.ConflictKeys) < maxReportedLines {
-			// the capacity is clipped, because the caller may keep the previous slice
+			// Clip forces append to copy the slice, because the caller may keep the previous result.
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
 		}
 	case outcomeUnreadable:

@@ -13,19 +13,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// importedCounts prevents wrong order counts when records are imported into a table that has other
-// records. An existing product or employee keeps its own count. If one of its orders is imported,
-// the count is removed, and `ordergraph check -repair` counts the orders. It is safe for concurrent
-// use.
+// importedCounts prevents wrong order counts if records are imported into a table that has other
+// records. Existing products and account reps keep their order counts. But if one of their orders
+// is imported, the count is removed. Then `ordergraph check -repair` counts the orders.
+// importedCounts is safe for concurrent use.
 type importedCounts struct {
 	Transfers
 	mu sync.Mutex
-	// done contains two kinds of records: those that the import wrote with counts of the imported
-	// orders, and those whose counts were removed.
+	// done contains the keys of records that need no further change of their counts. Either the import
+	// wrote the record, so that its count includes the imported orders, or the count was removed.
 	done map[model.Keys]bool
 }
 
-// hasRecords reports whether the table has records other than order counts of zero.
+// hasRecords reports whether the table has any records other than records of order counts.
 func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 1), ConsistentRead: aws.Bool(true),
@@ -41,7 +41,8 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// numberOf returns the key of the record whose order count depends on a record, or empty keys.
+// numberOf returns the key of the product or account rep whose order count includes the record. It
+// returns an empty key if no count includes the record.
 func (n *importedCounts) numberOf(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)
@@ -65,7 +66,8 @@ func (n *importedCounts) numberOf(rec model.Record) model.Keys {
 	return first
 }
 
-// existingCounts returns the counts that an existing record keeps when it is imported.
+// existingCounts returns the names of the count attributes that an import does not replace in an
+// existing record.
 func existingCounts(k model.Keys) []string {
 	switch e := model.EntityOf(k); {
 	case e == nil:
@@ -78,7 +80,7 @@ func existingCounts(k model.Keys) []string {
 	return nil
 }
 
-// withExistingCounts returns a record with the counts of the existing record in the table.
+// withExistingCounts returns rec with the counts of old, the existing record in the table.
 func withExistingCounts(old, rec model.Record) model.Record {
 	rec = maps.Clone(rec)
 	for _, name := range existingCounts(model.KeyOf(rec)) {
@@ -89,10 +91,10 @@ func withExistingCounts(old, rec model.Record) model.Record {
 	return rec
 }
 
-// forget removes the counts that change when a record replaces old. old is nil if there was no
-// record.
+// forget removes the order counts that become wrong when a record replaces old. old is nil if the
+// record is new.
 //
-// It returns the errors of table.WrapError.
+// Errors are wrapped by table.WrapError.
 func (n *importedCounts) forget(ctx context.Context, old, rec model.Record) error {
 	before, after := n.numberOf(old), n.numberOf(rec)
 	if before == after {
@@ -119,7 +121,7 @@ func (n *importedCounts) forget(ctx context.Context, old, rec model.Record) erro
 	return nil
 }
 
-// finished registers a record that the import wrote, or whose count was removed.
+// finished adds the key of a record to done.
 func (n *importedCounts) finished(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,19 +16,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}, as in
-// DynamoDB's export to S3. The SDK's package attributevalue also converts this format. But it
-// writes maps in random order, and it does not reject values of two types, unknown types and
-// duplicate names.
+// A record in a file is one line in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}.
+// DynamoDB's export to S3 has the same format. The SDK's package attributevalue can also convert
+// this format. But it writes maps in random order. It also accepts values of two types, unknown
+// types and duplicate names.
 
-// jsonItem is the name of the record in a line.
+// jsonItem is the only name in the JSON object of a line. Its value is the record.
 const jsonItem = "Item"
 
-// maxNameBytes is DynamoDB's limit for the name of an attribute.
+// maxNameBytes is DynamoDB's limit for the name of an attribute, in bytes.
 const maxNameBytes = 1<<16 - 1
 
-// toJSON returns a record as a line. Attributes and the elements of sets are sorted, so equal
-// records have equal lines.
+// toJSON returns the line of a record. The names of attributes and the elements of sets are sorted,
+// so equal records have equal lines.
 //
 // Errors: ErrCorrupt for a value of an unknown type.
 func toJSON(r model.Record) ([]byte, error) {
@@ -100,8 +100,8 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON is the inverse of toJSON. It also reads lines of other software, with another order or
-// notation. It rejects ambiguous lines, and values that DynamoDB would change.
+// fromJSON returns the record of a line. It also reads lines that other software wrote, with
+// another order or notation. It rejects ambiguous lines, and values that DynamoDB would change.
 //
 // It returns an error that describes what is wrong with the line.
 func fromJSON(line []byte) (model.Record, error) {
@@ -121,8 +121,8 @@ func fromJSON(line []byte) (model.Record, error) {
 	return nil, err
 }
 
-// jsonReader reads a record token by token. The decoder rejects duplicate names, invalid UTF-8 and
-// unpaired surrogates.
+// jsonReader reads a record, one JSON token at a time. Its decoder rejects duplicate names, invalid
+// UTF-8 and unpaired surrogates.
 type jsonReader struct{ *jsontext.Decoder }
 
 func (j jsonReader) record() (r model.Record, err error) {
@@ -151,7 +151,7 @@ func (j jsonReader) end() error {
 	return err
 }
 
-// object reads an object. It calls member to read the value of each name.
+// object reads an object. For each name, it calls member, which must read the value.
 func (j jsonReader) object(member func(name string) error) error {
 	if _, err := j.token("an object", jsontext.KindBeginObject); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (j jsonReader) object(member func(name string) error) error {
 	return err
 }
 
-// array reads an array. It calls element to read each value.
+// array reads an array. For each element, it calls element, which must read the value.
 func (j jsonReader) array(element func() error) error {
 	if _, err := j.token("an array", jsontext.KindBeginArray); err != nil {
 		return err
@@ -186,7 +186,8 @@ func (j jsonReader) array(element func() error) error {
 	return err
 }
 
-// token reads a token of one of the kinds. what describes the kinds in the error.
+// token reads a token and verifies that it has one of the given kinds. The parameter what describes
+// these kinds in the error message.
 func (j jsonReader) token(what string, kinds ...jsontext.Kind) (jsontext.Token, error) {
 	token, err := j.ReadToken()
 	if err == nil && !slices.Contains(kinds, token.Kind()) {
@@ -195,8 +196,8 @@ func (j jsonReader) token(what string, kinds ...jsontext.Kind) (jsontext.Token, 
 	return token, err
 }
 
-// describeKind describes a kind in messages. Messages do not repeat the value, which may be long or
-// secret.
+// describeKind describes the kind of a token in error messages. The messages do not contain the
+// value, which may be long or secret.
 func describeKind(kind jsontext.Kind) string {
 	switch kind {
 	case jsontext.KindString:
@@ -243,11 +244,11 @@ func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, erro
 	return attributes, err
 }
 
-// value reads one value: an object whose only name is the type.
+// value reads an attribute value: an object with the type as its only name.
 func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 	err = j.object(func(kind string) (err error) {
 		if v != nil {
-			return fmt.Errorf("has two types, the second is %q", kind)
+			return fmt.Errorf("has two types; the second type is %q", kind)
 		}
 		v, err = j.valueOf(kind, depth)
 		return err
@@ -328,7 +329,8 @@ func (j jsonReader) bytes() ([]byte, error) {
 	return b, nil
 }
 
-// readSet reads the elements of a set. It rejects an empty set and duplicate elements.
+// readSet reads the elements of a set. It returns an error for an empty set or for duplicate
+// elements.
 func readSet[E any, K comparable](j jsonReader, element func() (E, error), key func(E) K) ([]E, error) {
 	var set []E
 	seen := map[K]bool{}

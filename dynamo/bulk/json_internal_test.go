@@ -55,11 +55,11 @@ func TestRecordsSurviveJSON(t *testing.T) {
 			t.Fatalf("%v: %s", err, line)
 		}
 		if !model.EqualRecords(got, want) || !model.EqualRecords(want, got) {
-			t.Fatalf("%s came back as another record", line)
+			t.Fatalf("%s is decoded to a different record", line)
 		}
 		again, err := toJSON(got)
 		if err != nil || !bytes.Equal(again, line) {
-			t.Fatalf("the line became another: %v\n%s%s", err, line, again)
+			t.Fatalf("the line differs after decoding and encoding: %v\n%s%s", err, line, again)
 		}
 	})
 }
@@ -76,10 +76,10 @@ func TestSameRecordMatchesLines(t *testing.T) {
 			t.Fatal(errA, errB)
 		}
 		if bytes.Equal(lineA, lineB) && !model.EqualRecords(a, b) {
-			t.Fatalf("equal lines, different records: %s", lineA)
+			t.Fatalf("different records have the same line: %s", lineA)
 		}
 		if model.EqualRecords(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
-			t.Fatalf("the same, and different lines:\n%s%s", lineA, lineB)
+			t.Fatalf("equal records have different lines:\n%s%s", lineA, lineB)
 		}
 	})
 }
@@ -120,12 +120,12 @@ func TestSame(t *testing.T) {
 	for i, a := range different {
 		for j, b := range different {
 			if is := model.EqualRecords(value(a), value(b)); is != (i == j) {
-				t.Errorf("%s and %s: same is %t", a, b, is)
+				t.Errorf("%s and %s: EqualRecords returns %t", a, b, is)
 			}
 		}
 	}
 	if model.EqualRecords(model.Record{}, value(`{"S":""}`)) || model.EqualRecords(value(`{"S":""}`), model.Record{}) {
-		t.Error("an empty attribute is the same as none")
+		t.Error("an empty attribute is equal to a missing attribute")
 	}
 }
 
@@ -206,7 +206,7 @@ func TestInvalidLines(t *testing.T) {
 	}
 	for line, want := range lines {
 		if r, err := fromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.100s is read as %v, %v; want an error that want %q", line, r, err, want)
+			t.Errorf("%.100s is decoded to %v, %v; want an error that contains %q", line, r, err, want)
 		}
 	}
 	// One level less is DynamoDB's limit.

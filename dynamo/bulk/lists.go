@@ -17,33 +17,36 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// loadedLists counts the orders of products and account reps while they are loaded. Meanwhile the
-// records have no counts, so an interrupted load leaves no wrong counts. In that case `ordergraph
-// check -repair` counts the orders. It is safe for concurrent use.
+// loadedLists counts the orders of products and account reps while orders are loaded. During the
+// load, the counts are removed from the table, so an interrupted load leaves no wrong counts. After
+// an interrupted load, `ordergraph check -repair` counts the orders. loadedLists is safe for
+// concurrent use.
 type loadedLists struct {
 	Transfers
 	mu sync.Mutex
-	// empty reports whether the table had no orders before loading. It is nil until this has been
-	// read.
+	// empty reports whether the table had no orders before the load. It is nil until isEmpty has read
+	// the table.
 	empty *bool
-	// products and reps contain the records that are loaded, and those that a loaded order refers to.
+	// products and reps contain the loaded products and account reps. They also contain the products
+	// and account reps that loaded orders refer to.
 	products map[commerce.SKU]*loadedProduct
 	reps     map[commerce.EmployeeID]*loadedRep
 }
 
 // loadedProduct is the order count of a product.
 type loadedProduct struct {
-	// counted reports whether the field orders is the number of orders. If it is false, the orders
-	// have not been counted.
+	// counted reports whether orders is the correct number of orders. Otherwise the product's orders
+	// have never been counted.
 	counted bool
 	orders  int
-	// revision is the stock revision that the product must have when the count is written. nil means
-	// no condition.
+	// revision is the product's stock revision. The count is written only if the revision is still the
+	// same. nil means that the count is written without this condition.
 	revision types.AttributeValue
 }
 
-// loadedRep contains the loaded orders of an account rep by part. counted is false if the rep's
-// orders have not been counted.
+// loadedRep contains the number of loaded orders of an account rep. The orders are divided into
+// parts with separate counts. counted is false if the account rep's earlier orders have never been
+// counted.
 type loadedRep struct {
 	counted bool
 	more    map[string]int
@@ -53,9 +56,9 @@ func (t Transfers) newLoadedLists() *loadedLists {
 	return &loadedLists{Transfers: t, products: map[commerce.SKU]*loadedProduct{}, reps: map[commerce.EmployeeID]*loadedRep{}}
 }
 
-// add registers the products, employees and orders of a dataset before they are loaded.
+// add records the products, employees and orders of a dataset, before they are written.
 //
-// It returns the errors of table.WrapError.
+// Errors are wrapped by table.WrapError.
 func (l *loadedLists) add(ctx context.Context, dataset commerce.Dataset) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +111,7 @@ func (l *loadedLists) addOrders(ctx context.Context, orders []commerce.OrderWith
 	return nil
 }
 
-// existing returns the records that the table has.
+// existing returns those records with the given keys that the table already contains.
 func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
 	had := map[model.Keys]model.Record{}
 	if empty, err := l.isEmpty(ctx); err != nil || empty || len(keys) == 0 {
@@ -121,7 +124,7 @@ func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[mode
 	return had, err
 }
 
-// isEmpty reports whether the table had no orders before loading.
+// isEmpty reports whether the table had no orders before the load.
 func (l *loadedLists) isEmpty(ctx context.Context) (bool, error) {
 	if l.empty == nil {
 		counts, kept, err := l.readCounts(ctx)
@@ -142,7 +145,7 @@ func (l *loadedLists) isEmpty(ctx context.Context) (bool, error) {
 	return *l.empty, nil
 }
 
-// isUnlisted reports whether a list of orders in the index was empty.
+// isUnlisted reports whether the index lists no orders for a product or account rep.
 func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
 	if empty, err := l.isEmpty(ctx); err != nil || empty {
 		return empty, err
@@ -155,8 +158,8 @@ func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 	return len(found) == 0, err
 }
 
-// takeProducts removes the counts of products that a dataset contains or refers to for the first
-// time. A product without orders and without a count starts at 0.
+// takeProducts reads and removes the order counts of products that a dataset contains or refers to.
+// It skips the products of earlier datasets. The count of a product without orders starts at 0.
 func (l *loadedLists) takeProducts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range dataset.Products {
@@ -205,8 +208,8 @@ func (l *loadedLists) takeProduct(ctx context.Context, sku commerce.SKU) (*loade
 	return product, err
 }
 
-// rep returns the state of an account rep. The first call marks the rep's count in the table as
-// incomplete. A rep without orders and without counts starts at 0.
+// rep returns the loaded orders of an account rep. The first call for an account rep marks the
+// count in the table as incomplete. The count of an account rep without orders starts at 0.
 func (l *loadedLists) rep(ctx context.Context, id commerce.EmployeeID) (*loadedRep, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
@@ -239,10 +242,10 @@ func (l *loadedLists) part(id commerce.EmployeeID, part string, complete bool) m
 	return model.RepPartRecord(l.table.KeyBuilder(), commerce.RepOrders{EmployeeID: id, Part: part, Complete: complete})
 }
 
-// update changes a record if a condition holds. It returns the previous record, even if the
-// condition fails, or nil if the record does not exist.
+// update changes a record if a condition is true. It returns the record before the change, even if
+// the condition is false. It returns nil if the record does not exist.
 //
-// It returns the errors of table.WrapError.
+// Errors are wrapped by table.WrapError.
 func (t Transfers) update(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
 	var e table.Expression
 	text, condition := change(&e), when(&e)
@@ -260,10 +263,11 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 	return out.Attributes, nil
 }
 
-// write writes the counts after all orders have been loaded. A product that was sold in the
-// meantime gets no count. It returns the number of records that are not part of a dataset.
+// write writes the order counts after all orders have been loaded. It writes no count for a product
+// that a server has sold during the load. It returns the number of written count records of account
+// reps.
 //
-// It returns the errors of table.WrapError.
+// Errors are wrapped by table.WrapError.
 func (l *loadedLists) write(ctx context.Context) (int, error) {
 	skus := slices.Sorted(maps.Keys(l.products))
 	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) error {
@@ -294,8 +298,8 @@ func (l *loadedLists) write(ctx context.Context) (int, error) {
 	return written, nil
 }
 
-// writeRep adds the loaded orders to the counts of a rep in one transaction and marks them
-// complete. The counts include orders that a server has placed in the meantime.
+// writeRep adds the loaded orders to the counts of an account rep and marks the counts as complete,
+// in one transaction. The counts include the orders that a server has placed during the load.
 func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderParts {

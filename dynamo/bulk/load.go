@@ -18,9 +18,10 @@ import (
 // writeBatchSize is the maximum number of records in one BatchWriteItem.
 const writeBatchSize = 25
 
-// Load writes a dataset. It replaces records with the same keys and keeps all other records. Load
-// is not a transaction: after an error, a part may have been written. Loading the same dataset
-// again completes it. Load returns the number of records written.
+// Load writes the records of a dataset. It replaces records with the same keys and keeps all other
+// records. Load is not a transaction: after an error, some of the records may have been written. If
+// the same dataset is loaded again, the remaining records are written. Load returns the number of
+// records written.
 //
 // Errors: commerce.InvalidError for a value that no key can contain, before anything is written;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied.
@@ -46,8 +47,8 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 	return len(records) + n, err
 }
 
-// finish writes the order counts and the categories that follow from the loaded records. It returns
-// the number of records written.
+// finish writes the order counts and category records that derive from the loaded records. It
+// returns the number of records written.
 func (t Transfers) finish(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *loadedLists) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
@@ -94,17 +95,17 @@ func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
 
 // Loaded is the progress of LoadAll.
 type Loaded struct {
-	// Orders is the number of orders at the beginning of the input that are in the table with all of
-	// their records. Orders after an incomplete dataset are not counted.
+	// Orders is the number of completely loaded orders, counted from the beginning of the input.
+	// Orders after a dataset that is not completely loaded are not counted.
 	Orders int
-	// Records is the number of records written, including records of later orders.
+	// Records is the number of all records written so far.
 	Records int
 }
 
-// LoadAll writes datasets like Load, several at the same time. It holds only a few datasets in
-// memory, for any length of the sequence. It calls progress, if set, after each dataset, never
-// concurrently. The result is also valid with an error. LoadAll waits up to about a minute for each
-// throttled request.
+// LoadAll writes datasets like Load, several of them at the same time. It holds only a few datasets
+// in memory, for a sequence of any length. If progress is set, LoadAll calls it after each dataset,
+// never concurrently. If LoadAll returns an error, the result is valid, too. LoadAll retries a
+// throttled request for up to about a minute.
 //
 // Errors: the errors of Load; the context's error.
 func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(Loaded)) (Loaded, error) {
@@ -152,11 +153,11 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 type loadProgress struct {
 	mu   sync.Mutex
 	next func() (commerce.Dataset, bool)
-	// taken is the number of datasets taken from the input. finished is the number of datasets at the
-	// beginning of the input that are in the table.
+	// taken is the number of datasets that were read from the input. finished is the number of
+	// completely loaded datasets before the first incomplete dataset.
 	taken, finished int
-	// waiting maps the index of a loaded dataset to its number of orders, while an earlier dataset is
-	// not yet loaded.
+	// waiting contains the loaded datasets that follow an incomplete dataset. It maps the index of a
+	// dataset to its number of orders.
 	waiting  map[int]int
 	done     Loaded
 	progress func(Loaded)
@@ -202,8 +203,8 @@ func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	})
 }
 
-// putBatch makes one BatchWriteItem. It repeats the request for records that DynamoDB leaves
-// unprocessed.
+// putBatch sends a BatchWriteItem request. It sends the request again for the records that DynamoDB
+// leaves unprocessed.
 func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {

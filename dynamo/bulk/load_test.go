@@ -62,10 +62,10 @@ func TestLoadAllHoldsFewDatasets(t *testing.T) {
 	}
 	done, err := store.LoadAll(t.Context(), all, func(l bulk.Loaded) { loaded = l })
 	if err != nil || done != (bulk.Loaded{Records: datasets}) || loaded != done {
-		t.Errorf("%+v are loaded, %+v were told, of %d datasets: %v", done, loaded, datasets, err)
+		t.Errorf("loaded %+v, and progress reported %+v, of %d datasets: %v", done, loaded, datasets, err)
 	}
 	if most > 32 {
-		t.Errorf("up to %d datasets were held at once", most)
+		t.Errorf("up to %d datasets were in memory at the same time", most)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestFailedLoadReportsProgress(t *testing.T) {
 		t.Fatalf("%+v are loaded, want %d orders: %v", done, broken*perPart, err)
 	}
 	if rest := loadAll(t, store, dataset.Orders(done.Orders)); rest.Orders != (parts-broken)*perPart {
-		t.Errorf("%d orders came behind %d", rest.Orders, done.Orders)
+		t.Errorf("loaded the remaining %d orders after %d", rest.Orders, done.Orders)
 	}
 	storetest.AssertConsistent(t, db, "generated", 1)
 }
@@ -124,7 +124,7 @@ func TestGeneratedDatasetsInTables(t *testing.T) {
 		storetest.AssertConsistent(t, db, table, shards)
 		page, err := dynamo.ReadPage(t.Context(), store, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 100}})
 		if err != nil || len(page.Items) != 81 {
-			t.Errorf("%d orders of 81 are listed: %v", len(page.Items), err)
+			t.Errorf("the order list has %d orders, want 81: %v", len(page.Items), err)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func TestLoadingCountsCategories(t *testing.T) {
 				got = append(got, fmt.Sprint(c.Name, " ", c.ProductCount))
 			}
 			if strings.Join(got, " ") != step.want || err != nil {
-				t.Errorf("loaded %v, the categories are %q, want %s; %v", step.categories, got, step.want, err)
+				t.Errorf("after loading the categories %v, the list is %q, want %s; %v", step.categories, got, step.want, err)
 			}
 			r.CheckClean()
 		}

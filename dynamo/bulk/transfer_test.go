@@ -97,10 +97,10 @@ func TestRoundTrip(t *testing.T) {
 		text := strings.Join(lines, "")
 		first := storetest.Import(t, to, text, bulk.ImportOptions{})
 		if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Written: len(lines), HadRecords: aws.Bool(false)}); !reflect.DeepEqual(first, want) {
-			t.Errorf("the first import did %+v, want %+v", first, want)
+			t.Errorf("the result of the first import is %+v, want %+v", first, want)
 		}
 		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
-			t.Errorf("the table came back as another one:\n%v\n%v", got, lines)
+			t.Errorf("export and import changed the table:\n%v\n%v", got, lines)
 		}
 		if got, want := scanAll(t, db, to), scanAll(t, db, from); !reflect.DeepEqual(got, want) {
 			t.Error("the tables hold different records")
@@ -117,7 +117,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, overwrite := range []bool{false, true} {
 			again := storetest.Import(t, watching, text, bulk.ImportOptions{Overwrite: overwrite})
 			if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Unchanged: len(lines), HadRecords: aws.Bool(true)}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
-				t.Errorf("the second import, overwrite %t, did %+v and replaced %d, want %+v", overwrite, again, writes.Load(), want)
+				t.Errorf("the result of the second import, with overwrite %t, is %+v with %d replaced, want %+v", overwrite, again, writes.Load(), want)
 			}
 			if !reflect.DeepEqual(scanAll(t, db, to), scanAll(t, db, from)) {
 				t.Error("the second import changed the table")
@@ -168,7 +168,7 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		}
 		storetest.Import(t, back, strings.Join(spread, ""), bulk.ImportOptions{})
 		if got := storetest.Export(t, back, 1); !slices.Equal(got, lines) {
-			t.Error("the table came back as another one")
+			t.Error("export and import changed the table")
 		}
 		page := dynamo.PageRequest{Limit: 100}
 		for name, read := range map[string]func(s *dynamo.Store) (any, error){
@@ -225,7 +225,7 @@ func TestImportOfOneIndexKey(t *testing.T) {
 		to := storetest.NewTable(t, db, dynamo.Options{})
 		storetest.Import(t, to, strings.Join(lines, ""), bulk.ImportOptions{})
 		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
-			t.Errorf("the table has become\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(lines, ""))
+			t.Errorf("after the import, the table is\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(lines, ""))
 		}
 	})
 }
@@ -249,22 +249,22 @@ func TestConflicts(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			got := storetest.Import(t, store, changed+more, bulk.ImportOptions{DryRun: dry})
 			if want := (bulk.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) {
-				t.Errorf("dry run %t: did %+v, want %+v", dry, got, want)
+				t.Errorf("dry run %t: the result is %+v, want %+v", dry, got, want)
 			}
 			if dry && !slices.Equal(storetest.Export(t, store, 1), before) {
 				t.Error("the dry run wrote something")
 			}
 		}
 		if got := strings.Join(storetest.Export(t, store, 1), ""); got != old+line("more", "new") {
-			t.Errorf("without -overwrite the table has become\n%s", got)
+			t.Errorf("after an import without -overwrite, the table is\n%s", got)
 		}
 		dry := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true, DryRun: true})
 		got := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true})
 		if want := (bulk.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
-			t.Errorf("overwriting did %+v, the dry run %+v, want %+v", got, dry, want)
+			t.Errorf("the result of overwriting is %+v, and of the dry run %+v, want %+v", got, dry, want)
 		}
 		if got := strings.Join(storetest.Export(t, store, 1), ""); got != changed+line("more", "new") {
-			t.Errorf("with -overwrite the table has become\n%s", got)
+			t.Errorf("after an import with -overwrite, the table is\n%s", got)
 		}
 	})
 }
@@ -313,19 +313,19 @@ func TestImportStopsAtInvalidLine(t *testing.T) {
 		return fmt.Sprintf(`{"Item":{"pk":{"S":%q},"sk":{"S":%q}}}`, pk, sk) + "\n"
 	}
 	for says, bad := range map[string]string{
-		"JSON":                  line("x", "x")[:30] + "\n",
-		"pk":                    `{"Item":{"sk":{"S":"x"}}}` + "\n",
-		"\"sk\" is missing":     `{"Item":{"pk":{"S":"x"},"sk":{"N":"1"}}}` + "\n",
-		"\"pk\" is empty":       key("", "x"),
-		"2049 bytes":            key(strings.Repeat("x", 2049), "x"),
-		"1025 bytes":            key("x", strings.Repeat("x", 1025)),
-		"409601 bytes":          line("x", strings.Repeat("x", 400<<10-11)),
-		"4194304 bytes":         long,
-		"\"customerId\"":        key("EMAIL#a@example.com", "#METADATA"),
-		"do not match the key":  `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
-		"lists of kind order":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"STATUS#pending"},"gsi1sk":{"S":"ORDER#x"}}}` + "\n",
-		"\"gsi1sk\" is missing": `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1sk":{"N":"1"}}}` + "\n",
-		"\"gsi1pk\" is empty":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":""},"gsi1sk":{"S":"x"}}}` + "\n",
+		"JSON":                                  line("x", "x")[:30] + "\n",
+		"pk":                                    `{"Item":{"sk":{"S":"x"}}}` + "\n",
+		"\"sk\" is missing":                     `{"Item":{"pk":{"S":"x"},"sk":{"N":"1"}}}` + "\n",
+		"\"pk\" is empty":                       key("", "x"),
+		"2049 bytes":                            key(strings.Repeat("x", 2049), "x"),
+		"1025 bytes":                            key("x", strings.Repeat("x", 1025)),
+		"409601 bytes":                          line("x", strings.Repeat("x", 400<<10-11)),
+		"4194304 bytes":                         long,
+		"\"customerId\"":                        key("EMAIL#a@example.com", "#METADATA"),
+		"do not match the key":                  `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
+		"its index keys match the entity order": `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"STATUS#pending"},"gsi1sk":{"S":"ORDER#x"}}}` + "\n",
+		"\"gsi1sk\" is missing":                 `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1sk":{"N":"1"}}}` + "\n",
+		"\"gsi1pk\" is empty":                   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":""},"gsi1sk":{"S":"x"}}}` + "\n",
 	} {
 		t.Run(says, func(t *testing.T) {
 			store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
@@ -334,13 +334,13 @@ func TestImportStopsAtInvalidLine(t *testing.T) {
 			done, err := store.Import(context.Background(), strings.NewReader(text), bulk.ImportOptions{})
 			wrong := (*bulk.LineError)(nil)
 			if !errors.As(err, &wrong) || wrong.Line != 4 || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "line 4: ") {
-				t.Errorf("the error is %.200v, want one of line 4 that says %q", err, says)
+				t.Errorf("the error is %.200v, want an error in line 4 that contains %q", err, says)
 			}
 			if want := (bulk.Imported{Offset: int64(len(good)), Lines: 3, Written: 2, HadRecords: aws.Bool(false)}); !reflect.DeepEqual(done, want) {
 				t.Errorf("did %+v, want %+v", done, want)
 			}
 			if got := strings.Join(storetest.Export(t, store, 1), ""); got != line("1", "")+line("2", "") {
-				t.Errorf("the table has become\n%.300s", got)
+				t.Errorf("after the import, the table is\n%.300s", got)
 			}
 		})
 	}
@@ -359,7 +359,7 @@ func TestTheLargestRecords(t *testing.T) {
 			store := storetest.NewTable(t, db, dynamo.Options{})
 			storetest.Import(t, store, text, bulk.ImportOptions{})
 			if got := strings.Join(storetest.Export(t, store, 1), ""); got != strings.TrimSuffix(text, "\n")+"\n" {
-				t.Errorf("%s: %d bytes became %d: %.100s", name, len(text), len(got), got)
+				t.Errorf("%s: imported %d bytes, exported %d: %.100s", name, len(text), len(got), got)
 			}
 		}
 	})
@@ -519,7 +519,7 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 	})
 	refusing := storetest.WithClient(t, store, failing, dynamo.Options{})
 	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
-		t.Errorf("did %+v, %v, in %d requests", done, err, requests)
+		t.Errorf("the result is %+v, %v after %d requests, want no lines and a canceled context after 3", done, err, requests)
 	}
 }
 
@@ -646,7 +646,7 @@ func TestImportResumes(t *testing.T) {
 			done, err = store.Import(ctx, strings.NewReader(text[done.Offset:]), bulk.ImportOptions{Overwrite: overwrite, From: done})
 			cancel()
 			if done.Offset < last.Offset || done.Lines < last.Lines || strings.Count(text[:done.Offset], "\n") != done.Lines {
-				t.Fatalf("from %+v it came to %+v", last, done)
+				t.Fatalf("after %+v, the interrupted import has the invalid progress %+v", last, done)
 			}
 			if err == nil {
 				break
@@ -656,10 +656,10 @@ func TestImportResumes(t *testing.T) {
 			}
 		}
 		if done.Offset != want.Offset || done.Lines != want.Lines || done.Written+done.Replaced+done.Unchanged+done.Conflicts != want.Lines {
-			t.Fatalf("did %+v in pieces, %+v in peace", done, want)
+			t.Fatalf("the interrupted import has the result %+v, the uninterrupted import %+v", done, want)
 		}
 		if got, want := storetest.Export(t, killed, 1), storetest.Export(t, calm, 1); !slices.Equal(got, want) {
-			t.Fatalf("in pieces the table became\n%s\nin peace\n%s", got, want)
+			t.Fatalf("the interrupted import created\n%s\nthe uninterrupted import\n%s", got, want)
 		}
 	})
 }
@@ -700,7 +700,7 @@ func TestExportResumes(t *testing.T) {
 				done = err == nil
 			}
 			if got := slices.Sorted(slices.Values(lines)); !slices.Equal(got, want) {
-				t.Fatalf("%d lines in pieces, %d in one", len(got), len(want))
+				t.Fatalf("the interrupted export has %d lines, the uninterrupted export %d", len(got), len(want))
 			}
 		})
 	})
@@ -712,12 +712,12 @@ func TestExportOfSegments(t *testing.T) {
 	want := storetest.Export(t, store, 1)
 	for _, segments := range []int{2, 7, bulk.MaxSegments} {
 		if got := storetest.Export(t, storetest.WithClient(t, store, storetest.WithScanLimit(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
-			t.Errorf("%d segments give %d lines, want %d", segments, len(got), len(want))
+			t.Errorf("an export with %d segments has %d lines, want %d", segments, len(got), len(want))
 		}
 	}
 	for _, segments := range []int{0, bulk.MaxSegments + 1} {
 		if err := store.Export(context.Background(), make([]bulk.Segment, segments), nil); err == nil {
-			t.Errorf("%d segments are taken", segments)
+			t.Errorf("an export with %d segments returns no error", segments)
 		}
 	}
 	full := errors.New("disk full")
@@ -799,12 +799,12 @@ func TestImportMemoryIsBounded(t *testing.T) {
 				// All lines that can proceed have proceeded.
 				synctest.Wait()
 				if got := engine.held.Load(); got != c.held {
-					t.Errorf("lines of %d bytes: %d are in work, want %d", c.pad, got, c.held)
+					t.Errorf("lines of %d bytes: %d are in progress, want %d", c.pad, got, c.held)
 				}
 				// 8 MB of lines, as text, as record and as request. The factor 2 is for buffers that grow by
 				// copying.
 				if most := (heap() - before) >> 20; most > c.most {
-					t.Errorf("lines of %d bytes: %d MB are held", c.pad, most)
+					t.Errorf("lines of %d bytes: %d MB are in memory", c.pad, most)
 				}
 				close(engine.release)
 				importing.Wait()
@@ -827,7 +827,7 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	}), dynamo.Options{})
 	done, err := failing.Import(context.Background(), strings.NewReader(line("1", "first")+line("1", "second")+line("1", "third")), bulk.ImportOptions{})
 	if err == nil || done.Lines != 0 || puts.Load() != 1 {
-		t.Errorf("did %+v, %v, after %d puts", done, err, puts.Load())
+		t.Errorf("the result is %+v, %v after %d puts, want an error after 1", done, err, puts.Load())
 	}
 }
 
@@ -849,7 +849,7 @@ func TestImportSkipsInvalidLines(t *testing.T) {
 				says = "JSON"
 			}
 			if b.Line != i+2 || !strings.Contains(b.Problem, says) {
-				t.Errorf("named is %+v, want line %d and %q", b, i+2, says)
+				t.Errorf("the reported line is %+v, want line %d with the problem %q", b, i+2, says)
 			}
 		}
 		want := []string{line("1", "x"), line("2", "x")}

@@ -6,16 +6,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// incrementCategory increments the product count of a category. A category is created with its
+// incrementCategory increments the product count of a category. It creates the category with the
 // first product.
 func (c *change) incrementCategory(name string) {
 	c.countCategory(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
-// decrementCategory decrements the product count of a category. A category is deleted with its last
-// product. A category without a count, or with a name that no key can contain, stays unchanged.
+// decrementCategory decrements the product count of a category. It deletes the category with the
+// last product. It does nothing if the category has no count, or if the name is not valid in a key.
 //
-// It does not read the category first: a failed transaction returns the record.
+// decrementCategory does not read the category first. If the transaction fails because of the
+// category, DynamoDB returns the record.
 func (c *change) decrementCategory(name string) {
 	b := c.oldKeyBuilder()
 	r := model.CategoryRecord(b, commerce.Category{Name: name})
@@ -33,7 +34,8 @@ func (c *change) decrementCategory(name string) {
 	}
 }
 
-// countCategory adds to the product count of a category if a condition holds. when may be nil.
+// countCategory adds delta to the product count of a category. when is the condition of the write,
+// and may be nil.
 func (c *change) countCategory(r model.Record, delta int, when table.Condition) {
 	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

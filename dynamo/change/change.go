@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Mutations implements the mutations of the order book in a table.
+// Mutations implements the mutations of the order book.
 type Mutations struct{ table *table.Table }
 
 // NewMutations returns the mutations of a table.
@@ -25,43 +25,43 @@ func NewMutations(t *table.Table) Mutations { return Mutations{t} }
 
 // Caller is the caller of a mutation.
 type Caller struct {
-	// ID identifies the caller. Callers with different IDs share no idempotency keys. It must not
-	// contain '#'. It is required if IdempotencyKey is set.
+	// ID identifies the caller. Callers with different IDs do not share idempotency keys. The ID is
+	// required if IdempotencyKey is set. It must not contain '#'.
 	ID string
-	// Name is the actor in the events of orders.
+	// Name is stored as the actor in the events of orders.
 	Name string
 	// IdempotencyKey identifies the request among all requests of the caller. It is empty if the
-	// caller set no key. It must not contain '#'.
+	// caller did not send a key. It must not contain '#'.
 	IdempotencyKey string
-	// Customer restricts the caller to one customer and that customer's orders. Empty means no
-	// restriction.
+	// Customer restricts the caller to one customer and the orders of this customer. If it is empty,
+	// the caller is not restricted.
 	Customer commerce.CustomerID
 }
 
-// maxAttempts is the maximum number of attempts to plan a change. Each failed attempt means that
-// another change has succeeded.
+// maxAttempts is the maximum number of attempts to plan and commit a change. An attempt fails only
+// if another change was committed in the meantime.
 const maxAttempts = 100
 
-// maxBackOffAttempt is the attempt with the longest pause, which is at most 200 ms. A conflicting
-// change has succeeded by then, so a longer pause would only make this change the last of many.
+// maxBackOffAttempt is the number of the attempt with the longest pause, which is at most 200 ms. A
+// longer pause would be useless, because the conflicting change has been committed by then.
 const maxBackOffAttempt = 4
 
-// change is a mutation in progress: the records that it has read, and the transaction that it
-// plans.
+// change is the execution of one mutation. It contains the records that were read and the planned
+// writes of the transaction.
 //
-// A change reads, decides, and writes on the condition that the records have not changed. If a
-// condition fails, DynamoDB returns the current record. The change is planned again with that
-// record, without a second read.
+// A change reads records, plans writes, and commits the writes on the condition that the records
+// have not changed. If a condition fails, DynamoDB returns the current record. The change is then
+// planned again with this record, without another read.
 type change struct {
-	// table reads consistently.
+	// table uses strongly consistent reads.
 	table   *table.Table
 	pattern *model.WritePattern
 	caller  Caller
-	// known contains the records that were read. A nil record does not exist.
+	// known contains the records that were read. nil means that the record does not exist.
 	known map[model.Keys]model.Record
 	model.KeyBuilder
 	writes []write
-	// attempt is the number of previous plans.
+	// attempt is the number of earlier attempts.
 	attempt int
 }
 
@@ -69,22 +69,23 @@ type change struct {
 type write struct {
 	key    model.Keys
 	action types.TransactWriteItem
-	// units are the write units of the action.
+	// units are the write units that the action consumes.
 	units float64
 }
 
-// errStale means that a record has changed since the change read it.
+// errStale means that a record has changed after the change read it.
 var errStale = errors.New("other changes have modified the records")
 
 // decoder decodes a result.
 type decoder[V any] func(model.Reader) (V, error)
 
-// mutate makes a change. plan reads records, decides, and adds writes to c. It returns the result
-// of the mutation, which is valid after the commit. A plan without writes changes nothing.
+// mutate executes a mutation. plan reads records, decides whether the mutation is possible, and
+// adds writes to c. plan returns the result of the mutation, which is valid after the commit. If
+// plan adds no writes, nothing is committed.
 //
 // Errors: the user errors of plan; commerce.IdempotencyKeyReused; the errors of table.WrapError;
-// ErrUnavailable if other changes conflict until the context ends. After ErrUnavailable the change
-// may have been made.
+// ErrUnavailable if other changes conflict until the context ends. After ErrUnavailable, the change
+// may have been committed.
 func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode decoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
@@ -93,8 +94,9 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 		return zero, err
 	}
 	for attempt := 0; attempt < maxAttempts; attempt++ {
-		// The second plan uses the records from the failed transaction and needs no pause. Later attempts
-		// pause and then read again, because the records are outdated after a pause.
+		// The second attempt needs no pause, because it uses the records that the failed transaction
+		// returned. Later attempts wait and then read the records again, because records are outdated
+		// after a pause.
 		if attempt > 1 {
 			if err := table.BackOff(ctx, min(attempt-1, maxBackOffAttempt)); err != nil {
 				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
@@ -108,12 +110,12 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 		}
 		result, err := plan(ctx, c)
 		if err == nil && c.Err != nil {
-			// The command's values are valid in keys, so the invalid value comes from the table.
+			// The values of the command are valid in keys, so the invalid value comes from the table.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
-			// An earlier attempt of the same request may have changed the records. Then the result is that
-			// of the first request.
+			// An earlier attempt of the same request may have changed the records. In that case, the result
+			// is the result of the earlier attempt.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
@@ -144,8 +146,8 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// rereadKnown reads all known records again. It keeps all keys: a plan that relies on records from
-// a failed transaction would otherwise fail again for each of them.
+// rereadKnown reads all known records again. It also reads records that only a failed transaction
+// has returned. Otherwise, a plan that needs such records would fail again for each of them.
 //
 // It returns the errors of table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
@@ -157,15 +159,15 @@ func (c *change) rereadKnown(ctx context.Context) error {
 	return err
 }
 
-// isConflict reports whether err is a version conflict, the only user error that comes with the
-// current record.
+// isConflict reports whether err is a version conflict. A version conflict is the only user error
+// that a mutation returns together with the current record.
 func isConflict(err error) bool {
 	_, ok := errors.AsType[commerce.VersionConflict](err)
 	return ok
 }
 
-// read returns records by their keys in at most one round trip. A record that does not exist is
-// nil.
+// read returns records by their keys. It reads only the records that are not in c.known, in one
+// round trip. A record that does not exist is nil in the result.
 //
 // It returns the errors of table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
@@ -194,8 +196,9 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readExisting reads the record that a command refers to, and in the same request the records of
-// further keys. kind is the kind of the record. field is the argument that refers to it.
+// readExisting reads the record to which a command refers. keys contains the key of this record,
+// followed by the keys of other records to read in the same request. kind is the kind of the
+// record, and field is the argument that contains its ID.
 //
 // Errors: commerce.NotFound, ErrCorrupt, the errors of table.WrapError.
 func readExisting[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
@@ -210,27 +213,29 @@ func readExisting[V any, ID ~string](ctx context.Context, c *change, decode deco
 	return v, records[0], err
 }
 
-// knownRecord returns a record if the change knows that it exists. It does not read the record.
+// knownRecord returns a record from c.known. It returns false if the record does not exist or has
+// not been read.
 func (c *change) knownRecord(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
-// knownMissing reports whether the change knows that a record does not exist. It does not read the
-// record.
+// knownMissing reports whether a record does not exist according to c.known. It returns false if
+// the record has not been read.
 func (c *change) knownMissing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
 }
 
-// attemptsWithCounters is the number of attempts that require the counters of an edited record to
+// attemptsWithCounters is the number of attempts in which the counters of an edited record must
 // stay unchanged.
 const attemptsWithCounters = 3
 
-// withCounters adds counters to the attributes that must not have changed since the read. So the
-// result shows the counters at the time of the commit. After attemptsWithCounters it no longer adds
-// them, because counters that change all the time must not block an edit. Then the result shows the
-// counters at the time of the read.
+// withCounters adds counters to the attributes that must be unchanged at the commit. The result of
+// the mutation then contains the counters at the time of the commit.
+//
+// After attemptsWithCounters, withCounters does not add the counters, because frequently changed
+// counters must not block an edit. The result then contains the counters at the time of the read.
 func (c *change) withCounters(attributes []string, counters ...string) []string {
 	if c.attempt >= attemptsWithCounters {
 		return attributes
@@ -238,8 +243,9 @@ func (c *change) withCounters(attributes []string, counters ...string) []string 
 	return append(attributes, counters...)
 }
 
-// oldKeyBuilder returns a builder for keys of previous records. Other software may have written
-// values that no key can contain. Then the record was in no list, which is not an error.
+// oldKeyBuilder returns a builder for the keys of existing records. Other software may have written
+// values that are not valid in a key. Such a record is in no list, so the error of the builder is
+// ignored.
 func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
@@ -249,8 +255,8 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 // create writes a record that must not exist.
 func (c *change) create(r model.Record) { c.put(r, table.RecordMissing) }
 
-// createAll writes the record of a value and its edges. The record must not exist. Edges without a
-// record are leftovers and are overwritten.
+// createAll writes the record of a value and its edges, which are copies of the record for lists.
+// The record must not exist. An edge may exist as a leftover of a lost record, and is overwritten.
 func createAll[V model.Value](c *change, v V) {
 	records := model.Records(&c.KeyBuilder, v)
 	c.create(records[0])
@@ -259,18 +265,18 @@ func createAll[V model.Value](c *change, v V) {
 	}
 }
 
-// updateWithEdges replaces the attributes and the edges of before by the attributes and the edges
-// of after, if the condition holds for the record. current is the record in the table. b builds the
-// keys of after's records.
+// updateWithEdges updates the record of a value and its edges, which are copies of the record for
+// lists. before and after are the value before and after the change. current is the record in the
+// table. when is the condition of the update. b builds the keys of the new records.
 func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
 	oldRecords, newRecords := model.Records(c.oldKeyBuilder(), before), model.Records(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
 	c.updateEdges(current, oldRecords, newRecords)
 }
 
-// updateEdges writes the edges of a changed record. oldRecords and newRecords are the records
-// before and after the change, as this program writes them. Both begin with the changed record,
-// followed by its edges.
+// updateEdges writes the edges of a changed record, which are its copies for lists. oldRecords and
+// newRecords contain the record and its edges before and after the change, as this program encodes
+// them. The record comes first.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchanged(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -284,7 +290,8 @@ func (c *change) updateEdges(current model.Record, oldRecords, newRecords []mode
 	}
 }
 
-// findByKey returns the record with a primary key, or nil.
+// findByKey returns the record with the given primary key. It returns nil if no record has this
+// key.
 func findByKey(records []model.Record, k model.Keys) model.Record {
 	for _, r := range records {
 		if model.KeyOf(r) == k {
@@ -294,7 +301,7 @@ func findByKey(records []model.Record, k model.Keys) model.Record {
 	return nil
 }
 
-// put writes a whole record if a condition holds.
+// put replaces a record. when is the condition of the write.
 func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
@@ -306,8 +313,9 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update replaces the attributes of before by the attributes of after. Both contain what this
-// program writes. Attributes of other software stay.
+// update sets the attributes of a record to after, and removes the attributes that only before
+// contains. when is the condition of the update. before and after contain only attributes that this
+// program writes. Attributes written by other software are kept.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
@@ -315,8 +323,8 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	if current == nil {
 		current = before
 	}
-	// The index keys always follow the model, even if other software changed them. They stay if they
-	// were built from an unreadable attribute.
+	// The index keys are set to the keys of the model, even if other software has changed them. They
+	// are kept if they were built from an attribute that cannot be decoded.
 	before = maps.Clone(before)
 	stay := after[model.AttrIndexPK] == nil && c.table.HasUnreadableIndexAttribute(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
@@ -328,9 +336,10 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 }
 
 // unchanged returns the attributes of a record that a change does not modify, with their values in
-// the table. The record's copies get the same values. Other software may have written more than
-// this program reads, or a value that it cannot read. before and after are the attributes that this
-// program writes.
+// the table. The copies of the record must have the same values. The values in the table can
+// contain more than this program decodes, or can be unreadable, because other software wrote them.
+//
+// before and after are the attributes that this program writes.
 func (c *change) unchanged(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
@@ -349,15 +358,16 @@ func (c *change) unchanged(current, before, after model.Record) model.Record {
 	return kept
 }
 
-// upsert sets the attributes of after, if a condition holds. Other attributes stay.
+// upsert sets the attributes in after and keeps other attributes. when is the condition of the
+// update.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
 }
 
-// writeCopy writes a copy or an edge and replaces its old content. before is the expected record.
-// optional are attributes that the copy loses if after lacks them. It creates a missing copy. when
-// may be nil.
+// writeCopy writes a copy of a record, such as an edge. It creates the copy if it does not exist.
+// before is the expected copy. optional are attributes that are removed from the copy if after
+// lacks them. when is the condition of the write, and may be nil.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -369,18 +379,20 @@ func (c *change) writeCopy(before, after model.Record, when table.Condition, opt
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.Write(before, after), when)
 }
 
-// adjustment adds to numbers of a record, if a condition holds.
+// adjustment adds deltas to number attributes of a record. when is the condition of the update.
 type adjustment struct {
 	key    model.Keys
 	deltas map[string]int
 	when   table.Condition
 }
 
-// adjust adds to numbers of records, which may be unknown. An unknown record counts as small in the
-// units. If a record has edges with these numbers, adjust reads the record first and writes the
-// edges. These reads take one round trip. Adjusting a product increments its stock revision. Every
-// mutation that changes stock or reservations calls adjust, even with no deltas if the product has
-// no counters.
+// adjust adds the given adjustments to the transaction. It usually does not read the records. In
+// the write units, a record that has not been read counts as a small record.
+//
+// If edges (copies for lists) contain an adjusted number, adjust reads the records in one round
+// trip and also writes the edges. An adjustment of a product increments the stock revision of the
+// product. Every mutation that changes stock or reservations must therefore call adjust. If the
+// product has no counters, the deltas are empty.
 //
 // Errors: ErrCorrupt, the errors of table.WrapError.
 func (c *change) adjust(ctx context.Context, all ...adjustment) error {
@@ -428,7 +440,8 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 	return nil
 }
 
-// withEdges returns the record and the edges that the model derives from a record.
+// withEdges decodes a record and returns the record and its edges (copies for lists) as this
+// program encodes them.
 //
 // Errors: ErrCorrupt.
 func (c *change) withEdges(r model.Record) ([]model.Record, error) {
@@ -440,9 +453,10 @@ func (c *change) withEdges(r model.Record) ([]model.Record, error) {
 	}), err
 }
 
-// addToCounters adds to numbers of a record without reading it, if a condition holds. when may be
-// nil. It creates a missing record with the attributes in others. Numbers start at 0. A number that
-// cannot be read stays unchanged.
+// addToCounters adds deltas to counters of a record without reading the record. when is the
+// condition of the update, and may be nil. If the record does not exist, it is created with the
+// attributes in others, and its counters start at 0. A counter that cannot be decoded is not
+// changed.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -477,7 +491,7 @@ func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units
 	c.addWrite(k, units, types.TransactWriteItem{Update: update})
 }
 
-// remove deletes a record. If the record exists, the condition must hold.
+// remove deletes a record. when is the condition of the deletion, and may be nil.
 func (c *change) remove(before model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(before)
@@ -503,10 +517,10 @@ func (c *change) addConditionCheck(k model.Keys, when table.Condition) {
 	}})
 }
 
-// commit commits the transaction.
+// commit sends the transaction.
 //
-// It returns errStale if a condition fails; c.known then contains the current record. It also
-// returns the errors of table.WrapError.
+// It returns errStale if a condition fails. In that case, c.known contains the current records. It
+// also returns the errors of table.WrapError.
 func (c *change) commit(ctx context.Context) error {
 	if c.Err != nil {
 		return c.Err
@@ -521,7 +535,7 @@ func (c *change) commit(ctx context.Context) error {
 	}
 	t := table.StartTimer(ctx)
 	err := c.table.TransactWrite(ctx, items)
-	// DynamoDB also charges for a cancelled transaction.
+	// A cancelled transaction also consumes write units.
 	table.AddWriteUnits(ctx, units)
 	if t.Enabled() {
 		keys := make([]model.Keys, len(c.writes))
@@ -545,9 +559,10 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// rememberCurrentRecords stores the current records of failed conditions in c.known, and reports
-// whether a condition failed. If DynamoDB returns no record for a failed condition, the method
-// reads the record: it may not exist, or the engine may not return records.
+// rememberCurrentRecords stores the current record of each failed condition in c.known. It reports
+// whether a condition failed. If DynamoDB returned no record for a failed condition,
+// rememberCurrentRecords reads the record. The record may not exist, or a local engine may not
+// return records.
 //
 // It returns the errors of table.WrapError.
 func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newIDUnlessSet returns the ID that a caller chose, or a new one.
+// newIDUnlessSet returns the ID that the caller chose. If the caller chose no ID, it returns a new
+// ID.
 func newIDUnlessSet[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
 		return chosen, nil
@@ -17,9 +18,9 @@ func newIDUnlessSet[ID ~string](t *table.Table, chosen ID, prefix string) (ID, e
 	return ID(prefix + id), err
 }
 
-// CreateCustomer adds a customer (WP1).
+// CreateCustomer creates a customer (WP1).
 //
-// Errors: commerce.UserErrors of AlreadyExists, EmailTaken, NotFound; and the errors of mutate.
+// Errors: commerce.UserErrors (AlreadyExists, EmailTaken, NotFound), and the errors of mutate.
 func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.Customer) (*commerce.Customer, error) {
 	id, err := newIDUnlessSet(m.table, cmd.ID, "cust_")
 	if err != nil {
@@ -41,7 +42,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			if i < 2 {
 				c.create(r)
 			} else {
-				// An edge without a customer is a leftover and is overwritten.
+				// An edge (a copy for a list) without a customer is a leftover of a lost record.
 				c.writeCopy(nil, r, nil)
 			}
 		}
@@ -59,8 +60,8 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// readCustomer reads the customer that a command refers to. It returns the customer with a
-// VersionConflict, too.
+// readCustomer reads the customer to which a command refers. In case of a VersionConflict, it also
+// returns the customer.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.WrapError.
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
@@ -73,8 +74,8 @@ func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field
 	return customer, current, checkVersion("customer", expected, customer.Version)
 }
 
-// updateCustomer changes the record and the edges of a customer. If the record would stay the
-// same, it writes nothing and returns false.
+// updateCustomer changes the record of a customer and its edges (copies for lists). If before and
+// after have the same attributes, it writes nothing and returns false.
 func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
 	if model.EqualRecords(model.Attributes(before), model.Attributes(after)) {
 		return false
@@ -86,8 +87,8 @@ func (c *change) updateCustomer(current model.Record, before, after *commerce.Cu
 
 // UpdateCustomer changes a customer (WP2).
 //
-// Errors: commerce.NotFound, VersionConflict (with the current customer), EmailTaken; and the
-// errors of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current customer),
+// commerce.EmailTaken, and the errors of mutate.
 func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		before, current, err := c.readCustomer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
@@ -106,11 +107,12 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// moveEmailClaim moves the claim of a customer's e-mail address if the address changes.
+// moveEmailClaim replaces the claim of a customer's e-mail address. A claim is a record that
+// reserves an address for one customer.
 //
 // Errors: commerce.EmailTaken.
 func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
-	// Other software may have written an invalid address, which has no claim.
+	// An invalid address, which other software may have written, has no claim.
 	oldEmail, _ := commerce.ParseEmail(before)
 	newEmail, err := commerce.ParseEmail(after.Email)
 	if err != nil {
@@ -132,14 +134,15 @@ func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	return nil
 }
 
-// belongsTo returns the condition that a record belongs to the customer.
+// belongsTo returns the condition that a record belongs to the given customer.
 func belongsTo(id commerce.CustomerID) table.Condition {
 	return table.Compare(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
 // AssignAccountRep sets or removes the account rep of a customer (WP3).
 //
-// Errors: commerce.NotFound, VersionConflict (with the current customer); and the errors of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current customer), and the errors
+// of mutate.
 func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		var rep []model.Keys

@@ -8,9 +8,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// HireEmployee adds an employee (WP17).
+// HireEmployee creates an employee (WP17).
 //
-// Errors: commerce.UserErrors of AlreadyExists and NotFound; and the errors of mutate.
+// Errors: commerce.UserErrors (AlreadyExists, NotFound), and the errors of mutate.
 func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Employee) (*commerce.Employee, error) {
 	id, err := newIDUnlessSet(m.table, cmd.ID, "emp_")
 	if err != nil {
@@ -36,8 +36,8 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// requireWarehouse requires a warehouse to exist, unless id is empty. It does not read the
-// warehouse.
+// requireWarehouse adds the condition that a warehouse exists. It adds no condition if id is empty.
+// It does not read the warehouse.
 func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
@@ -51,9 +51,11 @@ func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	return nil
 }
 
-// UpdateEmployee changes an employee and the edges that list the employee (WP18).
+// UpdateEmployee changes the record of an employee and its edges, which are copies for lists
+// (WP18).
 //
-// Errors: commerce.NotFound, VersionConflict (with the current employee); and the errors of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current employee), and the errors
+// of mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
 		before, current, err := readExisting(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))

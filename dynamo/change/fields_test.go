@@ -54,14 +54,14 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 		case commerce.Money:
 			same, other = commerce.Price{Amount: current.Decimal()}, commerce.Price{Amount: "7.77"}
 		default:
-			t.Fatalf("%s.%s: the test knows no other value of type %T", fields, field.Name, current)
+			t.Fatalf("%s.%s: this test lacks a second value of type %T", fields, field.Name, current)
 		}
 		if after := set(same); after.FieldByName("Version").Int() != version {
-			t.Errorf("%s.%s: the same value makes another version", fields, field.Name)
+			t.Errorf("%s.%s: setting the same value changes the version", fields, field.Name)
 		}
 		after := set(other)
 		if after.FieldByName("Version").Int() != version+1 || reflect.DeepEqual(after.FieldByName(field.Name).Interface(), before.FieldByName(field.Name).Interface()) {
-			t.Errorf("%s.%s: set to %v, the record is %+v", fields, field.Name, other, after)
+			t.Errorf("%s.%s: after setting the value %v, the record is %+v", fields, field.Name, other, after)
 		}
 		if again := executed(unchanged()); !reflect.DeepEqual(again.Interface(), after.Interface()) {
 			t.Errorf("%s.%s: the table holds %+v, the update returned %+v", fields, field.Name, again, after)
@@ -91,7 +91,7 @@ func TestUpdatesWriteEveryField(t *testing.T) {
 
 // A change of an e-mail address preserves attributes that other software has written to the claim.
 func TestUpdateKeepsUnknownAttributes(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"verifiedAt": model.Str("2026-01-01")})
 		email := "ANN@example.com"

@@ -19,15 +19,18 @@ import (
 // idempotencyTTL is the time after which an idempotency record expires.
 const idempotencyTTL = 24 * time.Hour
 
-// idempotency identifies a request: the key of its idempotency record and a hash of the command.
+// idempotency identifies a request by the key of its idempotency record and by a hash of the
+// command.
 type idempotency struct {
 	key  model.Keys
 	hash string
 }
 
-// newIdempotency returns the idempotency of a request, or nil if the caller set no key.
+// newIdempotency returns the idempotency key and the hash of a request. It returns nil if the
+// caller sent no idempotency key.
 //
-// Errors: commerce.InvalidError if no table key can contain the caller's ID or idempotency key.
+// Errors: commerce.InvalidError if the caller's ID or the idempotency key is not valid in a table
+// key.
 func newIdempotency(c *change, command any) (*idempotency, error) {
 	if c.caller.IdempotencyKey == "" {
 		return nil, nil
@@ -42,8 +45,9 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.Err
 }
 
-// addIdempotencyRecord adds the idempotency record to the transaction. It is the first action,
-// because the first failed condition determines the error. An expired record counts as missing.
+// addIdempotencyRecord adds the idempotency record to the transaction. The record is the first
+// action, because the first failed condition determines the error. An expired record is
+// overwritten.
 func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
@@ -57,7 +61,8 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 }
 
 // replay returns the result of an earlier request with the same idempotency key. It reads the
-// idempotency record if c does not know it. It reports false if the request is new.
+// idempotency record unless c.known contains the record. found is false if there was no earlier
+// request.
 //
 // Errors: commerce.IdempotencyKeyReused, ErrCorrupt, the errors of table.WrapError.
 func replay[V any](ctx context.Context, c *change, i *idempotency, decode decoder[V]) (first V, found bool, err error) {
@@ -65,7 +70,8 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 		return first, false, nil
 	}
 	record, known := c.known[i.key]
-	// A later plan must read the record again, because it may have been written in the meantime.
+	// A later attempt must read the record again, because another request may write it in the
+	// meantime.
 	delete(c.known, i.key)
 	if !known {
 		if record, err = c.readIdempotencyRecord(ctx, i.key); err != nil {
@@ -91,9 +97,9 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 	return first, true, err
 }
 
-// readIdempotencyRecord reads an idempotency record in a transaction. So it waits for a transaction
-// that is being committed and whose other records are visible. A plain read is not isolated from
-// such a transaction.
+// readIdempotencyRecord reads an idempotency record in a transaction. While another transaction is
+// being committed, its writes may be only partly visible. A read in a transaction waits for such a
+// commit, but a plain read does not.
 //
 // It returns the errors of table.WrapError.
 func (c *change) readIdempotencyRecord(ctx context.Context, k model.Keys) (model.Record, error) {

@@ -9,10 +9,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// PlaceOrder places an order at current prices and reserves its stock (WP4).
+// PlaceOrder places an order at the current prices and reserves the stock (WP4).
 //
-// Errors: commerce.UserErrors of NotFound, InsufficientStock, InvalidInput, TooManyLines,
-// PriceChanged; and the errors of mutate.
+// Errors: commerce.UserErrors (NotFound, InsufficientStock, InvalidInput, TooManyLines,
+// PriceChanged), and the errors of mutate.
 func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.OrderRequest) (*commerce.Order, error) {
 	lines, err := commerce.MergeLines(cmd.Lines)
 	if err != nil {
@@ -90,15 +90,18 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			one := map[string]int{model.AttrOrderCount: 1}
 			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Unchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
-		// This customer has no order count. Adding to it would start a wrong count.
+		// The customer's record has no order count. Incrementing a missing count would create a wrong
+		// count.
 		c.addConditionCheck(ks[0], table.Unchanged(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
 
 // countOrder moves an order from one status to another in the order counts. from is 0 for a new
-// order. If the part has no complete counts, the numbers only reflect changes, and the part is not
-// marked complete.
+// order.
+//
+// If the counts were never calculated, the record contains only the changes since then, and it is
+// not marked as complete.
 func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
@@ -108,9 +111,10 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 	c.addToCounters(record, deltas, nil, model.AttrPart)
 }
 
-// addSpending adds the difference between before and after to the spending of an order's customer.
-// If the customer's spending was never calculated, the numbers only reflect changes. Then the
-// customer's record does not mark them complete.
+// addSpending adds the difference between before and after to the spending of the order's customer.
+//
+// If the customer's spending was never calculated, the record contains only the changes since then.
+// The customer's record does not mark the spending as complete.
 func (c *change) addSpending(before, after commerce.Order) error {
 	more, err := after.Spending().Minus(before.Spending())
 	if err != nil {
@@ -121,7 +125,7 @@ func (c *change) addSpending(before, after commerce.Order) error {
 	return nil
 }
 
-// checkVersion returns a VersionConflict if the record's version is not the expected one.
+// checkVersion returns a VersionConflict if the current version differs from the expected version.
 func checkVersion(kind string, expected *int, current int) error {
 	if expected != nil && *expected != current {
 		return commerce.NewVersionConflict(kind, *expected, current)
@@ -129,8 +133,8 @@ func checkVersion(kind string, expected *int, current int) error {
 	return nil
 }
 
-// readOrder reads the order that a command refers to, and returns it with its record in the table.
-// With a VersionConflict it also returns the order.
+// readOrder reads the order to which a command refers. It returns the order and its record in the
+// table. In case of a VersionConflict, it also returns the order.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.WrapError.
 func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *int, more ...model.Keys) (*commerce.Order, model.Record, error) {
@@ -145,17 +149,17 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if err != nil {
 		return nil, nil, err
 	}
-	// The copy that was read first may be a leftover, if other software has assigned the order to
-	// another customer.
+	// The customer's copy may be outdated if other software has assigned the order to another
+	// customer.
 	if !c.caller.canAccess(order.CustomerID) {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
 	return order, current, checkVersion("order", expected, order.Version)
 }
 
-// allItems returns all items of an order. It reads them if the order does not embed them.
+// allItems returns all items of an order. It reads the items if the order does not embed them.
 //
-// Errors: commerce.TooManyLines if a transaction cannot contain all items, ErrCorrupt, the errors
+// Errors: commerce.TooManyLines if the items do not fit into a transaction, ErrCorrupt, the errors
 // of table.WrapError.
 func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.LineItem, error) {
 	if o.EmbedsItems {
@@ -184,14 +188,14 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
-// orderAndCopy returns the two records of an order: its own, and the customer's copy. They differ
-// only in their keys.
+// orderAndCopy returns both records of an order: its own record and the customer's copy. The
+// records differ only in their keys.
 func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
 	records := model.Records(b, o)
 	return records[0], records[1]
 }
 
-// updateOrder adds both records of a changed order and its event to the transaction. current is the
+// updateOrder adds both records and the event of a changed order to the transaction. current is the
 // order's record in the table.
 func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, c.lastEventTime(before.CustomerID))
@@ -210,16 +214,18 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		}
 	}
 	if copyAfter["accountRepId"] == nil {
-		// If the account rep cannot be read, the correct index keys of the copy are unknown.
+		// If the account rep cannot be decoded, the correct index keys of the copy are unknown.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
 	return c.addEvent(*after, e, after.UpdatedAt)
 }
 
-// accountRepOfCopy returns the account rep of an order whose own record names none, from the index
-// key of the customer's copy. It does not read the copy. The condition fails if the copy may name
-// an account rep that is not yet known. Then DynamoDB returns the copy.
+// accountRepOfCopy returns the account rep of an order from the index key of the customer's copy.
+// It is used if the order's own record has no account rep.
+//
+// accountRepOfCopy does not read the copy. If the copy is not known and may contain an account rep,
+// the returned condition fails. DynamoDB then returns the copy.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.CustomerOrderKeys(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
@@ -228,8 +234,8 @@ func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.
 	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Unchanged(copied, "entity", model.AttrIndexPK)
 }
 
-// patternForStatus returns the write pattern and the event for a change to a status, or nil if no
-// mutation changes an order to it.
+// patternForStatus returns the write pattern and the type of the event for a change to the given
+// status. It returns nil if no mutation sets this status.
 func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
@@ -245,11 +251,12 @@ func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventTy
 	}
 }
 
-// MoveOrder changes the status of an order (WP5 to WP8). Shipping takes its items from a warehouse.
-// Cancelling releases its reservations.
+// MoveOrder changes the status of an order (WP5 to WP8). Shipping removes the items from the stock
+// of a warehouse. Cancelling releases the reservations of the items.
 //
-// Errors: commerce.NotFound, VersionConflict (with the current order), InvalidTransition,
-// AddressMissing, TooManyLines, Refusals of InsufficientStock; and the errors of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidTransition, commerce.AddressMissing, commerce.TooManyLines, commerce.UserErrors
+// (InsufficientStock), and the errors of mutate.
 func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
 	pattern, event := patternForStatus(cmd.To)
 	if pattern == nil {
@@ -292,7 +299,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		// leaves room for the idempotency record
+		// One action is reserved for the idempotency record.
 		if len(c.writes) >= table.MaxTransactionActions {
 			return nil, commerce.NewTooManyLines(commerce.FieldPath("orderId"), len(items), commerce.MaxLines)
 		}
@@ -301,7 +308,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 }
 
 // quantitiesByProduct returns the total quantity of each product, in the order of the items. Other
-// software may have written several items for a product, but a transaction can write each record
+// software may have written several items for one product, but a transaction can write a record
 // only once.
 //
 // Errors: ErrCorrupt if a quantity is less than 1.
@@ -323,10 +330,10 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// ship takes items from a warehouse. Their reservations end at the same time, so the available
-// stock stays the same.
+// ship removes items from the stock of a warehouse and ends their reservations. The available stock
+// stays the same.
 //
-// Errors: commerce.NotFound, commerce.UserErrors of InsufficientStock, the errors of
+// Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), the errors of
 // table.WrapError.
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
@@ -376,8 +383,8 @@ func (c *change) release(ctx context.Context, items []commerce.OrderLine) error 
 	return c.adjust(ctx, released...)
 }
 
-// appendCounter appends an adjustment of a product's counter. It adjusts no counter if the product
-// does not exist or lacks the counter, on the condition that this has not changed.
+// appendCounter appends an adjustment of a product's counter. If the product does not exist or
+// lacks the counter, it adds only the condition that the product or counter is still missing.
 func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
@@ -391,8 +398,9 @@ func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string
 	}
 }
 
-// countOrder adds to the order count of a product. current is the product's record in the table. If
-// the product has no order count, the condition requires that this has not changed.
+// countOrder adds delta to the order count of a product. current is the product's record in the
+// table. If the product has no order count, it adds only the condition that the count is still
+// missing.
 func (a *adjustment) countOrder(current model.Record, delta int) {
 	unchanged := table.Unchanged(current, model.AttrOrderCount)
 	if table.HasNumber(current, model.AttrOrderCount) {
@@ -405,8 +413,9 @@ func (a *adjustment) countOrder(current model.Record, delta int) {
 // SetOrderItem sets the quantity of a product in a pending order (WP9). The quantity 0 removes the
 // item (WP10).
 //
-// Errors: commerce.NotFound, VersionConflict (with the current order), InvalidInput,
-// InsufficientStock, TooManyLines; and the errors of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidInput, commerce.InsufficientStock, commerce.TooManyLines, and the errors of
+// mutate.
 func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &model.WriteSetOrderItem
 	if cmd.Quantity == 0 {
@@ -458,7 +467,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
-			// The items are now stored only in their own records. Other software may not have written them.
+			// The items are now stored only in their own records, which may not exist if other software
+			// wrote the order.
 			for _, item := range after.Items {
 				if item.SKU != cmd.SKU {
 					c.updateItemRecord(before, after, item.SKU)
@@ -489,7 +499,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// updateItemRecord writes or deletes the record of one item of a changed order.
+// updateItemRecord writes or deletes the record of an item after its order was changed.
 func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU) {
 	var oldRecord, newRecord model.Record
 	for _, item := range before.Items {
@@ -511,8 +521,8 @@ func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU
 
 // UpdateShippingAddress changes the shipping address of an order that has not been shipped (WP11).
 //
-// Errors: commerce.NotFound, VersionConflict (with the current order), InvalidInput; and the errors
-// of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidInput, and the errors of mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)

@@ -9,9 +9,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// CreateProduct adds a product without stock (WP12).
+// CreateProduct creates a product without stock (WP12).
 //
-// Errors: commerce.AlreadyExists; and the errors of mutate.
+// Errors: commerce.AlreadyExists, and the errors of mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
@@ -25,9 +25,10 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 	})
 }
 
-// UpdateProduct changes a product's name, category or price (WP13).
+// UpdateProduct changes the name, category or price of a product (WP13).
 //
-// Errors: commerce.NotFound, VersionConflict (with the current product); and the errors of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current product), and the errors of
+// mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
 		before, current, err := readExisting(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
@@ -63,9 +64,9 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 	})
 }
 
-// CreateWarehouse adds a warehouse (WP14).
+// CreateWarehouse creates a warehouse (WP14).
 //
-// Errors: commerce.AlreadyExists; and the errors of mutate.
+// Errors: commerce.AlreadyExists, and the errors of mutate.
 func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.Warehouse) (*commerce.Warehouse, error) {
 	id, err := newIDUnlessSet(m.table, cmd.ID, "wh_")
 	if err != nil {
@@ -84,8 +85,9 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 
 // SetInventoryLevel sets the quantity of a product in a warehouse (WP15).
 //
-// Errors: commerce.UserErrors of NotFound, VersionConflict (with the current level, or nil if there
-// is no level), InsufficientStock; and the errors of mutate.
+// Errors: commerce.UserErrors (NotFound), commerce.VersionConflict, commerce.InsufficientStock, and
+// the errors of mutate. With a VersionConflict, it returns the current level, or nil if the level
+// does not exist.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
@@ -102,10 +104,11 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 	})
 }
 
-// AdjustInventory adds to the quantity of a product in a warehouse, or subtracts from it (WP16).
+// AdjustInventory adds a positive or negative number to the quantity of a product in a warehouse
+// (WP16).
 //
-// Errors: commerce.UserErrors of NotFound, InsufficientStock, InvalidInput; and the errors of
-// mutate.
+// Errors: commerce.UserErrors (NotFound), commerce.InsufficientStock, commerce.InvalidInput, and
+// the errors of mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
@@ -126,21 +129,21 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
-// levelWithProduct is an inventory level with the counters of its product.
+// levelWithProduct is an inventory level and the counters of its product.
 type levelWithProduct struct {
 	commerce.InventoryLevel
-	// record is the level's record, or nil if the level does not exist.
+	// record is the record of the level. It is nil if the level does not exist.
 	record        model.Record
 	productRecord model.Record
-	// total and available are the product's counters, or 0 if the product lacks them.
+	// total and available are the product's counters. They are 0 if the product lacks the counters.
 	total, available int
 }
 
-// readLevel reads the inventory level of a product in a warehouse. If there is no level, the
+// readLevel reads the inventory level of a product in a warehouse. If the level does not exist, the
 // quantity is 0.
 //
-// Errors: commerce.NotFound for a missing product or warehouse, ErrCorrupt, and the errors of
-// table.WrapError.
+// Errors: commerce.UserErrors (NotFound) if the product or the warehouse does not exist,
+// ErrCorrupt, and the errors of table.WrapError.
 func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
@@ -158,7 +161,8 @@ func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse comm
 		return levelWithProduct{}, refusals
 	}
 	l := levelWithProduct{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
-	// Other unreadable attributes of the product must not block a change of its stock.
+	// Only the counters are decoded. Other attributes of the product must not block a change of its
+	// stock, even if they cannot be decoded.
 	product := model.Reader{Record: records[1]}
 	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
 		if table.HasNumber(product.Record, counter) {
@@ -178,8 +182,8 @@ func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse comm
 	return l, nil
 }
 
-// setLevel adds the writes for a changed level to the transaction: the level, and the product's
-// counters. field is the argument that user errors refer to.
+// setLevel adds the writes of a changed inventory level to the transaction. It writes the level and
+// the counters of its product. field is the argument to which user errors refer.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum, the
 // errors of adjust.
@@ -207,7 +211,7 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	if delta == 0 {
 		return &after, nil
 	}
-	// A counter that the product lacks is not created here. A repair calculates it from all levels.
+	// A missing counter of the product is not created here. A repair calculates it from all levels.
 	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.RecordExists}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {

@@ -11,13 +11,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryVerifier verifies the record of a category and its product count.
+// categoryVerifier verifies the record of a category, which stores the number of its products.
 type categoryVerifier struct {
 	baseVerifier
 	name   string
 	record model.Record
-	// products is the number of products in the category's list. changed reports whether the record
-	// changed during the count.
+	// products is the number of products that the index lists for the category. changed reports
+	// whether the category's record changed while the products were counted.
 	products int
 	changed  bool
 }
@@ -28,9 +28,9 @@ func (v *categoryVerifier) key(*table.Table) model.Keys {
 
 func (v *categoryVerifier) add(_ *model.Entity, rec model.Record) { v.record = rec }
 
-// read counts the products. Each mutation that moves a product into or out of a category also
-// writes the category's record. So the count is exact if the record is unchanged and the index had
-// time to catch up.
+// read counts the category's products in the index, between two reads of the category's record.
+// Each mutation that moves a product into or out of a category also writes the category's record.
+// So the count is exact if both reads return the same record and the index is up to date.
 func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	before, err := c.client.Record(ctx, v.key(c.table))
 	if err != nil {
@@ -47,10 +47,10 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// uncertainty requires that the record did not change during the count.
+// uncertainty returns a reason if the category's record changed while its products were counted.
 func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.changed {
-		return "the category changed during each count of its products"
+		return "the category's record changed each time its products were counted"
 	}
 	return ""
 }
@@ -72,7 +72,8 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// noteCategory notes the product count of a category's record that has no other drift.
+// noteCategory keeps the product count in a category's record for a comparison after the scan. A
+// count that is 0, or in an otherwise inconsistent record, is treated as missing.
 func (c *check) noteCategory(rec model.Record) {
 	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
@@ -94,7 +95,7 @@ func (c *check) countInCategory(v *productVerifier) {
 	}
 }
 
-// addCategoryCandidates adds the categories whose product count differs from the scanned products.
+// addCategoryCandidates selects categories whose product count differs from the scanned products.
 func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
 		c.addCandidate(target{targetCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, candidate{})

@@ -27,22 +27,22 @@ func NewChecker(t *table.Table) Checker { return Checker{t} }
 
 // Options configures CheckRecords.
 type Options struct {
-	// Segments is the number of segments that are scanned in parallel; 0 means 1.
+	// Segments is the number of table segments that are scanned in parallel; 0 means 1.
 	Segments int
-	// Parallel is the number of candidates that are verified in parallel; 0 means 1.
+	// Parallel is the number of possibly inconsistent records verified in parallel; 0 means 1.
 	Parallel int
-	// Repair reports whether drifts are repaired.
+	// Repair reports whether inconsistencies are repaired.
 	Repair bool
-	// IndexLag is the longest time by which the index lags behind the table; 0 means a second. The
-	// index usually lags by milliseconds. Counts over the index wait that long. NoIndexLag is for
-	// engines whose index does not lag.
+	// IndexLag is the maximum delay until the index contains a write to the table; 0 means one second.
+	// The usual delay is some milliseconds. The check waits for IndexLag before it counts records in
+	// the index. NoIndexLag is for engines without this delay.
 	IndexLag time.Duration
-	// MaxCandidates is the maximum number of candidates in memory during the scan; 0 means 10,000. At
-	// the maximum, the scan pauses until they are verified. The same maximum applies to the candidates
-	// that cannot be verified before the scan ends.
+	// MaxCandidates is the maximum number of candidates in memory during the scan; 0 means 10,000. A
+	// candidate is a record that may be inconsistent. At the maximum, the scan pauses to verify the
+	// candidates. The maximum also limits the candidates that wait for the end of the scan.
 	MaxCandidates int
-	// OnDrift receives each drift. This and the next two may be nil. CheckRecords calls one at a time
-	// and waits for the call.
+	// OnDrift receives each inconsistency. OnDrift, OnUnverified and OnProgress may be nil.
+	// CheckRecords makes one call at a time and waits until the call returns.
 	OnDrift func(Drift)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(Unverified)
@@ -50,17 +50,17 @@ type Options struct {
 	OnProgress func(Progress)
 }
 
-// NoIndexLag is the IndexLag of an index that does not lag.
+// NoIndexLag is the value of Options.IndexLag for an index that is always up to date.
 const NoIndexLag time.Duration = -1
 
 // defaultIndexLag is the IndexLag if none is set.
 const defaultIndexLag = time.Second
 
-// Drift is a record that contradicts another record or the model.
+// Drift is an inconsistency: a record that contradicts another record or the data model.
 type Drift struct {
 	// Kind is the Name of a repair.DriftKind.
 	Kind string `json:"kind"`
-	// PK and SK are the primary key of the record, which may be missing.
+	// PK and SK are the primary key of the inconsistent record. The record itself may be missing.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 	// Detail states the stored values and the expected values.
@@ -69,7 +69,7 @@ type Drift struct {
 	Repaired bool `json:"repaired"`
 	// ByHand reports whether CheckRecords cannot repair the drift.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn reports whether the repair of a missing record writes a stand-in that has only an ID.
+	// StandIn reports whether the repair of a lost record writes a substitute with the same ID.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
@@ -78,37 +78,39 @@ type Unverified struct {
 	// PK and SK are the primary key of the record.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
-	// Reason is the reason why the record could not be verified.
+	// Reason explains why the record could not be verified.
 	Reason string `json:"reason"`
 }
 
 // Progress is the progress of a check.
 type Progress struct {
-	// Records is the number of records read, Found the number of drifts found.
+	// Records is the number of records read. Found is the number of inconsistencies found.
 	Records, Found int
-	// ToVerify is the number of candidates that remain to be verified. It is 0 during the scan.
+	// ToVerify is the number of possibly inconsistent records left in the batch that is being
+	// verified. It is 0 while the check only scans the table.
 	ToVerify int
 }
 
 // Summary is the result of a check.
 type Summary struct {
-	// Records counts all records, including external records, which are no entity of the model.
+	// Records counts all records. External counts the records that match no entity of the data model.
 	Records, External int
-	// Orders, Customers, Products, Employees and Warehouses count the verified records.
+	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found and Repaired count the drifts by kind.
+	// Found and Repaired count the inconsistencies by kind.
 	Found, Repaired map[string]int
-	// ByHand counts the remaining drifts that CheckRecords cannot repair.
+	// ByHand counts the remaining inconsistencies that CheckRecords cannot repair.
 	ByHand int
-	// Unverified counts the records that could not be verified. They changed during each attempt, or
-	// they depend on an unreadable record.
+	// Unverified counts the records that could not be verified. For example, a record changed during
+	// each attempt, or it depends on an unreadable record.
 	Unverified int
-	// Requests counts the reads. ReadUnits is their capacity as DynamoDB reports it, or 0.
+	// Requests is the number of read requests. ReadUnits is the read capacity that DynamoDB reported
+	// for these requests. It is 0 if DynamoDB reported no capacity.
 	Requests  int
 	ReadUnits float64
 }
 
-// Left returns the number of drifts that have not been repaired.
+// Left returns the number of inconsistencies that have not been repaired.
 func (s Summary) Left() int {
 	n := 0
 	for kind, found := range s.Found {
@@ -120,9 +122,9 @@ func (s Summary) Left() int {
 // targetKind is the kind of a target.
 type targetKind int
 
-// The kinds in the order of verification. A kind comes after the kinds on which its verification
-// depends: customers after orders, claims after customers, stock after orders, categories after
-// products, warehouses after everything that refers to them, and counts of orders last.
+// The kinds of records to verify, in the order of verification. Each kind follows the kinds that it
+// depends on. Customers follow orders, email claims follow customers, stock follows orders, and
+// categories follow products. Warehouses follow records that refer to them. Order counts are last.
 const (
 	targetOrder targetKind = iota
 	targetCustomer
@@ -142,8 +144,8 @@ type target struct {
 	id   string
 }
 
-// verifier verifies and repairs a record and the records that derive from it. It reads all records
-// that it needs, so verifiers are independent of each other.
+// verifier verifies and repairs one record and all records that derive from that record. Each
+// verifier reads all records that it needs, so verifiers do not depend on each other.
 type verifier interface {
 	// add adds a record of the item collection.
 	add(e *model.Entity, rec model.Record)
@@ -151,22 +153,22 @@ type verifier interface {
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read.
 	verify(c *check) *repair.Diagnosis
-	// propagate passes the consequences for other targets to the check. diag has all confirmed
-	// findings, last the findings that remain.
+	// propagate informs the check about consequences for other records. diag contains all confirmed
+	// findings. last contains the findings that remain after repairs.
 	propagate(c *check, diag, last *repair.Diagnosis)
-	// key returns the key of the record that identifies the target.
+	// key returns the key of the main record. The output names this key if verification fails.
 	key(t *table.Table) model.Keys
-	// uncertainty returns why a diagnosis of the last read is not certain, or an empty string.
+	// uncertainty returns why the result of the last read may be wrong, or an empty string.
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether the root record was read, which determines the other records.
-	// Without the root, a repair waits for the end of the scan, which may still find it.
+	// hasRoot reports whether the main record was read, which determines the other records. Without
+	// this record, a repair waits until the scan has ended, because the scan may find related records.
 	hasRoot() bool
 }
 
-// baseVerifier has the methods of a verifier whose reads are always certain and which has nothing
-// to propagate.
+// baseVerifier provides default methods for a verifier: every read is certain, and other records
+// are not affected.
 type baseVerifier struct{}
 
 func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
@@ -177,77 +179,78 @@ func (baseVerifier) hasRoot() bool { return true }
 
 func (baseVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
-// candidate is the reason to verify a target, and the evidence from other records.
+// candidate contains the reasons to verify a record again, and evidence from other records.
 type candidate struct {
 	// findings are the findings of the scan.
 	findings []repair.Finding
-	// extraCustomers may have copies of an order.
+	// extraCustomers are customers who may have copies of an order.
 	extraCustomers []commerce.CustomerID
-	// referenced reports whether another record refers to the customer or warehouse.
+	// referenced reports whether another record refers to the customer or warehouse to verify.
 	referenced bool
-	// recountStock reports whether the stock of the product is recounted from levels and orders.
+	// recountStock reports whether the stock must be recounted from inventory levels and orders.
 	recountStock bool
-	// countOrders reports whether the orders of the product are counted.
+	// countOrders reports whether the orders that contain the product must be counted.
 	countOrders bool
-	// newerCopies and newerEvents are orders that may have a newer event than the customer's last
-	// event.
+	// newerCopies and newerEvents are orders that may have an event newer than the customer's stored
+	// last event.
 	newerCopies, newerEvents newerOrders
-	// claimedAddress is an email address whose claim names the customer.
+	// claimedAddress is an email address that an email claim reserves for the customer.
 	claimedAddress string
 }
 
-// defaultMaxCandidates is the maximum number of candidates if none is set.
+// defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
-// check is one check of a table. It keeps in memory a page per segment, the candidates, and some
-// hundred bytes for each product, each misleading order and each open order.
+// check is the state of one run of CheckRecords. It keeps in memory a page per segment and the
+// records to verify, and some hundred bytes per product, open order and order in misleading.
 type check struct {
 	table  *table.Table
 	client *repair.Client
 	opts   Options
 
-	// verifying is held while candidates are verified during the scan.
+	// verifying ensures that the scan is paused by only one goroutine to verify records.
 	verifying sync.Mutex
 
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are the candidates that must wait for the end of the scan; see hasRoot.
+	// postponed are the records that are verified again after the end of the scan; see hasRoot.
 	postponed map[target]candidate
 	scanDone  bool
-	// toVerify is the number of candidates that remain to be verified.
+	// toVerify is the number of possibly inconsistent records left in the current batch.
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock is the stock that the verified pending and confirmed orders hold.
+	// heldStock is the quantity of each product that verified pending and confirmed orders hold.
 	heldStock map[commerce.SKU]int
-	// misleading are orders with an unrepaired drift that falsifies a recount: their own record has
-	// wrong items or status, or the index omits them. The values are the customers who may have
-	// copies.
+	// misleading are orders that would falsify a recount of stock. The order's own record has wrong
+	// items or a wrong status, or the index omits the order, and this was not repaired. The values are
+	// customers who may have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
-	// uncertainProducts maps a product to an unreadable order that may hold stock of it.
+	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
-	// driftedCustomers are the customers of orders with an unrepaired drift.
+	// driftedCustomers are the customers with an inconsistent order that was not repaired.
 	driftedCustomers map[commerce.CustomerID]bool
 	// unreadableCustomers are the customers of unreadable orders.
 	unreadableCustomers map[commerce.CustomerID]bool
-	// abandonedOrder is an order that was not verified and may hold any product; empty if there is
-	// none.
+	// abandonedOrder is an order that was not verified and may reserve stock of any product. It is
+	// empty if there is no such order.
 	abandonedOrder commerce.OrderID
-	// recordedStock is the stock in the products' records. It is compared with heldStock after the
-	// scan.
+	// recordedStock is the stock that the products' records store. After the scan, it is compared with
+	// heldStock.
 	recordedStock map[commerce.SKU]productStock
-	// categories compares the product counts of categories, orderLists the order counts of products
-	// and account reps.
+	// categories compares the stored product counts of categories with the scanned products.
+	// orderLists compares the order counts of products and account reps with the scanned orders.
 	categories counting.Counters
 	orderLists *counting.ListCounts
-	// seenWarehouses were read. referencedWarehouses are named by inventory levels and employees.
+	// seenWarehouses are the warehouses that the scan read. referencedWarehouses are the warehouses
+	// that inventory levels or employees refer to.
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies is the number of copies of orders that a customer's partition lacks after the
-	// repair. It is negative if there are too many copies.
+	// missingCopies is the number of copies of orders that a customer's partition lacks after repairs.
+	// Copies that should not exist count as -1.
 	missingCopies map[commerce.CustomerID]int
 }
 
@@ -255,11 +258,13 @@ type check struct {
 type productStock struct{ inventory, available int }
 
 // CheckRecords scans the table and verifies that its records are consistent. repair.DriftKinds
-// lists the kinds of drifts. With opts.Repair, it repairs them. The table may be in use: a drift is
-// reported only if two reads agree, and a repair requires that the records are unchanged.
+// lists the kinds of inconsistencies. If opts.Repair is set, CheckRecords repairs them. Clients may
+// use the table meanwhile: an inconsistency is reported only if two reads agree. A repair is
+// written only if the records are unchanged.
 //
-// It returns ClockError if it should repair and the clocks differ, ErrUnavailable, ErrNoTable,
-// ErrAccessDenied or the context's error. The summary includes what was done before the error.
+// It returns ClockError if opts.Repair is set and the clock differs from DynamoDB's. It also
+// returns ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's error. The summary includes
+// the work done before the error.
 func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return Summary{}, err
@@ -321,7 +326,7 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate adds a candidate, or merges it with the candidate of the same target.
+// addCandidate adds a record to verify again. If it was added before, the evidence is merged.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -330,7 +335,7 @@ func (c *check) addCandidate(k target, s candidate) {
 
 func (c *check) addCandidateLocked(k target, s candidate) { c.candidates[k] = c.candidates[k].merge(s) }
 
-// merge returns a candidate with the evidence of both.
+// merge combines two reasons to verify the same record.
 func (s candidate) merge(other candidate) candidate {
 	if s.findings == nil {
 		s.findings = other.findings
@@ -349,7 +354,7 @@ func (s candidate) merge(other candidate) candidate {
 	return s
 }
 
-// addStockCandidates adds the products whose available stock or number of orders differs from the
+// addStockCandidates selects the products whose stored stock or order count differs from the
 // scanned orders.
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
@@ -366,7 +371,7 @@ func (c *check) addStockCandidates() {
 	}
 }
 
-// addWarehouseCandidates adds the warehouses that are referenced and were not scanned.
+// addWarehouseCandidates selects warehouses that records refer to, but that the scan did not find.
 func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -377,14 +382,14 @@ func (c *check) addWarehouseCandidates() {
 	}
 }
 
-// addReferencedWarehouse records that a level or an employee refers to a warehouse.
+// addReferencedWarehouse records that an inventory level or an employee refers to a warehouse.
 func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.referencedWarehouses[id] = true
 }
 
-// verifyIfFull verifies the candidates if their number has reached the maximum.
+// verifyIfFull pauses the scan to verify records if their number has reached opts.MaxCandidates.
 func (c *check) verifyIfFull(ctx context.Context) error {
 	if !c.isFull() {
 		return nil
@@ -443,7 +448,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	return nil
 }
 
-// newVerifier returns a verifier that has read nothing. r recounts the stock of products.
+// newVerifier returns the verifier of a record, before its first read. r recounts stock.
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
@@ -451,7 +456,8 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			extra[id] = true
 		}
-		// Without findings, the scan may have verified the order and only its copy is suspect.
+		// If the scan has no findings about the order, only a copy of the order may be wrong. Then
+		// heldStock may already include the order.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
@@ -480,14 +486,14 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	}
 }
 
-// maxAttempts is the maximum number of reads of a target. Reads after a repair are not counted.
+// maxAttempts limits the reads that confirm findings. Reads after repairs are not counted.
 const maxAttempts = 4
 
-// verifyAndRepair verifies a target, repairs it if opts.Repair is set, and reports the drifts.
+// verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
 func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *stockRecount) error {
 	v := c.newVerifier(k, s, r)
 	attempts := attempts{remaining: maxAttempts, previous: s.findings}
-	// found has every confirmed finding, last is the latest diagnosis.
+	// found contains all confirmed findings. last is the latest diagnosis.
 	var found, last *repair.Diagnosis
 	for {
 		diag, ok, err := c.readConfirmed(ctx, v, &attempts)
@@ -512,7 +518,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		if found.RefusalReason == "" && !hasNewFindings(diag, last) {
 			break
 		}
-		// The records changed before the repair, or the repair revealed another drift.
+		// The records changed before the repair, or the repair revealed another inconsistency.
 		attempts.previous = last.Findings
 	}
 	if found == nil {
@@ -529,14 +535,14 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 	return nil
 }
 
-// postpone keeps a candidate until the end of the scan.
+// postpone delays the verification of a record until the scan has ended.
 func (c *check) postpone(v verifier, k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.postponed[k]; ok {
 		s = known.merge(s)
 	} else if len(c.postponed) >= c.opts.MaxCandidates {
-		c.reportUnverifiedLocked(v.key(c.table), "too many records wait for the end of the scan; repair the others and check again")
+		c.reportUnverifiedLocked(v.key(c.table), "too many records must wait for the end of the scan: repair the other records, then check again")
 		if k.kind == targetOrder {
 			c.abandonedOrder = commerce.OrderID(k.id)
 		}
@@ -554,8 +560,9 @@ type attempts struct {
 	uncertainty string
 }
 
-// readConfirmed reads a target until two consecutive reads have the same findings. A single read is
-// not atomic, a mutation is. A read without findings is sufficient. ok is false if no reads agreed.
+// readConfirmed reads records until two consecutive reads have the same findings. A read takes
+// several requests, so a concurrent mutation can look like an inconsistency. A read without
+// findings needs no second read. ok is false if no two reads agreed.
 func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
@@ -575,8 +582,8 @@ func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (dia
 	return nil, false, nil
 }
 
-// repairAndReread repairs a target and reads it again. If the repair is refused, it returns the
-// reason and the same diagnosis.
+// repairAndReread repairs the findings and reads the records again. If the repair is refused, it
+// returns the reason and the same diagnosis.
 func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Diagnosis) (after *repair.Diagnosis, refused string, err error) {
 	err = c.client.Repair(ctx, diag)
 	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
@@ -600,7 +607,7 @@ func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	}
 }
 
-// hasNewFindings reports whether after has a finding that before lacks.
+// hasNewFindings reports whether the second diagnosis has a finding that the first one lacks.
 func hasNewFindings(before, after *repair.Diagnosis) bool {
 	for _, f := range after.Findings {
 		if !before.HasFinding(f.Kind, f.Key) {
@@ -610,7 +617,7 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 	return false
 }
 
-// report reports confirmed drifts. A drift without a finding in last has been repaired.
+// report reports the confirmed findings in found. If last lacks a finding, it has been repaired.
 func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return
@@ -641,7 +648,7 @@ func (c *check) report(found, last *repair.Diagnosis) {
 	}
 }
 
-// hasReported reports whether a drift of the record was reported recently.
+// hasReported reports whether an inconsistency of the record was reported recently.
 func (c *check) hasReported(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -659,8 +666,8 @@ func (c *check) reportProgressLocked() {
 	c.opts.OnProgress(Progress{Records: c.summary.Records, Found: found, ToVerify: c.toVerify})
 }
 
-// uncertainOrder returns an unreadable order that may hold stock of the product; empty if there is
-// none.
+// uncertainOrder returns an order that could not be verified and may reserve stock of the product.
+// It returns an empty ID if there is no such order.
 func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -674,14 +681,14 @@ func (c *check) isUnreadableCustomer(id commerce.CustomerID) bool {
 	return c.unreadableCustomers[id]
 }
 
-// markUncertainLocked records that an unreadable order may hold stock of its products.
+// markUncertainLocked records that an unreadable order may reserve stock of its products.
 func (c *check) markUncertainLocked(v *orderVerifier) {
 	for _, sku := range v.skus() {
 		c.uncertainProducts[sku] = v.id
 	}
 }
 
-// missingCopiesOf returns the number of copies of orders that the customer's partition lacks.
+// missingCopiesOf returns the value of missingCopies for a customer.
 func (c *check) missingCopiesOf(id commerce.CustomerID) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -321,7 +321,7 @@ func damages() []damage {
 // the table is clean. By default, DynamoDB Local runs every twelfth damage.
 func TestDamagesAreFoundAndRepaired(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, d := range damages() {
 			if i%longtest.Size(3, 1) > 0 || !storetest.RunsCase(t, 12, i) {
 				continue
@@ -352,7 +352,7 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 				}
 				if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); !d.changes && len(changed) > 0 {
 					for _, k := range changed {
-						t.Errorf("after the repair %s is\n%s, was\n%s", k, storetest.FormatItem(r.All()[k]), storetest.FormatItem(healthy[k]))
+						t.Errorf("after the repair %s is\n%s\nbefore the damage it was\n%s", k, storetest.FormatItem(r.All()[k]), storetest.FormatItem(healthy[k]))
 					}
 				}
 			})
@@ -362,11 +362,11 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 
 func TestSampleDatasetIsClean(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.RawTable{T: t, DB: db, Store: storetest.SampleStore(t, db)}
 		drifts, summary := r.Check(check.Options{Segments: 2})
 		if len(drifts) > 0 || summary.Unverified > 0 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
+			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 		if summary.Records == 0 || summary.Orders != 9 || summary.Customers != 7 || summary.External != 0 || summary.Products == 0 || summary.Warehouses == 0 || summary.Employees == 0 {
 			t.Errorf("counted %+v", summary)
@@ -378,7 +378,7 @@ func TestSampleDatasetIsClean(t *testing.T) {
 // findings of a check and of a repair agree.
 func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
@@ -402,7 +402,7 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0), storetest.Item{"status": nil})
 		drifts, summary := r.Check(check.Options{Repair: true})
 		if storetest.FormatKinds(drifts) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
+			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 	})
 }
@@ -411,17 +411,17 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 // table and wrong in another.
 func TestMissingCurrency(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})
 			healthy := r.All()
 			r.Set("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00", storetest.Item{"currency": nil})
 			drifts, _ := r.Check(check.Options{Repair: true})
 			if got := storetest.FormatKinds(drifts); got != want {
-				t.Errorf("in %s found %s, want %s", currency, got, want)
+				t.Errorf("currency %s: found %s, want %s", currency, got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, r.All()); want != "" && len(changed) > 0 {
-				t.Errorf("in %s the repaired table differs in %q", currency, changed)
+				t.Errorf("currency %s: after the repair, these records differ from before the damage: %q", currency, changed)
 			}
 			r.CheckClean()
 		}

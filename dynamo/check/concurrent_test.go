@@ -49,13 +49,13 @@ func TestRepairDuringASaleOfAProductWithManyAttributes(t *testing.T) {
 			}
 		})
 		if summary.Left() > 0 || summary.Unverified > 0 {
-			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unverified)
+			t.Errorf("%d left, %d unverified", summary.Left(), summary.Unverified)
 		}
 		before, after := 0, 0
 		_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(right)), &before)
 		_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(r.Get("PRODUCT#p00", "#METADATA")["available"])), &after)
 		if after != before-7 {
-			t.Errorf("%d are available, want %d-7", after, before)
+			t.Errorf("available is %d, want %d-7", after, before)
 		}
 		r.CheckClean()
 	})
@@ -81,7 +81,7 @@ func TestRepairDuringAMutationThatAddsAttributes(t *testing.T) {
 			mutated = r.All()
 		})
 		if changed := storetest.DifferingKeys(mutated, r.All()); len(changed) > 0 {
-			t.Errorf("the repair changed %q, which the mutation had written", changed)
+			t.Errorf("the repair changed %q, which a concurrent mutation had written", changed)
 		}
 		r.CheckClean()
 	})
@@ -155,7 +155,7 @@ func TestClaimTakenDuringItsRepair(t *testing.T) {
 			t.Errorf("found %s", got)
 		}
 		if claim := storetest.FormatItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {
-			t.Errorf("the claim of c2 is %s", claim)
+			t.Errorf("the email claim is %s, want c2 as its customer", claim)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestNoDeletionBeforeTheEndOfTheScan(t *testing.T) {
 		segments := scanOrderFirst(&r, order, "CUSTOMER#c1")
 		_, summary := r.Check(check.Options{Repair: true, MaxCandidates: 1, Segments: segments})
 		if summary.Left() > 0 || summary.Unverified > 0 {
-			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unverified)
+			t.Errorf("%d left, %d unverified", summary.Left(), summary.Unverified)
 		}
 		now := r.All()
 		for k := range healthy {
@@ -274,6 +274,6 @@ func separatingSegments(t testing.TB, db *dynamodb.Client, table, first, second 
 			return segments, ofFirst, ofSecond, pages
 		}
 	}
-	t.Fatal("the partitions are never apart")
+	t.Fatal("no number of segments separates the two partitions with three pages after the first")
 	return 0, 0, 0, 0
 }

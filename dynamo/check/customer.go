@@ -11,37 +11,37 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerVerifier verifies a customer's record and edges, the claim of the email address, the last
-// event, the monthly spending and the order count.
+// customerVerifier verifies a customer's record, its order count and its edges (copies for lists).
+// It also verifies the email claim, the last event and the monthly spending.
 type customerVerifier struct {
 	baseVerifier
 	id commerce.CustomerID
 	recordWithEdges
 	claim     model.Record
 	lastEvent model.Record
-	// lastEventBefore is the last event as read before the orders were counted.
+	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
-	// claimOwner is the record of another customer whom the claim names.
+	// claimOwner is the record of the customer that the email claim names, if it is another customer.
 	claimOwner model.Record
 	copyCount  int
-	// lastUpdated are the orders whose copies were updated last. newerCopies and newerEvents are the
-	// orders to compare with the last event. newestEvent is the newest event of these orders.
+	// lastUpdated are the orders whose copies were updated last. newerCopies and newerEvents are
+	// orders that may have an event newer than lastEvent. newestEvent is the newest of these events.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
-	// copiedBytes is the size of the copies of orders that the scan has read.
+	// copiedBytes is the size in bytes of the customer's copies of orders that the scan has read.
 	copiedBytes int
-	// uncountable reports whether the customer has too many orders for the server to count on request.
+	// uncountable reports whether the customer has more orders than the server counts in one request.
 	uncountable bool
-	// spendingSums has the amounts by month according to the orders, spendingRecords the stored
-	// amounts. hasUnreadableOrder reports whether the sums lack an order.
+	// spendingSums are the amounts per month that the orders add up to. spendingRecords are the stored
+	// amounts. hasUnreadableOrder reports whether spendingSums lacks an unreadable order.
 	table              *table.Table
 	spendingSums       commerce.Spendings
 	spendingRecords    map[model.Keys]model.Record
 	hasUnreadableOrder bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
-	// claimedAddress is an email address whose claim names the customer; empty if none is known. It
-	// becomes the address of a stand-in.
+	// claimedAddress is an email address that an email claim reserves for the customer. It is empty if
+	// no claim is known. If the customer's record is lost, the repair restores this address.
 	claimedAddress string
 }
 
@@ -65,7 +65,7 @@ func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// A Query returns at most a megabyte. The next read counts the Queries.
+		// This is an estimate: a Query returns at most 1 MB. The next read counts the Query requests.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -112,8 +112,8 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readClaim reads the claim of the customer's email address. It discards claimedAddress if that
-// claim no longer names the customer.
+// readClaim reads the claim of the customer's email address. It clears claimedAddress if the claim
+// of that address no longer names the customer.
 func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.claimKey(c.table)
@@ -129,7 +129,7 @@ func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
 	}
 }
 
-// standIn returns a customer that has only an ID and an email address.
+// standIn returns a substitute for a lost customer. It has the ID and, if known, the email address.
 func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), v.claimedAddress
 	if email == "" {
@@ -138,8 +138,8 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// claimKey returns the key of the claim that the customer should have; empty if the address is
-// invalid.
+// claimKey returns the key of the claim that the customer's email address requires. It returns an
+// empty key if the address is invalid.
 func (v *customerVerifier) claimKey(t *table.Table) model.Keys {
 	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
 	if decoded == nil {
@@ -165,7 +165,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges of the record exist"
+	detail := "only edges (index copies) of the record exist, not the record itself"
 	switch {
 	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
 		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
@@ -174,7 +174,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		decoded = v.standIn(c.table)
 		detail = "the customer has orders, but no other record"
 		if v.claimedAddress != "" {
-			detail = "the customer has orders, but no other record than the claim of an email address"
+			detail = "the customer has orders and an email claim, but no other record"
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.KeyOf(v.claim), AsRead: v.claim})
 		}
 	case v.record() == nil:
@@ -189,13 +189,13 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	if v.record() != nil { // an edge has no such attribute
 		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// Mutations only increase orderCount. So a count is exact if the record is unchanged between a
-	// read before the count and the repair.
+	// orderCount never decreases, so each new order changes the customer's record. So the count is
+	// exact if the record is unchanged from a read before the count until the repair.
 	if v.record() == nil || !v.lacksOrderCount() || v.uncountable {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// Placing an order does not write a record without orderCount, but it writes the last event.
+			// If the customer's record lacks orderCount, a new order changes only the last event.
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -221,7 +221,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyLastEvent reports a last event that is incomplete, outdated or has no customer.
+// verifyLastEvent reports a last event that is incomplete, outdated or without a customer.
 func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
@@ -233,7 +233,7 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 	case err != nil:
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.ReasonOf(err), model.ErrCorrupt.Error()+": "))
 	case v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil:
-		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
+		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
 		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent)))
 	default:
 		diag.Compare(&model.EntityLastEvent, v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *event), repair.DriftLastEvent)
@@ -248,12 +248,12 @@ func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
-		// The claim belongs to the stand-in, which has its own finding.
+		// The finding about the lost customer covers the claim, so only the fix is added.
 		diag.AddPut(want, nil)
 	case have == nil:
-		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address of customer %s has no claim", v.id))
+		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the email address of customer %s has no claim record", v.id))
 	case owner != string(v.id) && hasEmail(v.claimOwner, email):
-		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the address of customer %s, whom its claim names", email, owner), repair.RemedyManual)
+		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the email address of customer %s, and the email claim names that customer", email, owner), repair.RemedyManual)
 	default:
 		if other := commerce.CustomerID(owner); other != v.id {
 			b := diag.Table.KeyBuilder()
@@ -270,10 +270,10 @@ func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty requires that no order was placed while the orders were counted for the first time.
+// uncertainty returns a reason if an order was placed during the first count of the orders.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
-		return "orders were placed during each count"
+		return "new orders were placed each time the orders were counted"
 	}
 	return ""
 }
@@ -281,20 +281,20 @@ func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 // hasRoot reports whether the customer's record was read.
 func (v *customerVerifier) hasRoot() bool { return v.record() != nil }
 
-// hasValidEmail reports whether a customer's record has an address that can be claimed.
+// hasValidEmail reports whether a customer's record has a valid email address.
 func hasValidEmail(customer model.Record) bool {
 	_, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil
 }
 
-// hasEmail reports whether a customer's record has the address, as normalized by
-// commerce.ParseEmail.
+// hasEmail reports whether a customer's record has the email address. commerce.ParseEmail must have
+// normalized email.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
-// propagate marks the claim of a missing customer as reported, so that it is not an orphan.
+// propagate marks the email claim of a missing customer as reported, to report it only once.
 func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
@@ -303,7 +303,7 @@ func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
 	}
 }
 
-// claimVerifier verifies the claim of an email address against the customer whom it names.
+// claimVerifier compares the claim of an email address with the customer that the claim names.
 type claimVerifier struct {
 	baseVerifier
 	email    string
@@ -334,13 +334,13 @@ func (v *claimVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// newNamedCustomer returns the customer whom the claim names, without records.
+// newNamedCustomer returns the customer that the claim names, before its records are read.
 func (v *claimVerifier) newNamedCustomer() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
-// verify reports a claim whose customer is missing or has another address. customerVerifier reports
-// the other drifts of a claim.
+// verify reports an email claim if its customer is missing or has another address. customerVerifier
+// reports all other inconsistencies of claims.
 func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	if v.claim == nil {
@@ -349,23 +349,23 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	if diag.Readable(&model.EntityEmailClaim, v.claim); diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
-	// A missing customer may be restored from an edge that has the address.
+	// If the customer's record is missing, a repair may restore it from an edge with this address.
 	customer := v.customer.firstRecord()
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
-		// The customer may be restored with this address once the order is readable.
+		// A repair may restore the customer with this address when the order has become readable.
 	case customer != nil && !hasValidEmail(customer):
-		// The customer's record has no valid address, so this claim may have the right one.
+		// The customer's record has no valid address, so the address of this claim may be the right one.
 	case customer == nil:
 		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(customer, "email")))
+		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("the email address of customer %s is %s", id, model.TextOf(customer, "email")))
 	}
 	return diag
 }
 
-// hasRoot reports whether the record of the claim's customer was read.
+// hasRoot reports whether the read found the record of the claim's customer.
 func (v *claimVerifier) hasRoot() bool { return v.customer.record() != nil }

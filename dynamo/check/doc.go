@@ -1,3 +1,3 @@
-// Package check verifies the records of a table against one another, item collection by item
-// collection, and has package repair repair them. It imports what is below dynamo.
+// Package check verifies that the records of a table are consistent, one item collection at a time.
+// It imports commerce and the packages dynamo/model, table, repair and counting.
 package check

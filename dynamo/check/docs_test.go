@@ -23,7 +23,7 @@ func TestKindsOfDrift(t *testing.T) {
 			t.Errorf("%+v lacks a description or a repair", kind)
 		}
 		if !found[kind.Name] {
-			t.Errorf("%s is listed twice, or no damage causes it", kind.Name)
+			t.Errorf("the kind %s is listed twice, or no test damages a table in this way", kind.Name)
 		}
 		delete(found, kind.Name)
 	}

@@ -9,37 +9,37 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// recordWithEdges is a record and its edges, as they were read.
+// recordWithEdges contains a record and its edges. An edge is a copy of the record for one list.
 type recordWithEdges struct {
-	// entity is the entity of the record, primaryKey its primary key.
+	// entity is the record's entity in the data model. primaryKey is the record's primary key.
 	entity     *model.Entity
 	primaryKey model.Keys
-	// records has the record and its edges by primary key.
+	// records contains the record itself and its edges (copies for lists), by primary key.
 	records map[model.Keys]model.Record
 }
 
-// newRecordWithEdges returns a recordWithEdges without records. values are the values in the
-// record's primary key, by name.
+// newRecordWithEdges returns a recordWithEdges that contains no records yet. values maps the
+// placeholders of the primary key to their values.
 func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdges {
 	return recordWithEdges{entity: e, primaryKey: e.KeyFromValues(values), records: map[model.Keys]model.Record{}}
 }
 
-// record returns the record, or nil if it was not found.
+// record returns the record itself, or nil if it does not exist.
 func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
 
-// edge returns the edge of an entity, or nil if it was not found.
+// edge returns the record's copy for the list that e describes, or nil if there is no such copy.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the edge of an entity.
+// edgeKey returns the primary key of the record's copy for the list that e describes.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
 
-// put adds the record itself or one of its edges.
+// put adds the record itself or one of its edges (copies for lists).
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary keys of the record and of all its possible edges. The first existing
-// record is the most trusted.
+// keys returns the primary keys of the record and of all its possible edges (copies for lists), in
+// the order of trust. The values of the first existing record are preferred.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -48,7 +48,7 @@ func (r *recordWithEdges) keys() []model.Keys {
 	return ks
 }
 
-// firstRecord returns the first existing record in the order of keys, or nil.
+// firstRecord returns the first existing record in the order of keys, or nil if no record exists.
 func (r *recordWithEdges) firstRecord() model.Record {
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -61,14 +61,14 @@ func (r *recordWithEdges) firstRecord() model.Record {
 // decoder decodes a record or one of its edges.
 type decoder[V any] func(model.Reader) (*V, error)
 
-// decode decodes the record or an edge without its unreadable attributes.
+// decode decodes the record or edge with key k. It reports unreadable attributes and omits them.
 func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
 	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
-// decodeFirst decodes the record. If the record is missing or cannot be decoded, it decodes the
-// first edge that can. It returns the value and the decoded record, or nil.
+// decodeFirst decodes the record. If the record is missing or cannot be decoded, decodeFirst
+// decodes the first readable edge. It returns the value and the record that it decoded, or nil.
 func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
@@ -81,7 +81,7 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and its edges have no attributes but keys.
+// isLost reports whether the record is missing and its edges (copies for lists) have only keys.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -107,8 +107,8 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports edges that are missing, differ from the record, or should not exist. expected
-// are the records that should exist. It is nil if the main record should not exist.
+// verifyEdges reports edges (copies for lists) that are missing, differ from the record, or should
+// not exist. expected are all records that should exist, or nil if the record should not exist.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

@@ -83,10 +83,10 @@ func TestExternalRecordsAreClean(t *testing.T) {
 		before := r.All()
 		drifts, summary := r.Check(check.Options{Repair: true})
 		if got := storetest.FormatKinds(drifts); got != "order-count 1, order-counts 32, spending 2" || summary.Left() > 0 || summary.Unverified > 0 {
-			t.Errorf("found %s, %d left, %d unsettled: %+v", got, summary.Left(), summary.Unverified, drifts)
+			t.Errorf("found %s, %d left, %d unverified: %+v", got, summary.Left(), summary.Unverified, drifts)
 		}
 		if summary.Records != records || summary.External != unknown || unknown == 0 {
-			t.Errorf("counted %d records, %d foreign, want %d and %d", summary.Records, summary.External, records, unknown)
+			t.Errorf("the summary has %d records, %d of them external, want %d and %d", summary.Records, summary.External, records, unknown)
 		}
 		changed := storetest.DifferingKeys(before, r.All())
 		if changed = slices.DeleteFunc(changed, func(k string) bool {
@@ -127,11 +127,11 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 		}
 		r.CheckClean()
 		if rec := r.Get("CUSTOMER#c1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || rec["version"] != nil {
-			t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
+			t.Errorf("after the repair, the record is %s", storetest.FormatItem(rec))
 		}
 		// The order has an event now, and a record with an event has a version.
 		if rec := r.Get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], storetest.Num("1")) {
-			t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
+			t.Errorf("after the repair, the record is %s", storetest.FormatItem(rec))
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["__edb_e__"] == nil || rec["items"] == nil {
 			t.Errorf("the new copy is %s", storetest.FormatItem(rec))
@@ -159,11 +159,11 @@ func TestReferencesInIndexKeysOnly(t *testing.T) {
 		}
 		for k, sk := range map[string]string{"ORDER#o-1": "#METADATA", "CUSTOMER#c1": "#METADATA"} {
 			if rec := r.Get(k, sk); rec["accountRepId"] == nil {
-				t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
+				t.Errorf("after the repair, the record is %s", storetest.FormatItem(rec))
 			}
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["gsi1pk"] == nil {
-			t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
+			t.Errorf("after the repair, the record is %s", storetest.FormatItem(rec))
 		}
 		r.CheckClean()
 	})

@@ -151,16 +151,16 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	}
 	drifts, summary = r.Check(check.Options{Segments: 4, Repair: true})
 	if got := storetest.CountByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
-		t.Errorf("repair found %v, left %d, want %v and none", got, summary.Left(), want)
+		t.Errorf("the repair found %v and left %d, want %v and 0", got, summary.Left(), want)
 	}
 	began = time.Now()
 	drifts, summary = r.Check(check.Options{Segments: 4})
-	t.Logf("clean, %d records take %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
+	t.Logf("the check of %d records without drifts took %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
 	if len(drifts) > 0 || summary.Unverified > 0 {
-		t.Errorf("after the repair found %v, %d unsettled", drifts, summary.Unverified)
+		t.Errorf("after the repair found %v, %d unverified", drifts, summary.Unverified)
 	}
 	if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
-		t.Errorf("after the repair %d records are not what they were before the damage: %q", len(changed), changed[:min(5, len(changed))])
+		t.Errorf("after the repair, %d records differ from before the damage: %q", len(changed), changed[:min(5, len(changed))])
 	}
 }
 
@@ -168,7 +168,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 // With a low maximum of candidates, most are verified during the scan.
 func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		dataset := largeDataset(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
 		r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 		var err error
@@ -189,7 +189,7 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 // The repair of an item collection needs several transactions.
 func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.All()
 		order := "ORDER#" + storetest.SmallOrderID(0)
@@ -214,7 +214,7 @@ func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 		r.CheckClean()
 		healthy[order+" #METADATA"]["version"], healthy["CUSTOMER#c1 "+order]["version"] = storetest.Num("4"), storetest.Num("4")
 		if changed := storetest.DifferingKeys(healthy, r.All()); len(changed) > 0 {
-			t.Errorf("after the repair %q are others", changed)
+			t.Errorf("after the repair, these records differ from before the damage: %q", changed)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newerOrders are orders of a customer with one time of change, later than the customer's last
-// event.
+// newerOrders contains orders of one customer that changed at the same time. They may have an event
+// that is newer than the customer's stored last event.
 type newerOrders struct {
 	ids []commerce.OrderID
 	at  time.Time
@@ -21,7 +21,7 @@ type newerOrders struct {
 // maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// latest returns the orders that changed later, or both if they changed at the same time.
+// latest returns the orders that changed later. If both changed at the same time, it merges them.
 func (o newerOrders) latest(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -36,15 +36,16 @@ func (o newerOrders) latest(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies returns the copies that were updated last, if that was after the last event. A
-// mutation that writes an event also updates the copy of the order.
+// findNewerCopies returns the orders whose copies were updated last. It returns true if that was
+// after the customer's stored last event. A mutation that writes an event also updates the copy of
+// the order, so these orders may have a newer event.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents returns the order if one of its two records is older than its last event. The
-// cause is an import of an older version, which also writes the customer's older last event.
+// findNewerEvents returns the order, and true if one of its two records is older than its last
+// event. The cause is an import of old records, which also overwrites the customer's last event.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -53,14 +54,14 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, ownTime.Before(v.lastEventAt) || copyTime.Before(v.lastEventAt)
 }
 
-// updatedAt returns the time of a record's last update, or the zero time without one.
+// updatedAt returns the time of a record's last update, or the zero time if it is not stored.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedAtOr(time.Time{})
 }
 
-// readNewestEvent reads the last events of the orders to compare with, then the customer's last
-// event. So a correct last event is not older than the orders' events.
+// readNewestEvent reads the last events of newerCopies and newerEvents, and then the customer's
+// last event. In this order, a correct last event is never older than the orders' events.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {

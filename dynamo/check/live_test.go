@@ -86,7 +86,7 @@ func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 			t.Errorf("found %s, %d left after %d attempts", got, summary.Left(), writes)
 		}
 		if rec := r.Get("EMPLOYEE#e1", "#METADATA"); storetest.KeyText(rec) == "" || rec["gsi1pk"].(*types.AttributeValueMemberS).Value != "OTHER" {
-			t.Errorf("the other's record is %s", storetest.FormatItem(rec))
+			t.Errorf("the record of the concurrent writer is %s", storetest.FormatItem(rec))
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
 		if rec := r.Get("EMAIL#bob@example.com", "#METADATA"); rec != nil {
-			t.Errorf("the repair wrote %s, which nobody has a right to", storetest.FormatItem(rec))
+			t.Errorf("the repair wrote the email claim %s, but no customer has this address", storetest.FormatItem(rec))
 		}
 		r.CheckClean()
 	})
@@ -134,7 +134,7 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0)); rec["note"] == nil {
-			t.Errorf("the other's record was replaced by %s", storetest.FormatItem(rec))
+			t.Errorf("the repair replaced the record of the concurrent writer with %s", storetest.FormatItem(rec))
 		}
 		r.CheckClean()
 	})
@@ -155,7 +155,7 @@ func TestMutationBetweenReadsIsNoDrift(t *testing.T) {
 				return nil
 			}).Check(check.Options{Repair: true})
 			if len(drifts) > 0 || summary.Unverified != c.unsettled {
-				t.Errorf("with %d mutations found %+v, %d unsettled", c.mutations, drifts, summary.Unverified)
+				t.Errorf("with %d mutations found %+v, %d unverified", c.mutations, drifts, summary.Unverified)
 			}
 		}
 		r.CheckClean()
@@ -172,12 +172,12 @@ func TestCandidatesAreReadConsistently(t *testing.T) {
 		switch {
 		case operation == "BatchGetItem" && earlier == 0, strings.Contains(body, "GSI1"), operation == "Scan":
 			if strings.Contains(body, `"ConsistentRead":true`) {
-				t.Errorf("consistent: %s %s", operation, body)
+				t.Errorf("the read is consistent: %s %s", operation, body)
 			}
 		default:
 			reads = append(reads, operation)
 			if !strings.Contains(body, `"ConsistentRead":true`) {
-				t.Errorf("not consistent: %s %s", operation, body)
+				t.Errorf("the read is not consistent: %s %s", operation, body)
 			}
 		}
 		return nil
@@ -205,7 +205,7 @@ func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}
 		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.CanonicalNumber(rec["available"]) != "500" {
-			t.Errorf("it was repaired to %s", storetest.FormatItem(rec))
+			t.Errorf("the repair changed the product to %s", storetest.FormatItem(rec))
 		}
 	})
 }
@@ -269,15 +269,15 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				t.Errorf("found %s, want %s", got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
-				t.Errorf("after the repair %q are others", changed)
+				t.Errorf("after the repair, these records differ from before the damage: %q", changed)
 			}
 			return n
 		}
 		delivered := longtest.Size(40, 150)
 		few := requests(0, 1)
-		t.Logf("%d requests recount a product", few)
+		t.Logf("recounting one product takes %d requests", few)
 		if many := requests(delivered, 30); many != few || few == 0 {
-			t.Errorf("among %d delivered orders %d requests recount 30 products, without them %d recount one", delivered, many, few)
+			t.Errorf("with %d delivered orders, recounting 30 products takes %d requests; without them, recounting one product takes %d", delivered, many, few)
 		}
 	})
 }
@@ -306,7 +306,7 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 			return nil
 		}).Check(check.Options{Repair: true})
 		if len(drifts) > 0 || summary.Unverified > 0 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
+			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 		r.CheckClean()
 	})
@@ -340,7 +340,7 @@ func TestCheckOutlastsTransientErrors(t *testing.T) {
 		}
 		for _, kind := range faults.Transient() {
 			if between.Counts()[kind] != 4 {
-				t.Errorf("Scan, Query, BatchGetItem and TransactWriteItems met %v", between.Counts())
+				t.Errorf("the injected faults are %v, want 4 of each kind: one for each of Scan, Query, BatchGetItem and TransactWriteItems", between.Counts())
 			}
 		}
 		r.CheckClean()
@@ -391,7 +391,7 @@ func TestErrorsOfACheck(t *testing.T) {
 				return nil
 			})
 			if _, err := refusing.Store.CheckRecords(context.Background(), check.Options{Segments: 2}); !errors.Is(err, c.want) {
-				t.Errorf("%s of %s: %v, want %v", c.code, operation, err, c.want)
+				t.Errorf("%s in %s: the error is %v, want %v", c.code, operation, err, c.want)
 			}
 		}
 	}
@@ -403,13 +403,13 @@ func TestErrorsOfACheck(t *testing.T) {
 		return nil
 	})
 	if _, err := stopping.Store.CheckRecords(ctx, check.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a check that is stopped: %v", err)
+		t.Errorf("a canceled check: the error is %v, want context.Canceled", err)
 	}
 	gone, err := dynamo.New(r.DB, dynamo.Options{Table: "nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := gone.CheckRecords(context.Background(), check.Options{}); !errors.Is(err, table.ErrNoTable) {
-		t.Errorf("a table that is not there: %v", err)
+		t.Errorf("a table that does not exist: the error is %v, want ErrNoTable", err)
 	}
 }

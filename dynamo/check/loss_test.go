@@ -91,7 +91,7 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 			r.Set(pk, sk, storetest.Item{"total": storetest.Num("150")})
 		}
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || r.Get(order, "ITEM#x149") == nil {
-			t.Errorf("with the right total, %d are left", summary.Left())
+			t.Errorf("with a total that matches the items, the repair left %d drifts or lost an item", summary.Left())
 		}
 		r.CheckClean()
 	})
@@ -160,7 +160,7 @@ func TestIncompleteEdgesAreKept(t *testing.T) {
 			t.Errorf("the repair changed %q", changed)
 		}
 		if got := storetest.FormatKinds(drifts); got != "unreadable 5" || summary.ByHand != 5 {
-			t.Errorf("found %s, %d by hand", got, summary.ByHand)
+			t.Errorf("found %s, %d of them to repair by hand", got, summary.ByHand)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestProductTwiceInAListIsReported(t *testing.T) {
 		r.Set("CUSTOMER#c2", order, twice)
 		drifts, summary := r.Check(check.Options{Repair: true})
 		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "contains product p00 twice") {
-			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
+			t.Errorf("found %+v, %d left, %d of them to repair by hand", drifts, summary.Left(), summary.ByHand)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 				damage(r)
 				r.Check(check.Options{Repair: true})
 				if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
-					t.Errorf("%q are not what they were", changed)
+					t.Errorf("after the repair, these records differ from before the damage: %q", changed)
 				}
 			})
 		})
@@ -285,11 +285,11 @@ func TestStockOfAbandonedOrdersIsNotRepaired(t *testing.T) {
 		few := r
 		few.Store = storetest.WithClient(t, r.Store, storetest.WithScanLimit(db, 3), dynamo.Options{})
 		if _, summary := few.Check(check.Options{Repair: true, MaxCandidates: 1}); summary.Unverified == 0 {
-			t.Error("nothing is unsettled")
+			t.Error("no record is unverified")
 		}
 		for sku, product := range before {
 			if now := storetest.FormatItem(r.Get("PRODUCT#"+sku, "#METADATA")); now != product {
-				t.Errorf("the product became\n%s, was\n%s", now, product)
+				t.Errorf("the repair changed the product to\n%s\nfrom\n%s", now, product)
 			}
 		}
 	})

@@ -108,7 +108,7 @@ func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 		}
 		stop()
 		writers.Wait()
-		t.Logf("%d checks among %d mutations, %d unsettled", checks, mutations(), unsettled)
+		t.Logf("%d checks ran concurrently with %d mutations and left %d records unverified", checks, mutations(), unsettled)
 		// Two customers, two products and the latest orders change all the time.
 		if unsettled > 2*checks {
 			t.Errorf("%d checks could not verify %d records", checks, unsettled)

@@ -15,23 +15,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// orderVerifier verifies an order item collection and the copies of the order.
+// orderVerifier verifies an order item collection and the customers' copies of the order.
 type orderVerifier struct {
 	baseVerifier
 	id            commerce.OrderID
 	orderRecord   model.Record
 	items, events []model.Record
-	// copies are the copies of the order by customer.
+	// copies maps a customer to the copy of the order in the customer's partition.
 	copies map[commerce.CustomerID]model.Record
-	// extraCustomers may have a copy although the order does not name them.
+	// extraCustomers are customers who may have a copy, although the order does not name them.
 	extraCustomers map[commerce.CustomerID]bool
 
-	// decoded is the order with its customer, nil if the order is missing or unreadable. lines are all
-	// of its line items if linesKnown is set. verify sets the three.
+	// decoded is the order with its customer. It is nil if the order is missing or unreadable. If
+	// linesKnown is set, lines are all line items of the order. verify sets these three fields.
 	decoded    *commerce.Order
 	lines      []commerce.LineItem
 	linesKnown bool
-	// lastEventAt is the time of the last event whose ID has a position.
+	// lastEventAt is the time of the last event, without the events of other software.
 	lastEventAt time.Time
 	// mayBeCounted reports whether heldStock may already include the order.
 	mayBeCounted bool
@@ -81,8 +81,8 @@ func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	}
 }
 
-// possibleCustomers returns the customers who may have a copy. The customer in the order's own
-// record is first.
+// possibleCustomers returns the customers who may have a copy of the order. The customer that the
+// order's own record names is the first.
 func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	ids := []commerce.CustomerID{v.namedCustomer()}
 	ids = append(ids, slices.Sorted(maps.Keys(v.extraCustomers))...)
@@ -93,13 +93,13 @@ func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	return ids
 }
 
-// namedCustomer returns the customer in the order's own record, or an empty ID.
+// namedCustomer returns the customer that the order's own record names, or an empty ID.
 func (v *orderVerifier) namedCustomer() commerce.CustomerID {
 	at := model.Reader{Record: v.orderRecord}
 	return commerce.CustomerID(at.Text("customerId"))
 }
 
-// copyKey returns the key of a customer's copy; empty if the IDs are invalid.
+// copyKey returns the key of a customer's copy of the order. It is empty if an ID is invalid.
 func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
 	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: v.id})
@@ -109,8 +109,8 @@ func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Ke
 	return k
 }
 
-// orderHeader is a decoded order record, which is the order's own record or a copy, with its
-// embedded item list. hasList reports whether the list is readable.
+// orderHeader is the decoded form of the order's own record or of a customer's copy. listedLines is
+// the item list that the record embeds. hasList reports whether this list is readable.
 type orderHeader struct {
 	record      model.Record
 	order       *commerce.Order
@@ -119,7 +119,7 @@ type orderHeader struct {
 	hasList     bool
 }
 
-// decodeHeader decodes the readable attributes of an order record. The IDs come from the key.
+// decodeHeader decodes the readable attributes of an order record, with the IDs v.id and customer.
 func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
@@ -128,7 +128,7 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 	plain := repair.WithKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
 	delete(plain, "items")
 	if at := (model.Reader{Record: read}); !at.Has("currency") && len(v.items) > 0 {
-		// External records may have the currency on the items only.
+		// Records of other software may contain the currency only in the items.
 		item := model.Reader{Record: v.items[0]}
 		plain["currency"] = model.Str(string(item.Currency(diag.Table.Currency)))
 	}
@@ -149,9 +149,9 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner returns the customer of the order. An order never changes its customer. If the named
-// customer has no copy and no item, another customer with a copy is the right one. Copies that are
-// older than the order's own record, or that name the same customer, are leftovers.
+// owner returns the customer of the order, who never changes. The order's own record names the
+// customer. If this customer has neither a copy nor an item, owner prefers another customer with a
+// copy. It ignores copies that are older than the order's own record or name the same customer.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -230,7 +230,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyItems verifies the order's own record, its copy and its items.
+// verifyItems verifies the order's own record, the customer's copy and the item records.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
 	if v.linesKnown {
@@ -247,12 +247,12 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 	main, copied, items := expected[0], expected[1], expected[2:]
 	if !v.linesKnown {
-		// The items are unknown, so the attributes that derive from them stay unchanged.
+		// The items are unknown, so the attributes that derive from the items are not changed.
 		copyAttributes(main, v.orderRecord, "items", "itemCount")
 		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
 	if v.orderRecord == nil {
-		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("only the copy of customer %s exists", o.CustomerID))
+		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record does not exist, only the copy of customer %s", o.CustomerID))
 	} else {
 		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderDiffers)
 	}
@@ -284,7 +284,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 }
 
-// copyAttributes gives want the attributes of have.
+// copyAttributes copies the named attributes from have to want.
 func copyAttributes(want, have model.Record, names ...string) {
 	for _, name := range names {
 		if delete(want, name); have[name] != nil {
@@ -294,8 +294,8 @@ func copyAttributes(want, have model.Record, names ...string) {
 }
 
 // trustedLines returns the line items of the order. It trusts the item records, unless they are
-// missing or only the embedded list adds up to the total. It returns false if both are unreadable
-// or the items are unknown, and reports the unreadable records.
+// missing or only the embedded item list adds up to the total. It returns false if the line items
+// cannot be determined, and reports the unreadable item records.
 func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
@@ -318,10 +318,10 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 		if !h.hasList || len(h.listedLines) == 0 || h.listedLines[0].UnitPrice.Currency != o.Total.Currency {
 			continue
 		}
-		// A free item does not change the total, but it changes the number of items.
+		// A lost item with a price of zero changes only the number of items, not the total.
 		counted := o.ItemCount != nil && len(h.listedLines) == *o.ItemCount && len(lines) != *o.ItemCount
 		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
-			// After a partial repair, the list could not be trusted any more.
+			// After a partial repair, the next check would trust the new item records, not the list.
 			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
 			return model.SortBySKU(h.listedLines), true
 		}
@@ -343,9 +343,9 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 	return lines, true
 }
 
-// verifyTimeline reports invalid events, and a timeline whose last status differs from the order's.
-// An event without a position may have happened at any time, so one that leads to the status
-// suffices.
+// verifyTimeline reports invalid events. It also reports a timeline if no event sets the order's
+// status, or if the last event sets another status. The order of other software's events is
+// unknown, so it is sufficient that one of these events sets the order's status.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -396,7 +396,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	v.dateWithEvent(diag, o)
 }
 
-// verifyUpdatedAt reports an order that was updated before its last event, and fixes both records.
+// verifyUpdatedAt reports an order with an update time before its last event, and fixes the time.
 func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order) {
 	updated := updatedAt(diag.Trusted)
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
@@ -413,7 +413,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 }
 
-// headerRecord is one of an order's two records. record is nil if it is missing.
+// headerRecord is the order's own record or the customer's copy. record is nil if it is missing.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys
@@ -427,8 +427,8 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// fixOf returns the fix of a record. It adds a fix if an existing record lacks one. It returns nil
-// if the record neither exists nor is created.
+// fixOf returns the fix that writes a record. It adds a fix if the record exists and has no fix
+// yet. It returns nil if the record is missing and no fix creates it.
 func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
@@ -441,8 +441,8 @@ func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// dateWithEvent sets updatedAt and version of both records for the appended event. Resumed
-// subscriptions read the timelines of the orders that were updated since.
+// dateWithEvent sets updatedAt and the version of both order records for the appended event. A
+// resumed subscription reads only the timelines of orders that were updated after its last event.
 func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.LeavesUnchanged(r.entity, r.key, "updatedAt"), !diag.LeavesUnchanged(r.entity, r.key, model.AttrVersion)
@@ -460,14 +460,14 @@ func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) 
 	}
 }
 
-// hasRoot reports whether the order's own record was read, and the copy or an item of the customer
-// whom it names. Otherwise the copy may be in any partition.
+// hasRoot reports whether the order's own record was read, and also a copy or an item of the
+// customer that it names. Otherwise the copy may be in the partition of any customer.
 func (v *orderVerifier) hasRoot() bool {
 	named := v.namedCustomer()
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
 }
 
-// itemCustomers returns the customers whom the order's items name.
+// itemCustomers returns the customers that the order's items name.
 func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	customers := map[commerce.CustomerID]bool{}
 	for _, item := range v.items {
@@ -476,8 +476,8 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// propagate passes on what the order holds of the stock, and the customers whose order count may
-// have changed.
+// propagate adds the reserved stock to heldStock. It also requests the verification of the
+// customers whose order count or spending may have changed.
 func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	v.reportStatus(c, diag, last)
 	if !diag.Clean() {
@@ -529,8 +529,8 @@ func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	}
 }
 
-// reportStatus reports the order to the counter if the scan did not count it, or if its own record
-// has a wrong status.
+// reportStatus passes the order to orderCounter if the scan did not count the order, or if the
+// order's own record has a wrong status.
 func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)
@@ -550,8 +550,8 @@ func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 	})
 }
 
-// holding returns the stock that the order holds. diag is the result of verify. known is false if
-// the order is unreadable and may hold stock.
+// holding returns the quantities of products that the order reserves. diag is the result of verify.
+// known is false if the order is unreadable and may reserve stock.
 func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, known bool) {
 	switch {
 	case v.decoded != nil && !v.decoded.Status.ReservesStock():
@@ -562,8 +562,8 @@ func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, 
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// isMisleading reports whether a recount would compute something else than held. A recount trusts
-// the index and the order's own record.
+// isMisleading reports whether a recount of stock would count other quantities than held for this
+// order. A recount trusts the index and the order's own record.
 func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag *repair.Diagnosis) bool {
 	recorded, listed := counting.ListedHolding(t, v.orderRecord)
 	if !listed {
@@ -572,7 +572,7 @@ func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag
 	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
-// skus returns the products that any record of the order names.
+// skus returns the SKUs of all products that a record of the order names.
 func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
 	for _, item := range v.items {

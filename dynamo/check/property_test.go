@@ -132,11 +132,11 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 				}
 			}
 			if summary.Left() != left.Left() {
-				rt.Errorf("the repair left %d, the check after it finds %d", summary.Left(), left.Left())
+				rt.Errorf("the repair reports %d remaining drifts, the next check %d", summary.Left(), left.Left())
 			}
 			if rt.Failed() {
 				for _, k := range storetest.DifferingKeys(healthy, records) {
-					rt.Logf("damage: %s\n was %s", storetest.FormatItem(records[k]), storetest.FormatItem(healthy[k]))
+					rt.Logf("damaged record: %s\nbefore the damage: %s", storetest.FormatItem(records[k]), storetest.FormatItem(healthy[k]))
 				}
 				rt.Logf("repaired: %+v", drifts)
 			}
@@ -146,13 +146,13 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 					// The model has no attribute of that type. A customer's last event is replaced with every
 					// event that is written.
 					if _, unreadable := value.(*types.AttributeValueMemberNULL); unreadable && !strings.HasSuffix(k, " LAST_EVENT") && !reflect.DeepEqual(repaired[k][name], value) {
-						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, storetest.FormatItem(repaired[k]))
+						rt.Errorf("the repair changed the unreadable attribute %s of %s: %s", name, k, storetest.FormatItem(repaired[k]))
 					}
 				}
 			}
 			for _, k := range storetest.DifferingKeys(healthy, repaired) {
 				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && pk != "ORDER_COUNTS" && pk != "CATEGORIES" && healthy[k] != nil {
-					rt.Errorf("%s was changed, and had nothing to do with it", k)
+					rt.Errorf("the repair changed %s, which is in no damaged partition", k)
 				}
 			}
 			r.DeleteTable()

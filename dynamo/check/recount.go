@@ -15,58 +15,60 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// stockRecount sums what pending and confirmed orders hold of some products, in passes over the
-// open orders. One pass serves all of the products. It is safe for concurrent use.
+// stockRecount computes the quantities of some products that pending and confirmed orders reserve.
+// It reads all open orders in one or more passes. Each pass serves all of the products. A
+// stockRecount is safe for concurrent use.
 //
-// The index names the open orders, and it lags behind the table. A confirmed order leaves the list
-// of pending orders and enters the list of confirmed orders in two steps, so a pass can miss it.
-// Therefore the passes are counted together while the product's record stays the same:
+// The index lists the open orders, and it lags behind the table. When an order is confirmed, it
+// first leaves the list of pending orders and then enters the list of confirmed orders. So a pass
+// can miss the order. Therefore the results of the passes are combined while the product's record
+// is unchanged:
 //
-//   - A mutation that changes what orders hold of a product raises the product's stock revision in
-//     the same transaction. While the record stays the same, the same orders hold the same
-//     quantities of the product.
-//   - Every order is read consistently from the table. So an order that was counted holds the
-//     product, and the passes together never count too much.
-//   - The index has caught up with every write that is older than Options.IndexLag. Each pass
-//     begins that long after the previous pass, and after the product was read. A pass misses an
-//     order only if the order was confirmed during the pass or shortly before it. An order is
-//     confirmed only once, so two passes together miss no order.
+//   - A mutation that changes the reserved quantity of a product raises the product's stock
+//     revision in the same transaction. While the product's record is unchanged, the same orders
+//     reserve the same quantities of the product.
+//   - Every order is read consistently from the table. So an order that was counted does reserve
+//     the product, and the combined passes never count too much.
+//   - The index contains every write that is older than Options.IndexLag. Each pass begins this
+//     long after the previous pass, and after the read of the product. A pass misses an order only
+//     if the order was confirmed during the pass or shortly before it. An order is confirmed only
+//     once, so two passes together miss no order.
 //
-// A repair requires that the product's record is still the same.
+// A repair requires that the product's record is still unchanged.
 type stockRecount struct {
 	skus []commerce.SKU
-	// sumStock reports whether the passes sum what orders hold. Otherwise a pass reads the products
-	// and waits for the index, so that the caller can count the products' orders in the index.
+	// sumStock reports whether the passes compute the reserved quantities. Otherwise a pass reads the
+	// products and waits for the index, so that the caller can count orders in the index.
 	sumStock bool
 
-	// turn is held by the caller that makes a pass. It is a channel so that a waiting caller can stop
-	// when its context ends.
+	// turn is a lock that allows only one pass at a time. It is a channel, so that a caller can stop
+	// waiting when its context ends.
 	turn    chan struct{}
 	tallies map[commerce.SKU]*productTally
-	// passes are the sums after each pass.
+	// passes contains the sums after each pass.
 	passes []map[commerce.SKU]stockSum
 }
 
-// productTally is what orders hold of a product, as counted by the passes since its record last
-// changed.
+// productTally contains the quantities of one product that orders reserve. It combines the passes
+// since the product's record last changed.
 type productTally struct {
 	product model.Record
 	passes  int
 	held    map[commerce.OrderID]int
 }
 
-// stockSum is the sum of a productTally after a pass.
+// stockSum is the quantity of one product that orders reserve, as counted after a pass.
 type stockSum struct {
-	// product is the product's record. The sum is valid while the record is the same.
+	// product is the product's record. The sum is valid as long as this record is unchanged.
 	product model.Record
 	// passes is the number of passes that contributed to the sum.
 	passes int
 	held   int
-	// orders is the number of orders that have the product, nil if not counted.
+	// orders is the number of orders that contain the product. It is nil if they were not counted.
 	orders *int
 }
 
-// newStockRecount returns a recount of the products whose candidates require a count.
+// newStockRecount returns a recount of those products whose stock or orders must be counted.
 func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
 	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
 	for _, k := range targets {
@@ -78,10 +80,10 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 	return r
 }
 
-// afterPass returns the sum for a product after the n-th pass, from 0. It makes the pass unless
+// afterPass returns the sum for a product after pass n, which starts at 0. It runs the pass unless
 // another caller already has.
 //
-// It returns errors as table.WrapError does, or the context's error.
+// Errors: the context's error, or an error that table.WrapError wraps.
 func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -97,10 +99,10 @@ func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU
 	return r.passes[n][sku], nil
 }
 
-// runPass reads all open orders once and adds what they hold to the tallies. The tally of a changed
-// product starts from zero.
+// runPass reads all open orders once and adds the quantities that they reserve to the tallies. If a
+// product's record has changed, its tally restarts at zero.
 //
-// It returns errors as table.WrapError does, or the context's error.
+// Errors: the context's error, or an error that table.WrapError wraps.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	products, err := counting.Products(ctx, c.client, r.skus)
 	if err != nil {
@@ -148,13 +150,13 @@ func (r *stockRecount) finishPass() error {
 	return nil
 }
 
-// readOpenOrders calls add with what each open order holds. It may call add twice for an order that
-// changes its status. The index names the orders; the orders themselves are read consistently.
-// Misleading orders are verified with their copies.
+// readOpenOrders calls add with the quantities that each open order reserves. It may call add twice
+// for an order whose status changes. The index lists the orders, which are then read consistently
+// from the table. The orders in c.misleading are verified with their copies instead.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
-	// An order moves between the lists in the order of the statuses, so they are read in this order.
+	// An order moves from list to list in the order of its statuses. The lists are read in this order.
 	for _, status := range commerce.Statuses() {
 		if !status.ReservesStock() {
 			continue
@@ -201,10 +203,10 @@ func (c *check) misleadingOrders() []*orderVerifier {
 	return verifiers
 }
 
-// readHoldings calls add with what the orders on a page of the index hold. It skips misleading
-// orders and external records.
+// readHoldings reads the orders on a page of the index and calls add with the quantities that they
+// reserve. It skips the orders in c.misleading and the records of other software.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {
 	var ids []commerce.OrderID
 	var keys []model.Keys
@@ -224,7 +226,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	if err != nil {
 		return err
 	}
-	// Few orders lack an item list. Each of these takes one request.
+	// Few orders lack an embedded item list. For each of these orders, one request reads the items.
 	var unlisted []int
 	for i, k := range keys {
 		held, listed := counting.ListedHolding(c.table, found[k])

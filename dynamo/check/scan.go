@@ -13,21 +13,21 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// segmentScan groups the scanned records of a segment by item collection and verifies each
-// collection. The reads are eventually consistent, which halves their cost, so a finding only makes
-// a candidate.
+// segmentScan groups the scanned records of one segment by item collection and verifies each
+// collection. Scans read eventually consistently, which halves the cost. So the findings of the
+// scan are not certain, and the records are read and verified again.
 type segmentScan struct {
 	check *check
 
-	// current is the verifier of the item collection that is being scanned, and partition is its
-	// partition key.
+	// current is the verifier of the item collection that is being scanned. partition is the partition
+	// key of this collection.
 	current       verifier
 	currentTarget target
 	partition     string
 
-	// completed are the verifiers of the page whose item collections were read completely.
+	// completed contains the verifiers of the item collections that the current page completes.
 	completed map[target]verifier
-	// copies are the keys of the customers' copies of orders on the page.
+	// copies are the keys of the customers' copies of orders that the current page contains.
 	copies []model.CustomerOrderKey
 }
 
@@ -86,8 +86,8 @@ func (g *segmentScan) finishCollection() {
 	g.current, g.partition = nil, ""
 }
 
-// beginCollection starts the verifier of an item collection. Idempotency records need none: they
-// expire and have no derived records.
+// beginCollection creates the verifier of an item collection. Idempotency records have no verifier,
+// because they expire and no other records derive from them.
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	g.partition = partition
 	id := model.KeyValue(e.PK, partition)
@@ -110,8 +110,9 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	}
 }
 
-// readRelated reads related records of other partitions, a hundred per request: copies of orders,
-// orders of copies, claims of customers and customers of claims.
+// readRelated reads related records in other partitions, 100 per request. For an order, it reads
+// the customer's copy. For a copy, it reads the order. For a customer, it reads the email claim.
+// For an email claim, it reads the customer.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys
@@ -129,7 +130,7 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	for _, k := range g.copies {
 		ks = append(ks, model.OrderByID.Key(c.table.KeyBuilder(), k.Order))
 	}
-	// Sorted so that two checks of one table make the same requests.
+	// The keys are sorted so that two checks of the same table send the same requests.
 	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	found, err := c.client.Get(ctx, repair.Eventual, ks...)
 	if err != nil {
@@ -158,7 +159,7 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	return nil
 }
 
-// verifyCompleted verifies the completed item collections and adds candidates.
+// verifyCompleted verifies the completed item collections, and selects those to verify again.
 func (g *segmentScan) verifyCompleted() {
 	c := g.check
 	for k, v := range maps.All(g.completed) {
@@ -175,7 +176,7 @@ func (g *segmentScan) verifyCompleted() {
 	}
 }
 
-// noteScanned counts a scanned record and keeps the values that are compared after the scan.
+// noteScanned counts a scanned record and keeps the values to compare after the scan.
 func (c *check) noteScanned(v verifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// addSpending adds the total of an order to the sums. rec is the customer's copy of the order.
+// addSpending adds the total of an order to spendingSums. rec is the customer's copy of the order.
 func (v *customerVerifier) addSpending(rec model.Record) {
 	o, err := v.table.DecodeOrder(model.Reader{Record: rec})
 	if err == nil {
@@ -23,9 +23,9 @@ func (v *customerVerifier) addSpending(rec model.Record) {
 	v.hasUnreadableOrder = v.hasUnreadableOrder || err != nil
 }
 
-// readSpending reads the records of the customer's spending.
+// readSpending reads the records that store the customer's monthly spending.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	v.spendingRecords = map[model.Keys]model.Record{}
 	p := &model.CustomerSpending.AccessPattern
@@ -41,9 +41,9 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	})
 }
 
-// verifySpending reports spending records that differ from the sums of the orders. Without
-// opts.Repair, it skips customers whose orders were never summed. It always skips customers with an
-// unreadable order or an order with an unrepaired drift.
+// verifySpending reports spending records that differ from the sums of the customer's orders. It
+// skips customers with an unreadable order or with an inconsistent order that was not repaired.
+// Without opts.Repair, it also skips customers whose orders were never added up.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	if v.hasUnreadableOrder || c.isUnreadableCustomer(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
@@ -66,19 +66,19 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	found := len(diag.Findings)
 	for _, k := range slices.SortedFunc(maps.Keys(expected), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
 		if have := v.spendingRecords[k]; have == nil {
-			diag.AddMissing(repair.DriftSpending, expected[k], nil, "the customer has orders in the month")
+			diag.AddMissing(repair.DriftSpending, expected[k], nil, "the customer has orders in this month")
 		} else {
 			diag.Compare(&model.EntitySpending, have, expected[k], repair.DriftSpending)
 		}
 	}
 	if !customer.SpendingComplete || len(diag.Findings) > found {
-		// Every change of an order writes the customer's last event.
+		// Every change of an order also changes the customer's last event.
 		diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true
 }
 
-// hasDriftedOrders reports whether an order of the customer has an unrepaired drift.
+// hasDriftedOrders reports whether the customer has an inconsistent order that was not repaired.
 func (c *check) hasDriftedOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

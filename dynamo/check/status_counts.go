@@ -9,19 +9,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// statusCountsVerifier verifies the record that counts the orders of one part by status.
+// statusCountsVerifier verifies one of the records that count orders by status.
 type statusCountsVerifier struct {
 	baseVerifier
 	part    string
 	counter *counting.OrderCounter
-	// pass is the number of the next pass, counted the result of the last pass.
+	// pass is the number of the next counting pass. counted is the result of the last pass.
 	pass       int
 	counted    counting.PartCounts
 	isRepaired bool
 }
 
-// addStatusCountCandidates adds the parts whose counts differ from the scanned orders. With
-// opts.Repair, it adds parts that were never counted.
+// addStatusCountCandidates selects the count records that differ from the scanned orders. If
+// opts.Repair is set, it also selects missing count records.
 func (c *check) addStatusCountCandidates() {
 	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
 		c.addCandidate(target{targetStatusCounts, part}, candidate{})
@@ -34,7 +34,7 @@ type repOrdersVerifier struct {
 	*counting.RepOrderCounter
 }
 
-// addRepOrderCandidates adds the account reps whose order count differs from the scanned orders.
+// addRepOrderCandidates selects account reps whose order count differs from the scanned orders.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
 		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})
@@ -61,7 +61,7 @@ func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
 }
 
-// maxPasses is the maximum number of passes over a part whose orders change.
+// maxPasses is the maximum number of counting passes while orders keep changing.
 const maxPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
@@ -89,9 +89,9 @@ func (v *statusCountsVerifier) propagate(*check, *repair.Diagnosis, *repair.Diag
 	v.counter.Done(v.part)
 }
 
-// uncertainty requires that no order of the part changed during the count.
+// uncertainty returns a reason if a counted order changed during the count.
 func (v *statusCountsVerifier) uncertainty(*repair.Diagnosis) string { return v.counted.Uncertainty }
 
-// markRepaired ends the counting. The repair required that the record was the same as during the
+// markRepaired ends the counting. A repair succeeds only if the record is the same as during the
 // count.
 func (v *statusCountsVerifier) markRepaired() { v.isRepaired = true }

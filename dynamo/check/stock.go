@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// productVerifier verifies a product item collection, and what orders hold of the product.
+// productVerifier verifies a product item collection and the stock that orders reserve.
 type productVerifier struct {
 	sku commerce.SKU
 	recordWithEdges
@@ -22,19 +22,20 @@ type productVerifier struct {
 	levels map[model.Keys]*recordWithEdges
 	// fromScan reports whether the scan read the records.
 	fromScan bool
-	// recount sums what orders hold; nil if no recount is needed. readings is the number of reads with
-	// it. sum is its result, nil if the product changed during the recount.
+	// recount computes the quantity that orders reserve, or is nil if no recount is needed. readings
+	// is the number of results read from recount. sum is the last result, or nil if the product
+	// changed during the recount.
 	recount  *stockRecount
 	readings int
-	// countOrders reports whether the orders that have the product are counted.
+	// countOrders reports whether the orders that contain the product must be counted.
 	countOrders bool
 	sum         *stockSum
-	// unreadableOrder is an unreadable order that may hold stock of the product; empty if there is
-	// none.
+	// unreadableOrder is an unreadable order that may reserve stock of the product. It is empty if
+	// there is no such order.
 	unreadableOrder commerce.OrderID
 
-	// decoded is the product, nil if it is missing or unreadable. levelSum is the sum of the inventory
-	// levels, nil if a level is unreadable.
+	// decoded is the product. It is nil if the product is missing or unreadable. levelSum is the sum
+	// of the inventory levels. It is nil if a level is unreadable.
 	decoded    *commerce.Product
 	levelSum   *int
 	warehouses []commerce.WarehouseID
@@ -67,12 +68,12 @@ func (v *productVerifier) add(e *model.Entity, rec model.Record) {
 
 func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-// read waits for the recount, then reads the product and its levels. The sum is valid only if the
-// product is unchanged since before the first pass of the recount.
+// read waits for the recount, and then reads the product and its inventory levels. The sum is valid
+// only if the product's record has not changed since before the first pass of the recount.
 //
-// The same condition makes the sum of the levels valid. A mutation that changes a level raises the
-// product's stock revision in the same transaction, and the pass waits until all records of a
-// transaction are visible. The condition also makes the count of the product's orders valid.
+// The sum of the inventory levels is valid under the same condition. A mutation that changes a
+// level raises the product's stock revision in the same transaction. The pass waits until all
+// records of earlier transactions are visible. The count of orders is then valid, too.
 func (v *productVerifier) read(ctx context.Context, c *check) error {
 	v.sum = nil
 	if v.recount == nil {
@@ -86,7 +87,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 		return err
 	}
 	v.readings++
-	// The pass may have found an order that has become unreadable since its verification.
+	// The pass may have found another unreadable order.
 	v.unreadableOrder = c.uncertainOrder(v.sku)
 	if v.countOrders {
 		n, err := counting.ListLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
@@ -114,8 +115,8 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	return c.client.Collection(ctx, &model.ProductInventory.AccessPattern, partition, v.add)
 }
 
-// uncertainty requires that the product did not change during the recount. A finding requires two
-// passes.
+// uncertainty returns a reason if an order cannot be read or if the product changed during the
+// recount. A finding is certain only after two passes.
 func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
@@ -128,7 +129,7 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	return ""
 }
 
-// markRepaired ends the recount. The repair required that the product was the same as during the
+// markRepaired ends the recount. A repair succeeds only if the product is the same as during the
 // recount.
 func (v *productVerifier) markRepaired() { v.recount = nil }
 
@@ -164,7 +165,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// A difference that the scan finds makes a candidate. The recount makes it certain.
+	// The scan's sum is not certain, so a difference only leads to a recount, which may confirm it.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}
@@ -175,7 +176,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		want.Available = *v.levelSum - v.sum.held
 	}
 	if want.Category == "" {
-		// An external product without a category is in no list.
+		// A product of other software may have no category. No list contains such a product.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
 	expected, kind := model.Records(b, &want), repair.DriftIndexKeys
@@ -189,8 +190,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	diag.Compare(&model.EntityProduct, v.record(), expected[0], kind)
-	// A repair of the stock raises the stock revision, on condition that it is unchanged or still
-	// missing.
+	// A repair of the stock also raises the stock revision. The write requires that the revision is
+	// unchanged or still missing.
 	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
 		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
@@ -199,7 +200,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// sortedLevels returns the levels in the order of their sort keys.
+// sortedLevels returns the inventory levels in the order of their sort keys.
 func (v *productVerifier) sortedLevels() []*recordWithEdges {
 	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// Counters compares the counts in records with the records that a scan counts. A count that differs
-// is only a candidate, because it may have changed during the scan. Counters is safe for concurrent
-// use.
+// Counters compares the counts stored in records with the number of records that a scan reads. If a
+// count differs, its record becomes a candidate: a record to verify again, because its count may
+// have changed during the scan. Counters is safe for concurrent use.
 type Counters struct {
 	mu       sync.Mutex
 	counters map[model.Keys]*counter
 }
 
-// counter is one recorded count and the number of scanned records.
+// counter contains the count stored in a record, and the number of records that the scan has
+// counted.
 type counter struct {
 	recorded, counted int
 	hasRecorded       bool
@@ -41,25 +42,25 @@ func (n *Counters) update(k model.Keys, f func(*counter)) {
 	f(n.counters[k])
 }
 
-// MissingCount is the recorded count of a record that lacks a required count.
+// MissingCount represents the stored count of a record that lacks a required count.
 const MissingCount = -1
 
-// SetRecorded sets the count in the record with a key.
+// SetRecorded sets the count that is stored in the record with the key k.
 func (n *Counters) SetRecorded(k model.Keys, kept int) {
 	n.update(k, func(c *counter) { c.recorded, c.hasRecorded = kept, true })
 }
 
-// Increment counts one record for a key.
+// Increment counts one scanned record for the key k.
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
-// MarkChanged marks a key whose count may be wrong because a counted record was repaired. left
-// reports whether the counted record still has a drift; then the key is no candidate.
+// MarkChanged records that one of the records counted for the key k was repaired. k becomes a
+// candidate, unless left is true. left reports whether the repaired record still has a drift.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }
 
-// Candidates returns the keys whose counts differ or were marked. With missing, it includes keys
-// without a recorded count.
+// Candidates returns the keys of the records with counts that differ, and the keys passed to
+// MarkChanged. If missing is true, it also returns the keys without a stored count.
 func (n *Counters) Candidates(missing bool) []model.Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,10 +74,10 @@ func (n *Counters) Candidates(missing bool) []model.Keys {
 	return ks
 }
 
-// ListLength returns the number of records in a list of an index. value is the value in the list's
+// ListLength returns the number of records in a list of the index. value is the value in the list's
 // partition key.
 //
-// It returns errors as repair.Client.Query does, or an error if no key can have the value.
+// It returns the errors of repair.Client.Query, or an error if value is not valid in a key.
 func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {
 	partition, err := p.PK.Build(value)
 	if err != nil {

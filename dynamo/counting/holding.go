@@ -11,11 +11,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Holding is the quantity that an order holds of each product.
+// Holding maps products to the quantities that an order reserves.
 type Holding map[commerce.SKU]int
 
-// ListedHolding returns what an order holds according to its own record. listed is false if the
-// order reserves stock and its record has no item list.
+// ListedHolding returns the quantities that an order reserves according to the item list in its own
+// record. listed is false if the order reserves stock but its record has no readable item list.
 func ListedHolding(t *table.Table, order model.Record) (held Holding, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.ReservesStock() {
@@ -29,7 +29,8 @@ func ListedHolding(t *table.Table, order model.Record) (held Holding, listed boo
 	return LinesHolding(lines), true
 }
 
-// LinesHolding returns what an order that reserves stock holds according to its line items.
+// LinesHolding returns the quantities that an order reserves according to its line items. The order
+// must have a status that reserves stock.
 func LinesHolding(lines []commerce.LineItem) Holding {
 	held := Holding{}
 	for _, line := range lines {
@@ -38,7 +39,8 @@ func LinesHolding(lines []commerce.LineItem) Holding {
 	return held
 }
 
-// ItemsHolding returns what an order that reserves stock holds according to its item records.
+// ItemsHolding returns the quantities that an order reserves according to its item records. The
+// order must have a status that reserves stock.
 func ItemsHolding(items []model.Record) Holding {
 	held := Holding{}
 	for _, rec := range items {
@@ -60,9 +62,9 @@ func ListedProducts(order model.Record) (skus []commerce.SKU) {
 	return skus
 }
 
-// Total returns the total of an order with these line items.
+// Total returns the total price of the given line items.
 //
-// It returns an error if the sum has more digits than an amount may have.
+// It returns an error if the total has more digits than an amount can have.
 func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
 	total := commerce.Money{Currency: c}
 	for _, line := range lines {
@@ -80,7 +82,7 @@ func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 
 // Products reads the records of products.
 //
-// It returns errors as repair.Client.Get does.
+// It returns the errors of repair.Client.Get.
 func Products(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
 	b := client.Table.KeyBuilder()
 	keys := make([]model.Keys, len(skus))

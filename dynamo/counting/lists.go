@@ -7,24 +7,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// ListCounts compares the order counts of products and account reps with the orders in their lists,
-// as a scan reads both. It is safe for concurrent use.
+// ListCounts compares the order counts of products and account reps with the number of orders in
+// their lists. A scan passes both to ListCounts. ListCounts is safe for concurrent use.
 type ListCounts struct {
 	table *table.Table
-	// countNow reports whether orders are counted if their product or account rep has no count yet.
+	// countNow reports whether a missing count of a product or account rep is calculated.
 	countNow bool
-	// Products and Reps have the order counts by the key of the product or the employee.
+	// Products contains the order counts by the key of the product. Reps contains the order counts by
+	// the key of the employee.
 	Products, Reps Counters
 }
 
-// NewListCounts returns ListCounts for a scan that begins now. With countNow, a missing count makes
-// a candidate.
+// NewListCounts returns ListCounts for a scan that starts now. If countNow is true, a missing count
+// of a product or account rep is calculated.
 func NewListCounts(t *table.Table, countNow bool) *ListCounts {
 	return &ListCounts{table: t, countNow: countNow}
 }
 
-// AddRecord counts an order item for its product, and a customer's copy of an order for its account
-// rep.
+// AddRecord counts an order item for its product. It counts the customer's copy of an order for the
+// account rep of the order. It ignores other records.
 func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
@@ -36,7 +37,8 @@ func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	}
 }
 
-// accountRepOf returns the account rep in a copy's index key, or an empty ID.
+// accountRepOf returns the account rep in the index key of the customer's copy of an order. It
+// returns an empty ID if the key contains no account rep.
 func accountRepOf(order model.Record) commerce.EmployeeID {
 	return commerce.EmployeeID(model.KeyValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
@@ -49,7 +51,7 @@ func (l *ListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// AddProduct adds the order count in a product's record; nil if the record has no count.
+// AddProduct adds the order count in a product's record. orders is nil if the record has no count.
 func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:
@@ -78,8 +80,8 @@ func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Reco
 	}
 }
 
-// MarkChanged marks the products and account reps of an order that had a drift. left reports
-// whether the order still has one.
+// MarkChanged calls Counters.MarkChanged for the products and account reps of an order that had a
+// drift. left reports whether the order still has a drift.
 func (l *ListCounts) MarkChanged(products []commerce.SKU, records []model.Record, left bool) {
 	for _, sku := range products {
 		l.Products.MarkChanged(l.productKey(sku), left)

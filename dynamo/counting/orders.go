@@ -18,62 +18,67 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderCounter counts the orders of a table by status. It first counts the scanned orders. Then it
-// recounts the parts whose record differs, in passes that serve all of these parts. It takes about
-// a hundred bytes for each open order. It is safe for concurrent use.
+// OrderCounter counts the orders of a table by status. The stored counts are spread over several
+// counts records (see model.OrderCountParts). OrderCounter first counts the orders that a scan
+// reads. Then it counts again the orders of each counts record that differs. Several passes may be
+// necessary. OrderCounter takes about 100 bytes for each open order. It is safe for concurrent use.
 //
-// A delivered or cancelled order does not change, so the scan has counted it. A pass reads the
-// other orders and the new orders, between two reads of the part's record. If both reads agree, no
-// order of the part changed its status meanwhile, because each such change writes the record in its
-// transaction. The index lists new orders with a lag. The pass queries it after the lag. If the
-// index has another order of the part, the next pass counts the part again.
+// A delivered or cancelled order no longer changes, so the scan has counted it. A pass reads the
+// open orders and the new orders, between two reads of the counts record. Each change of a status
+// writes the counts record in the same transaction. So if both reads are equal, no order has
+// changed its status in the meantime.
+//
+// New orders appear in the index with a lag, so the pass queries the index after the lag. If the
+// index contains an additional order, the next pass counts the orders of the counts record again.
 type OrderCounter struct {
 	client *repair.Client
-	// lag is the longest time by which the index lags behind the table.
+	// lag is the maximum time by which the index lags behind the table.
 	lag time.Duration
-	// since is a little before the scan began. Orders with an ID of this time or later are new: the
-	// scan may have missed them.
+	// since is a time shortly before the start of the scan. Orders with an ID of this time or later
+	// are new orders, which the scan may have missed.
 	since time.Time
 
 	mu sync.Mutex
-	// final counts the orders of each part whose status cannot change any more.
+	// final counts the orders with a status that cannot change any more, by the number of their counts
+	// record.
 	final map[string]commerce.StatusCounts
-	// open are the other orders of each part, with the status that was read, or 0.
+	// open contains the orders that must be read again, by the number of their counts record. The
+	// values are the statuses that the scan read. 0 means an unknown status.
 	open map[string]map[commerce.OrderID]commerce.Status
-	// statusReaders are for orders whose own record has a wrong or unreadable status.
+	// statusReaders are for orders with a wrong or unreadable status in their own record.
 	statusReaders map[commerce.OrderID]StatusReader
-	// countsRecords are the scanned records of the counts, by part.
+	// countsRecords are the scanned counts records, by their number.
 	countsRecords map[string]model.Record
 	// discoveredUntil is the time of the last query for new orders.
 	discoveredUntil time.Time
 
-	// turn is held by the caller that makes a pass. It is a channel so that a waiting caller can stop
-	// when its context ends.
+	// turn is a mutex for passes. It is a channel so that a waiting caller can stop when its context
+	// ends.
 	turn chan struct{}
-	// parts are the parts to count in passes.
+	// parts are the numbers of the counts records that passes must count.
 	parts map[string]bool
-	// passes are the results of the passes, by part.
+	// passes contains the results of each pass, by the number of the counts record.
 	passes []map[string]PartCounts
 }
 
-// StatusReader reads the status of an order whose own record has a wrong status. It returns 0 if
+// StatusReader reads the status of an order with a wrong status in its own record. It returns 0 if
 // the status is unknown.
 type StatusReader func(context.Context) (commerce.Status, error)
 
-// PartCounts is the result of a pass for one part.
+// PartCounts is the result of a pass for one counts record.
 type PartCounts struct {
-	// Record is the part's record. The counts are valid while the record is the same.
+	// Record is the counts record. ByStatus is valid as long as the record does not change.
 	Record   model.Record
 	ByStatus commerce.StatusCounts
-	// Uncertainty is why the counts are not certain; empty if they are.
+	// Uncertainty is the reason why the counts are not certain. It is empty if the counts are certain.
 	Uncertainty string
 }
 
-// scanMargin is the longest time from the creation of an order's ID to the visible record. It
+// scanMargin is the maximum time from the creation of an order's ID until the order is visible. It
 // includes the difference between the clocks of servers.
 const scanMargin = time.Minute
 
-// NewOrderCounter returns an OrderCounter for a scan that begins now. lag is the longest time by
+// NewOrderCounter returns an OrderCounter for a scan that starts now. lag is the maximum time by
 // which the index lags behind the table.
 func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	now := client.Table.Now()
@@ -85,8 +90,8 @@ func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	}
 }
 
-// Add adds a scanned order. record is nil if it is missing. clean reports whether the order has no
-// drift, so that no repair changes its status.
+// Add adds a scanned order. record is nil if the order's own record does not exist. clean reports
+// whether the order has no drift, which means that no repair will change its status.
 func (o *OrderCounter) Add(id commerce.OrderID, record model.Record, clean bool) {
 	status, _ := StatusOf(record)
 	o.add(id, status, clean)
@@ -113,29 +118,32 @@ func (o *OrderCounter) isNew(id commerce.OrderID) bool {
 	return ok && !placed.Before(o.since)
 }
 
-// SetStatusReader sets the StatusReader of an order whose own record has a wrong status.
+// SetStatusReader sets the StatusReader of an order with a wrong status in its own record.
 func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.statusReaders[id] = read
 }
 
-// AddCounts adds the scanned record of a part's counts.
+// AddCounts adds a scanned counts record.
 func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.countsRecords[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders of a part that must be read again, and the counts of the others.
+// ordersToRead returns the orders of a counts record that must be read again. ended are the counts
+// of its other orders.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Candidates returns the parts whose record differs from the scanned orders. If no part has
-// complete counts, the parts are candidates only with countNow and if the table has orders.
+// Candidates returns the numbers of the counts records that differ from the scanned orders.
+//
+// If the orders were never counted, it returns numbers only if countNow is true and the table
+// contains orders.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,13 +172,14 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts reports a record whose counts are wrong.
+// VerifyStatusCounts compares a counts record with the actual counts, and adds the differences to
+// diag.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		diag.AddOrphan(repair.DriftOrderCounts, have, "the part does not exist")
+		diag.AddOrphan(repair.DriftOrderCounts, have, "the number of the counts record is invalid")
 	case have == nil:
 		diag.AddMissing(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
 	default:
@@ -178,25 +187,26 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	}
 }
 
-// StatusCountsKey returns the key of the record that has a part's counts.
+// StatusCountsKey returns the key of a counts record. part is the number of the record.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads the record that has a part's counts.
+// Record reads a counts record. part is the number of the record.
 //
-// It returns errors as repair.Client.Get does.
+// It returns the errors of repair.Client.Get.
 func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
 	return o.client.Record(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonChanged is the Uncertainty of a part that another pass may count.
+// ReasonChanged is the value of Uncertainty if orders changed during a pass. Another pass may
+// succeed.
 const ReasonChanged = "orders changed during each count"
 
-// Count returns the result of the n-th pass, from 0, for a candidate. It makes the pass unless
-// another caller already has.
+// Count returns the result of pass n for a counts record. part is the number of the record. The
+// first pass is 0. Count runs the pass if no other caller has run it.
 //
-// It returns errors as repair.Client does, or the context's error.
+// It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {
 	select {
 	case o.turn <- struct{}{}:
@@ -212,7 +222,7 @@ func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCount
 	return o.passes[n][part], nil
 }
 
-// Done removes a part from the following passes.
+// Done excludes a counts record from later passes.
 func (o *OrderCounter) Done(part string) {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()
@@ -257,7 +267,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 	return nil
 }
 
-// countByStatus adds orders to counts by their statuses. It returns the ID of an order whose status
+// countByStatus adds the given orders to counts. It returns the ID of an order with a status that
 // cannot be read, or an empty ID.
 func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
 	for batch := range slices.Chunk(ids, table.BatchSize) {
@@ -292,14 +302,15 @@ func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID
 	return "", nil
 }
 
-// StatusOf returns the status in an order's own record, or 0 if it cannot be read. exists is false
-// if there is no record.
+// StatusOf returns the status in an order's own record, or 0 if the status cannot be read. exists
+// is false if the record does not exist.
 func StatusOf(order model.Record) (status commerce.Status, exists bool) {
 	status, _ = commerce.ParseStatus(model.TextOf(order, "status"))
 	return status, order != nil
 }
 
-// addNewOrders waits until the index has caught up, and adds the orders placed since its last call.
+// addNewOrders waits until the index is up to date. Then it adds the orders placed since the last
+// call of addNewOrders.
 func (o *OrderCounter) addNewOrders(ctx context.Context) error {
 	if err := table.Sleep(ctx, o.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)

@@ -14,27 +14,32 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RepOrderCounter recounts the orders of one account rep in passes over the rep's list (AP22).
+// RepOrderCounter counts the orders of one account rep again. It reads the rep's list of orders
+// (AP22) in several passes. The stored count is spread over several counts records (see
+// model.RepOrderParts).
 //
-// The account rep of an order never changes, and orders are never removed. So the orders from
-// before the scan are counted once, and each pass counts the orders placed since. The count of a
-// part is certain if the part's record is the same before and after a pass: placing an order writes
-// the record in its transaction. The pass waits until the index has caught up with the first read.
-// A certain count needs no later pass, because a repair requires that the record is unchanged.
+// The account rep of an order never changes, and orders are never deleted. So the orders placed
+// before the scan are counted once, and each pass counts only the orders placed since then. Placing
+// an order writes the counts record in the same transaction. Therefore a count is certain if the
+// counts record is the same before and after a pass.
+//
+// The pass waits until the index contains all orders placed before the first read. A certain count
+// needs no further pass, because a repair requires that the counts record is unchanged.
 type RepOrderCounter struct {
 	orders *OrderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
-	// countsBefore are the counts of orders from before the scan, by part, nil if not counted yet.
+	// countsBefore are the counts of the orders placed before the scan, by the number of the counts
+	// record. It is nil if these orders have not been counted yet.
 	countsBefore map[string]int
-	// parts are the parts whose counts are certain.
+	// parts contains the counts that are certain, by the number of the counts record.
 	parts map[string]repPart
-	// unknownParts are records of parts that do not exist.
+	// unknownParts are counts records with an invalid number.
 	unknownParts []model.Record
 }
 
-// repPart is the record of a part and the count that it should have. The record can be nil.
+// repPart is a counts record and its correct count. The record is nil if it does not exist.
 type repPart struct {
 	record model.Record
 	orders int
@@ -45,19 +50,19 @@ func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
 	return &RepOrderCounter{orders: o, id: id}
 }
 
-// Key returns the key of the record of the first part.
+// Key returns the key of the first counts record.
 func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstPart, 0)) }
 
 func (r *RepOrderCounter) record(part string, orders int) model.Record {
 	return model.RepPartRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstPart, Orders: orders})
 }
 
-// maxPasses is the maximum number of passes until the counts of all parts are certain.
+// maxPasses is the maximum number of passes that Read makes.
 const maxPasses = 20
 
-// Read counts the orders until the counts of all parts are certain.
+// Read counts the orders until all counts are certain, in at most maxPasses passes.
 //
-// It returns errors as repair.Client does, or the context's error.
+// It returns the errors of repair.Client, or the context's error.
 func (r *RepOrderCounter) Read(ctx context.Context) error {
 	r.parts = map[string]repPart{}
 	for pass := 0; pass < maxPasses && r.Uncertainty() != ""; pass++ {
@@ -68,7 +73,8 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Uncertainty returns why the counts are not certain; empty if they are.
+// Uncertainty returns the reason why the counts are not certain. It returns an empty string if the
+// counts are certain.
 func (r *RepOrderCounter) Uncertainty() string {
 	if len(r.parts) < model.RepOrderParts {
 		return ReasonChanged
@@ -107,7 +113,7 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	return nil
 }
 
-// readRecords reads the records of the parts and the employee's record.
+// readRecords reads the counts records and the employee's record.
 func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
 	r.employee, r.unknownParts = nil, nil
 	parts := map[string]model.Record{}
@@ -126,7 +132,7 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts a range of the rep's list by part.
+// countList counts the orders in a range of the rep's list, by the number of their counts record.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))
@@ -144,8 +150,8 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 	return counts, err
 }
 
-// Verify reports records whose counts are wrong. Without countNow, it skips a rep whose orders were
-// never counted.
+// Verify reports counts records with a wrong count. If countNow is false, it skips a rep with
+// orders that were never counted.
 func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {
@@ -154,7 +160,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	first := r.parts[model.FirstPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
-		diag.AddOrphan(repair.DriftOrderCount, rec, "the part does not exist")
+		diag.AddOrphan(repair.DriftOrderCount, rec, "the number of the counts record is invalid")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderParts {
@@ -172,12 +178,12 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 		case part.record != nil:
 			diag.Compare(&model.EntityRepOrders, part.record, want, repair.DriftOrderCount)
 		case i == 0 || part.orders > 0:
-			diag.AddMissing(repair.DriftOrderCount, want, nil, fmt.Sprintf("the employee is the account rep of orders: %d", sum))
+			diag.AddMissing(repair.DriftOrderCount, want, nil, fmt.Sprintf("the number of orders with this account rep is %d", sum))
 		}
 	}
 }
 
-// verifyPartAlone verifies the record of a part without its count.
+// verifyPartAlone verifies a counts record, but not its count.
 func verifyPartAlone(diag *repair.Diagnosis, rec model.Record) {
 	at, k := model.Reader{Record: diag.Readable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.KeyValue(model.EntityRepOrders.SK, k.SK)

@@ -220,7 +220,7 @@ func (r *request) result(t *rapid.T, e *engine) (result string, succeeded bool) 
 	return render(body), body["code"] == ""
 }
 
-// invalidTransaction reports whether the response says that an action of a transaction is invalid.
+// invalidTransaction reports whether an action of the transaction was invalid.
 func invalidTransaction(body object) bool {
 	if body["code"] != "TransactionCanceledException" {
 		return body["code"] == "ValidationException"

@@ -481,6 +481,8 @@ func rejectionCases() []testCase {
 		{"unused_value", update("SET v = :v", "", nil, ":v", "x", ":w", "y")},
 		{"missing_name", update("SET #v = :v", "", nil, ":v", "x")},
 		{"unused_name", update("SET v = :v", "", map[string]string{"#v": "v"}, ":v", "x")},
+		{"redundant_parentheses", update("SET v = :v", "((v = :v))", nil, ":v", "x")},
+		{"redundant_parentheses_in_key_condition", query("((pk = :v))", ":v", "x")},
 		{"update_of_one_path_twice", update("SET v = :v, v = :w", "", nil, ":v", "x", ":w", "y")},
 		{"update_of_key", update("SET sk = :v", "", nil, ":v", "x")},
 		{"malformed_update", update("SET v = ", "", nil)},

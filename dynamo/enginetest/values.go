@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,11 +20,14 @@ func valueCases() []testCase {
 		{"EmptyLists", testEmptyValues},
 		{"ConditionBesideEmptyBytes", testConditionBesideEmptyBytes},
 		{"NestedValues", testNestedValues},
+		{"NestingLimit", testNestingLimit},
+		{"EmptyAttributeNames", testEmptyAttributeNames},
 		{"OtherTypes", testOtherTypes},
 		{"SetUpdates", testSetUpdates},
 		{"SetEmptied", testSetEmptied},
+		{"SetOrder", testSetOrder},
 		{"Text", testText},
-		{"SizeOfText", testSizeOfText},
+		{"TextSize", testTextSize},
 	}
 }
 
@@ -132,6 +136,48 @@ func testNestedValues(tb *table) {
 	assertEqual(tb, "lines in their order", got, []string{"b", "1", "1", "a", "2.5", "1", "c", "3", "1"})
 }
 
+// nested returns a string in maps of a depth.
+func nested(depth int) types.AttributeValue {
+	v := str("leaf")
+	for range depth {
+		v = &types.AttributeValueMemberM{Value: item{"n": v}}
+	}
+	return v
+}
+
+// testNestingLimit tests that values have at most 32 levels, in puts and in updates.
+func testNestingLimit(tb *table) {
+	for depth, want := range map[int]string{31: "", 32: "ValidationException", 40: "ValidationException"} {
+		it := record("p", "1")
+		it["deep"] = nested(depth)
+		_, err := tb.db.PutItem(tb.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: it})
+		assertOutcome(tb, fmt.Sprintf("a put of %d levels", depth), err, want)
+		_, err = tb.db.UpdateItem(tb.Context(), &dynamodb.UpdateItemInput{
+			TableName: &tb.name, Key: key("p", "2"), UpdateExpression: aws.String("SET deep = :v"), ExpressionAttributeValues: item{":v": nested(depth)},
+		})
+		assertOutcome(tb, fmt.Sprintf("an update of %d levels", depth), err, want)
+	}
+	tb.put(record("p", "3"))
+	tb.update("p", "3", "SET deep = :v", ":v", nested(20))
+	path := "deep" + strings.Repeat(".n", 20)
+	for depth, want := range map[int]string{11: "", 12: "ValidationException"} {
+		_, err := tb.db.UpdateItem(tb.Context(), &dynamodb.UpdateItemInput{
+			TableName: &tb.name, Key: key("p", "3"), UpdateExpression: aws.String("SET " + path + " = :v"), ExpressionAttributeValues: item{":v": nested(depth)},
+		})
+		assertOutcome(tb, fmt.Sprintf("%d levels in 20 levels", depth), err, want)
+	}
+}
+
+func testEmptyAttributeNames(tb *table) {
+	top, inner := record("p", "1"), record("p", "1")
+	top[""] = str("x")
+	inner["m"] = &types.AttributeValueMemberM{Value: item{"": str("x")}}
+	for what, it := range map[string]item{"of an attribute": top, "in a map": inner} {
+		_, err := tb.db.PutItem(tb.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: it})
+		assertCode(tb, "an empty name "+what, err, "ValidationException")
+	}
+}
+
 func testOtherTypes(tb *table) {
 	it := record("p", "1")
 	it["yes"], it["no"] = &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberBOOL{Value: false}
@@ -180,6 +226,32 @@ func testSetEmptied(tb *table) {
 	}
 }
 
+// testSetOrder tests that sets are sorted: numbers by their value, texts by their bytes.
+func testSetOrder(tb *table) {
+	it := record("p", "1")
+	it["ss"], it["ns"] = &types.AttributeValueMemberSS{Value: []string{"b", "a", "B"}}, &types.AttributeValueMemberNS{Value: []string{"10", "2", "-1.5"}}
+	tb.put(it)
+	tb.update("p", "1", "ADD ss :s, ns :n", ":s", &types.AttributeValueMemberSS{Value: []string{"aa", ""}}, ":n", &types.AttributeValueMemberNS{Value: []string{"9"}})
+	got := tb.get("p", "1")
+	ss, _ := got["ss"].(*types.AttributeValueMemberSS)
+	ns, _ := got["ns"].(*types.AttributeValueMemberNS)
+	if ss == nil || ns == nil {
+		tb.Fatalf("got %v", got)
+	}
+	assertEqual(tb, "the text set", ss.Value, []string{"", "B", "a", "aa", "b"})
+	assertEqual(tb, "the number set", ns.Value, []string{"-1.5", "2", "9", "10"})
+}
+
+// testTextSize tests that the function size counts UTF-16 code units.
+func testTextSize(tb *table) {
+	tb.put(record("p", "1", "v", "a\u00fc\u20ac\U0001f600"))
+	in := tb.queryInput("pk = :p", ":p", "p", ":n", num("5"))
+	in.FilterExpression = aws.String("size(v) = :n")
+	if got := tb.query(in); len(got) != 1 {
+		tb.Errorf("the size is not 5: %d records", len(got))
+	}
+}
+
 func testText(tb *table) {
 	for _, v := range []string{"<b>&amp;</b>", "\u2028\u2029", "\"quoted\\\"", "tab\tline\nend\x00", "\U0001f600 \U0010ffff", strings.Repeat("ü", 10_000)} {
 		tb.put(record("p", "t", "v", v))
@@ -193,15 +265,5 @@ func testText(tb *table) {
 		if got := text(tb.get("\u00e4"+s, s), "v"); got != s {
 			tb.Errorf("key %q: got %q", s, got)
 		}
-	}
-}
-
-// testSizeOfText tests that the size of a text in a condition is its number of UTF-16 code units.
-func testSizeOfText(tb *table) {
-	for v, size := range map[string]string{"": "0", "ab": "2", "\u00e4\u20ac": "2", "a\U0001f600": "3"} {
-		tb.put(record("p", v+"x", "v", v))
-		in := tb.queryInput("pk = :p AND sk = :s", ":p", "p", ":s", v+"x", ":size", num(size))
-		in.FilterExpression = aws.String("size(v) = :size")
-		assertEqual(tb, "records whose text has the size "+size, texts(tb.query(in), "v"), []string{v})
 	}
 }

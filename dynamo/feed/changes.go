@@ -11,29 +11,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// changeBatch is a batch of changes of records that the source reports together.
+// changeBatch is a batch of record changes that the source reports in one call.
 type changeBatch struct {
 	feed *Feed
-	// before and after are the records before and after their change. A record that did not exist is
+	// before and after are the records before and after the change. A record that does not exist is
 	// nil.
 	before, after []map[string]types.AttributeValue
-	// images are the order records in after, by order ID. orders are the decoded orders, by order ID
-	// and UpdatedAt. Both are filled on first use.
+	// images maps order IDs to the order records in after. orders maps order IDs and UpdatedAt to the
+	// decoded orders. Both maps are filled on first use.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
 
-// deliver turns changes of records into changes of orders and delivers them. It decodes only
-// records that have a subscription. The caller holds the feed's lock.
+// deliver converts changes of records to changes of orders and delivers them to subscriptions. It
+// decodes only records that have a subscription. The caller holds the feed's mu.
 //
-//   - The record of a customer's last event goes to subscriptions to the customer and to the
+//   - A change of a customer's last event is delivered to subscriptions to the customer and to the
 //     event's order. Every event of the customer's orders updates this record. So the changes of
 //     the record are these events, in the order of the commits.
-//   - A new event in the timeline of an order goes to subscriptions to the new status of the order.
-//     An event by other software does not update the last event, so it also goes to subscriptions
-//     to the order.
-//   - An order record that other software wrote without an event is delivered without an event.
-//     This program's own changes increase the record's version and have an event.
+//   - A new event in the timeline of an order is delivered to subscriptions to the new status of
+//     the order. Other software does not update the last event. So an event by other software is
+//     also delivered to subscriptions to the order.
+//   - If other software writes an order record without an event, the change is delivered without an
+//     event. This program's changes always have an event, and increase the record's version.
 func (c *changeBatch) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
@@ -55,7 +55,7 @@ func (c *changeBatch) deliver() {
 	}
 }
 
-// deliverEvent delivers a new entry of an order's timeline.
+// deliverEvent delivers a new event in the timeline of an order.
 func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	orderTopic := topic{topicOrder, order}
 	orderSubscribed, statusSubscribed := c.feed.hasSubscriptions(orderTopic), c.feed.hasStatusSubscriptions()
@@ -83,7 +83,7 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	}
 }
 
-// deliverLastEvent delivers an event of one of a customer's orders.
+// deliverLastEvent delivers a new last event of a customer.
 func (c *changeBatch) deliverLastEvent(customer string, before, after model.Record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
 	if after == nil || !slices.ContainsFunc(topics, c.feed.hasSubscriptions) {
@@ -105,7 +105,7 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverOrderRecord delivers an order record that was written without an event.
+// deliverOrderRecord delivers a change of an order that was made without an event.
 func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
@@ -144,8 +144,8 @@ func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) 
 	}
 }
 
-// orderAt returns the order right after its change at the given time. It returns nil if the source
-// did not report the order's record. Changes of one order have different times.
+// orderAt returns the order immediately after its change at the given time. All changes of one
+// order have different times. orderAt returns nil if the source did not report the order's record.
 func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
@@ -174,7 +174,8 @@ func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 // hasSubscriptions reports whether a topic has subscriptions. The caller holds mu.
 func (f *Feed) hasSubscriptions(t topic) bool { return len(f.subscriptions[t]) > 0 }
 
-// hasStatusSubscriptions reports whether any status has subscriptions. The caller holds mu.
+// hasStatusSubscriptions reports whether at least one status has subscriptions. The caller holds
+// mu.
 func (f *Feed) hasStatusSubscriptions() bool {
 	if f.hasSubscriptions(statusTopic(0)) {
 		return true
@@ -187,12 +188,12 @@ func (f *Feed) hasStatusSubscriptions() bool {
 	return false
 }
 
-// deliver delivers a change to the subscriptions to a topic, and ends those whose queue is full.
-// The caller holds mu.
+// deliver delivers a change to all subscriptions to a topic. It ends subscriptions with a full
+// queue. The caller holds mu.
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
-	// Iterate backwards: detach moves the last subscription, which already has the change, to the
-	// index of the removed one.
+	// Iterate backwards, because detach moves the last subscription to the index of the removed
+	// subscription. The moved subscription has already received the change.
 	for i := len(list) - 1; i >= 0; i-- {
 		if s := list[i]; !s.deliver(change) {
 			f.detach(s)
@@ -200,8 +201,8 @@ func (f *Feed) deliver(t topic, change OrderChange) {
 	}
 }
 
-// deliverStatus delivers a change to subscriptions to a status and to all statuses. The caller
-// holds mu.
+// deliverStatus delivers a change to subscriptions to a status and to subscriptions to all
+// statuses. The caller holds mu.
 func (f *Feed) deliverStatus(status commerce.Status, change OrderChange) {
 	if status != 0 {
 		f.deliver(statusTopic(status), change)

@@ -223,7 +223,7 @@ func TestWrongClockWritesNoEvent(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if got := f.timeline(id); !slices.Equal(got, events) {
-				t.Errorf("the timeline is %s, was %s", got, events)
+				t.Errorf("the rejected mutation changed the timeline to %s, was %s", got, events)
 			}
 		}
 	})

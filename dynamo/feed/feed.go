@@ -13,23 +13,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderChange is a change of an order that is delivered to subscribers. All subscribers share the
-// values that it points to and must not modify them.
+// OrderChange is a change of an order. All subscribers receive the same Event and Order, and must
+// not modify them.
 type OrderChange struct {
 	OrderID commerce.OrderID
-	// Event is the change's entry in the order's timeline. It is nil if other software changed the
+	// Event is the change's event in the order's timeline. It is nil if other software changed the
 	// order and wrote no event.
 	Event *commerce.Event
-	// Position is the ID of the event that a subscription can resume after. It is empty for changes
-	// by other software.
+	// Position is the ID of the event. A new subscription can resume after this ID. Position is empty
+	// for changes by other software.
 	Position commerce.EventID
-	// This is the order right after the change. If it is nil, the subscriber must read the order.
+	// Order is the order immediately after the change. If it is nil, the subscriber must read the
+	// order.
 	Order *commerce.Order
-	// Customer owns the order after the change. It is empty if the source did not report it.
+	// Customer is the owner of the order after the change. It is empty if the source did not report
+	// the order.
 	Customer commerce.CustomerID
 }
 
-// withOrder returns the change with the order right after it, which may be nil.
+// withOrder returns the change with the given order, which may be nil.
 func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
 	if c.Order = order; order != nil {
 		c.Customer = order.CustomerID
@@ -39,7 +41,7 @@ func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
 
 // Errors that end a Subscription.
 var (
-	// ErrTooSlow: the subscriber read so slowly that its queue was full.
+	// ErrTooSlow: the queue of the subscription was full, because the subscriber read too slowly.
 	ErrTooSlow = errors.New("the subscriber is too slow")
 	// ErrClosed: the Subscription was closed.
 	ErrClosed = errors.New("the subscription is closed")
@@ -51,50 +53,53 @@ const (
 	defaultQueueCapacity = 256
 	// maxTimelines is the maximum number of timelines that one subscription reads concurrently.
 	maxTimelines = 16
-	// maxBacklog limits the events from timelines that all subscriptions hold together, about 50 MB.
-	// Beyond it each subscription holds minBacklog events at a time, and reads more after their
-	// delivery.
+	// maxBacklog is the maximum number of undelivered events from timelines in memory, for all
+	// subscriptions together. They take about 50 MB. Above this limit, each subscription reads only
+	// minBacklog events at a time, and reads more after their delivery.
 	maxBacklog = 100_000
 	minBacklog = 32
 )
 
 // Options configure a feed.
 type Options struct {
-	// Log gets a line when the source fails, and for each record that cannot be read. It may be nil.
+	// Log receives a message when the source fails, and for each record that cannot be decoded. It may
+	// be nil.
 	Log *slog.Logger
-	// QueueCapacity is the capacity of a subscription's queue, 256 if it is 0. If its queue is full, a
-	// subscription ends with ErrTooSlow.
+	// QueueCapacity is the capacity of a subscription's queue. 0 means 256. A subscription with a full
+	// queue ends with ErrTooSlow.
 	QueueCapacity int
-	// AcquireRead acquires a slot for reading timelines. It waits until the caller of the context may
-	// read, and returns a function that releases the slot. If the context ends first, it returns the
-	// context's error. If Reading is nil, reads are not limited.
+	// AcquireRead acquires a slot for reading timelines. It waits until a slot is free, and returns a
+	// function that releases the slot. It returns the context's error if the context ends first. If
+	// AcquireRead is nil, reads are not limited.
 	AcquireRead func(context.Context) (done func(), err error)
 }
 
-// Feed delivers the changes of a table, both by this program and by other software. It reads each
-// shard of the table's stream once for all subscriptions. Without subscriptions it reads nothing.
-// It is safe for concurrent use.
+// Feed delivers the changes of a table, by this program and by other software. It reads each shard
+// of the table's stream once for all subscriptions. It reads nothing while there are no
+// subscriptions. It is safe for concurrent use.
 //
 // # Each event once, in order
 //
 // The IDs of a customer's events increase in the order of the commits. The record of the customer's
-// last event enforces this order. The changes of that record in the stream are these events, one by
-// one. Each event is delivered to subscriptions to the customer and to the event's order.
+// last event enforces this order. In the stream, the changes of this record are exactly the
+// customer's events. Each event is delivered to subscriptions to the customer and to the event's
+// order.
 //
 // A subscription registers first and then reads the ID of the last event. Events up to that ID were
-// committed before. If the subscriber resumes after an earlier event, they are read from the
-// timelines. Events with a higher ID were committed later and arrive with the stream. After a gap
-// in the stream, the subscription reads the ID of the last event and the missed events again.
+// committed earlier. They are read from the timelines if the subscriber resumes after an earlier
+// event. Events with a higher ID were committed later, and the stream delivers them. After a gap in
+// the stream, the subscription reads the ID of the last event and the missed events again.
 //
-// A subscription to a status has no timeline. Its first changes may be from just before it began,
-// if the stream had not delivered them yet.
+// A subscription to a status has no timeline. It can begin with changes that were committed shortly
+// before, if the stream had not delivered them yet.
 //
-// Changes by other software have no position in that order. Each is delivered once, to the
-// subscriptions that exist at that time. It cannot be read from the timelines later.
+// Changes by other software have no position in the order of events. Each change is delivered once,
+// to the subscriptions that exist at the time of delivery. It cannot be read from the timelines
+// later.
 //
 // # Memory
 //
-// An idle subscription takes about 500 bytes and no goroutine. The queue of a slow subscriber is
+// An idle subscription takes about 500 bytes and no goroutine. The queue of each subscription is
 // bounded.
 type Feed struct {
 	table         *table.Table
@@ -103,12 +108,12 @@ type Feed struct {
 	queueCapacity int
 	// acquireRead is Options.AcquireRead.
 	acquireRead func(context.Context) (done func(), err error)
-	// backlog is the number of events from timelines that all subscriptions hold.
+	// backlog is the number of undelivered events from timelines in all subscriptions.
 	backlog atomic.Int64
-	// runs waits for the goroutines that read the source.
+	// runs contains the goroutines that read the source.
 	runs sync.WaitGroup
 
-	// mu is acquired before a Subscription's mu, never after it. No request is sent while mu is held.
+	// mu must be acquired before the mu of a Subscription. No request is sent while mu is held.
 	mu                sync.Mutex
 	closed            bool
 	run               *sourceRun
@@ -119,7 +124,8 @@ type Feed struct {
 // topic is the subject of a subscription.
 type topic struct {
 	kind topicKind
-	// id is an order ID, a customer ID or the name of a status. It is empty for all statuses.
+	// id is an order ID, a customer ID or the name of a status. If kind is topicStatus, an empty id
+	// means all statuses.
 	id string
 }
 
@@ -150,9 +156,10 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 }
 
 // SubscribeOrder subscribes to one order, which need not exist yet. If after is not empty, the
-// subscription begins after that event of the order's timeline. It returns commerce.InvalidError if
-// after is not an event of the order that has a position, and table.ErrNoStream if the table has no
-// stream. Other errors are wrapped by table.WrapError.
+// subscription begins after the event with that ID.
+//
+// Errors: commerce.InvalidError if after is not the ID of an event with a position in this order,
+// table.ErrNoStream, and the errors of table.WrapError.
 func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityOrderEvent.PK.Build(string(id))
 	if err != nil {
@@ -162,10 +169,11 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 }
 
 // SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, the
-// subscription begins after that event of any of the customer's orders. It returns
-// commerce.InvalidError if after is not an event of these orders that has a position, or if too
-// many events have followed it. It returns table.ErrNoStream if the table has no stream. Other
-// errors are wrapped by table.WrapError.
+// subscription begins after the event with that ID.
+//
+// Errors: commerce.InvalidError, table.ErrNoStream, and the errors of table.WrapError. The error is
+// a commerce.InvalidError in two cases: after is not the ID of an event with a position in the
+// customer's orders, or too many events follow it.
 func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {
@@ -174,9 +182,10 @@ func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.Customer
 	return f.subscribe(ctx, topic{topicCustomer, string(id)}, &customerHistory{feed: f, partition: partition}, after)
 }
 
-// SubscribeOrderStatus subscribes to orders that change to a status, or to any status if status is
-// zero. It returns table.ErrNoStream if the table has no stream. Other errors are wrapped by
-// table.WrapError.
+// SubscribeOrderStatus subscribes to orders that change to the given status. If status is zero, it
+// subscribes to orders that change to any status.
+//
+// Errors: table.ErrNoStream, and the errors of table.WrapError.
 func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
 	return f.subscribe(ctx, statusTopic(status), nil, "")
 }
@@ -188,7 +197,7 @@ func statusTopic(status commerce.Status) topic {
 	return topic{topicStatus, status.String()}
 }
 
-// subscribe begins a subscription. It waits until the source is ready.
+// subscribe starts a subscription. It waits until the source is ready.
 func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce.EventID) (*Subscription, error) {
 	s := &Subscription{feed: f, topic: t, history: h, wake: make(chan struct{}, 1)}
 	run, err := f.attach(s)
@@ -211,7 +220,8 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 	return s, nil
 }
 
-// attach registers a subscription and returns the current run. The first subscription starts a run.
+// attach registers a subscription and returns the current run, which reads the source. The first
+// subscription starts a run.
 func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,7 +237,8 @@ func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	return f.run, nil
 }
 
-// detach removes a subscription. Removing the last one ends the run. The caller holds mu.
+// detach removes a subscription. After the last subscription, it ends the run, which reads the
+// source. The caller holds mu.
 func (f *Feed) detach(s *Subscription) {
 	list := f.subscriptions[s.topic]
 	if s.index >= len(list) || list[s.index] != s {
@@ -245,7 +256,7 @@ func (f *Feed) detach(s *Subscription) {
 	}
 }
 
-// Close ends the feed and all its subscriptions, and waits for the goroutines that read the source.
+// Close ends the feed and all its subscriptions. It waits for the goroutines that read the source.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -258,8 +269,8 @@ func (f *Feed) Close() {
 	f.runs.Wait()
 }
 
-// endAll ends the subscriptions whose topic matches, or all of them if match is nil. The caller
-// holds mu.
+// endAll ends all subscriptions with a topic that matches. If match is nil, it ends all
+// subscriptions. The caller holds mu.
 func (f *Feed) endAll(err error, match func(topic) bool) {
 	for t, list := range f.subscriptions {
 		if match == nil || match(t) {

@@ -42,7 +42,7 @@ func TestIdleSubscriptions(t *testing.T) {
 		}
 	}
 	if bytes := (heap() - before) / subscriptions; bytes > maxBytes {
-		t.Errorf("a subscription takes %d bytes, want at most %d", bytes, maxBytes)
+		t.Errorf("an idle subscription uses %d bytes of memory, want at most %d", bytes, maxBytes)
 	} else {
 		t.Logf("a subscription takes %d bytes", bytes)
 	}

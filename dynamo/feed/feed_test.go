@@ -199,7 +199,7 @@ func TestChangesHaveTheOrder(t *testing.T) {
 			for quantity := 2; quantity < 10; quantity++ {
 				c := f.next(w)
 				if c.OrderID != id || c.Event == nil {
-					t.Fatalf("got a change of %s: %+v", c.OrderID, c)
+					t.Fatalf("got a change of order %s, want an event of the mutated order: %+v", c.OrderID, c)
 				}
 				if c.Order != nil {
 					withOrder++
@@ -210,7 +210,7 @@ func TestChangesHaveTheOrder(t *testing.T) {
 			}
 		}
 		if withOrder == 0 {
-			t.Error("no change has an order")
+			t.Error("no change contains its order")
 		}
 	})
 }
@@ -295,7 +295,7 @@ func TestUnreadableEventIsSkipped(t *testing.T) {
 		f.setQuantity(id, 2)
 		f.expectChanges(w, "item_set")
 		if n := log.Count("cannot be delivered"); n != 1 {
-			t.Errorf("it was logged %d times:\n%s", n, log.String())
+			t.Errorf("the undeliverable change was logged %d times, want once:\n%s", n, log.String())
 		}
 		f.expectChanges(f.subscribeOrder(id, first), "item_set")
 	})

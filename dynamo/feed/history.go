@@ -14,27 +14,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// history reads the past events of an order, or of a customer's orders, from the table. Reads are
-// strongly consistent. Events without a position are left out.
+// history reads past events of an order, or of all orders of a customer, with strongly consistent
+// reads. It omits events without a position.
 type history interface {
-	// lastEventID returns the ID of the last event, or an empty ID if there is no event. Every event
-	// that is committed later has a higher ID.
+	// lastEventID returns the ID of the last event. It returns an empty ID if there is no event.
+	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events from one event to another, both included. It may return only the
-	// first of them, with more set. until is the end of the requested range: last, or a later
-	// event that was committed in the meantime. It returns commerce.InvalidError if there are too
-	// many events. Other errors are wrapped by table.WrapError.
+	// events returns the events with IDs between from and last (inclusive). If more is true, it
+	// returns only the first events of the range. until is the end of the range: last, or a later
+	// event that was committed in the meantime.
+	//
+	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// invalidAfter returns the error for an event that no subscription can resume after.
+	// invalidAfter returns the error for an event ID after which no subscription can resume.
 	invalidAfter() error
 }
 
-// Limits of reading missed events.
+// Limits on the reading of missed events.
 const (
-	// eventPageSize is the number of events of an order that one request reads.
+	// eventPageSize is the number of events that one request reads from a timeline.
 	eventPageSize = 100
-	// maxMissedEvents and maxMissedOrders are the maximum number of events, and of changed orders,
-	// that a subscription to a customer may have missed.
+	// maxMissedEvents is the maximum number of events that a subscription to a customer may have
+	// missed. maxMissedOrders is the maximum number of orders that may have changed in the meantime.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
@@ -45,9 +46,11 @@ type orderHistory struct {
 	partition string
 }
 
-// lastEventID returns the last event of the timeline. An event dated ahead of the clock counts only
-// up to the last event of the order's customer (AP1, AP33). Events after that were written by other
-// software, and the next event of this program may have a lower ID.
+// lastEventID returns the last event of the timeline.
+//
+// If the event's time is ahead of the local clock, lastEventID also reads the last event of the
+// order's customer (AP1, AP33). Events that follow the customer's last event were written by other
+// software. They are ignored, because the next event of this program may have a lower ID.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
 	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
@@ -70,8 +73,8 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 	return h.lastEventUpTo(ctx, max(last, now))
 }
 
-// lastEventUpTo returns the last event of the timeline up to an ID. It returns an empty ID if the
-// ID is before the first event. It skips events by other software.
+// lastEventUpTo returns the highest event ID in the timeline that is at most the given ID. It
+// ignores events by other software. It returns an empty ID if the timeline has no such event.
 func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPageSize {
@@ -99,8 +102,8 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 		if err != nil {
 			return nil, "", false, err
 		}
-		// Return at least two events, unless there are no more: the caller may already have the first
-		// one. A page may even have no readable event.
+		// Return at least two events if the timeline has them, because the caller may already have the
+		// first event. A page may contain no readable event.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -109,16 +112,16 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 }
 
 func (h *orderHistory) invalidAfter() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this order that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the order"))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this order that a subscription can resume after; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
 }
 
-// customerHistory reads the events of a customer's orders. It reads the record of the last event
+// customerHistory reads the events of a customer's orders. It reads the customer's last event
 // (AP33), the list of the customer's orders (AP2), and the timelines of changed orders (AP32).
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// lowestID is the lowest ID that an event after the beginning of the subscription can have. It is
-	// set if the customer had no last event at the beginning.
+	// lowestID is the lowest possible ID of an event after the start of the subscription. It is set
+	// only if the customer had no last event at the start.
 	lowestID commerce.EventID
 }
 
@@ -130,12 +133,12 @@ func (h *customerHistory) lastEventID(ctx context.Context) (commerce.EventID, er
 	if h.lowestID, err = h.lowestNextID(ctx); err != nil {
 		return "", err
 	}
-	// Read the record again: an event may have been committed before the orders were read.
+	// Read the record again, because an event may have been committed before the orders were read.
 	return h.recordedLastEvent(ctx)
 }
 
-// recordedLastEvent returns the ID in the record of the customer's last event. It returns an empty
-// ID if the record is missing.
+// recordedLastEvent returns the event ID in the record of the customer's last event. It returns an
+// empty ID if the record does not exist.
 func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.EventID, error) {
 	r, err := h.feed.table.Get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
@@ -144,8 +147,9 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 	return h.feed.table.EventPosition(commerce.EventID(r.Text("eventId"))), err
 }
 
-// lowestNextID returns the lowest ID after all changes of the orders so far. It takes the time from
-// the orders, because the clock of the server that writes next may be behind this one.
+// lowestNextID returns the lowest ID that is higher than the IDs of all earlier changes of the
+// orders. It derives the ID from the times of the orders. The local clock cannot be used, because
+// the clock of the server that writes the next event may be behind it.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -162,11 +166,12 @@ func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, e
 }
 
 func (h *customerHistory) invalidAfter() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this customer's orders that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the orders"))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this customer's orders that a subscription can resume after; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events, never with more set. It also reads events after last: the record of
-// the last event is missing if the orders were loaded, and may be outdated after an import.
+// events returns all events of the range, so more is always false. It also reads events with a
+// higher ID than last. Such events exist if the record of the last event is missing or outdated,
+// for example after an import.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
@@ -177,13 +182,13 @@ func (h *customerHistory) events(ctx context.Context, from, last commerce.EventI
 	if last, err = h.recordedLastEvent(ctx); err != nil || last < found {
 		return events, found, false, err
 	}
-	// The event was committed during the read. Read again up to the recorded event, because other
-	// events were committed, too.
+	// The event was committed during the read. Other events may have been committed, too, so read the
+	// events up to the recorded event again.
 	events, err = h.eventsBetween(ctx, from, last)
 	return events, last, false, err
 }
 
-// eventsBetween returns the events from one ID to another, both included, in order.
+// eventsBetween returns the events from one ID to another, both included, sorted by ID.
 func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
 	since, ok := from.Time()
 	if !ok || from > to {
@@ -217,12 +222,12 @@ func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.E
 	return events, err
 }
 
-// changedPartitions returns the partition keys of the customer's orders that have changed since a
-// time.
+// changedPartitions returns the partition keys of the customer's orders that have changed since the
+// given time.
 func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time) ([]string, error) {
 	var partitions []string
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
-		// An order with an unreadable time may have changed.
+		// An order with a time that cannot be decoded may have changed.
 		if updated := order.UpdatedAtOr(since); order.Err() == nil && updated.Before(since) {
 			return nil
 		}
@@ -238,8 +243,8 @@ func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time
 	return partitions, err
 }
 
-// forEachOrder calls visit for each of the customer's orders. It stops at the first error and
-// returns it. Errors of requests are wrapped by table.WrapError.
+// forEachOrder calls visit for each of the customer's orders. It stops if visit returns an error,
+// and returns this error. It also returns the errors of table.WrapError.
 func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Reader) error) error {
 	p := &model.CustomerOrders.AccessPattern
 	for bounds := (model.Range{}); ; {
@@ -263,9 +268,9 @@ func tooManyMissedError() error {
 	return commerce.WithArgument("after", commerce.NewInvalidError("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timelinePage returns a page of an order's events from one ID to another, both included. next is
-// the ID to continue from, and is empty at the end. timeline skips events by other software and
-// events that cannot be read.
+// timelinePage returns one page of an order's events from one ID to another, both included. next is
+// the first ID of the next page. It is empty on the last page. timelinePage skips events by other
+// software and events that cannot be decoded.
 func (f *Feed) timelinePage(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
 	bounds := model.Range{From: string(from), To: model.JustAfter(string(to))}
 	if bounds.Empty() {
@@ -293,9 +298,10 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	return events, next, nil
 }
 
-// latestPossibleID returns an ID that is not below the ID of any earlier event of any server. The
-// clock of the other server may be ahead of DynamoDB's by MaxClockDifference, and this server's
-// clock behind by as much. The added seconds allow for Date headers, which have whole seconds.
+// latestPossibleID returns an ID that is not lower than the ID of any existing event of any server.
+// The other server's clock may be ahead of DynamoDB's clock by MaxClockDifference, and the local
+// clock may be behind by the same time. The additional seconds are for Date headers, which contain
+// only whole seconds.
 func (f *Feed) latestPossibleID() commerce.EventID {
 	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
@@ -306,7 +312,7 @@ func lowestIDAt(at time.Time) commerce.EventID {
 	return commerce.EventID(id)
 }
 
-// logUnreadable logs a change whose record cannot be read.
+// logUnreadable logs a change that cannot be delivered because its record cannot be decoded.
 func (f *Feed) logUnreadable(err error) {
 	f.log.Error("a change cannot be delivered", "error", err)
 }

@@ -17,21 +17,22 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// position is a position in a shard: after a record, or one of the starting points of an iterator.
+// position is a position in a shard of the stream: after the record with a sequence number, or a
+// starting point such as LATEST.
 type position struct {
 	kind     streamtypes.ShardIteratorType
 	sequence string
 }
 
-// shardReader reads one shard.
+// shardReader reads one shard of the stream.
 type shardReader struct {
 	*streamReader
 	shard    *shard
 	position position
-	// iterator is the shard iterator of the position, valid for 15 minutes. If it is nil, a new
-	// iterator is requested.
+	// iterator is the shard iterator for the position, which expires after 15 minutes. If it is nil, a
+	// new iterator is requested.
 	iterator *string
-	// firstRecords are the records that findEnd read. They are reported once all shards have a
+	// firstRecords are the records that findEnd read. They are reported when all shards have a
 	// position.
 	firstRecords []streamtypes.Record
 	// gapCause is the cause of a gap that has not been reported yet. The gap is reported before the
@@ -41,20 +42,21 @@ type shardReader struct {
 	failures int
 }
 
-// loggedFailureCount is the number of consecutive failures that is logged. Fewer failures are
-// likely to be transient.
+// loggedFailureCount is the number of consecutive failures after which a message is logged. Fewer
+// failures are probably transient.
 const loggedFailureCount = 3
 
-// findEnd finds the end of the shard, so that the reader sees every later commit. It must also read
-// from the iterator once: DynamoDB may determine the end only on the first read. Errors are wrapped
-// by table.WrapError.
+// findEnd finds the current end of the shard, so that the reader receives every later commit. It
+// also reads from the iterator once, because DynamoDB may determine the end only at the first read.
+//
+// It returns the errors of table.WrapError.
 func (r *shardReader) findEnd(ctx context.Context) (err error) {
 	r.firstRecords, err = r.fetch(ctx)
 	return err
 }
 
-// read reports the changes in the shard until the shard or ctx ends. It returns errStreamGone,
-// ErrAccessDenied or a panic as an error. It retries all other errors.
+// read reports the changes in the shard until the shard or ctx ends. It returns an error only for
+// errStreamGone, ErrAccessDenied or a panic. It retries after all other errors.
 func (r *shardReader) read(ctx context.Context) (err error) {
 	defer table.RecoverTo(&err)
 	r.report(r.firstRecords)
@@ -80,8 +82,8 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 		case errors.Is(err, errStreamGone), errors.Is(err, table.ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next iterator begins after the last record. If no record was read, the position may
-			// have moved past unread records.
+			// The next iterator starts after the last record. If no record was read, the next iterator may
+			// start after records that were not read.
 			if r.iterator = nil; r.position.sequence == "" {
 				r.gapCause = err
 			}
@@ -104,9 +106,9 @@ func (r *shardReader) resetFailures() {
 	r.failures = 0
 }
 
-// retryPause returns the pause after a number of consecutive failures. The maximum is 2, 4, 8 and
-// so on to 64 times the shortest pause, which is 16 s by default. The pause is a random time of at
-// least half the maximum, so that servers do not retry at the same time.
+// retryPause returns the pause after the given number of consecutive failures. The pause is random,
+// between half the maximum and the maximum, so that servers do not retry at the same time. The
+// maximum doubles with each failure up to 64 times MinPause, which is 16 s by default.
 func (r *shardReader) retryPause(failures int) time.Duration {
 	maximum := r.opts.MinPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)
@@ -117,8 +119,9 @@ const endOfShard streamtypes.ShardIteratorType = "END"
 
 func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 
-// readOnce requests records once, reports them, and returns their number. It returns errStreamGone.
-// Other errors are wrapped by table.WrapError.
+// readOnce requests records once, reports them, and returns their number.
+//
+// Errors: errStreamGone, and the errors of table.WrapError.
 func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	records, err := r.fetch(ctx)
 	if err != nil {
@@ -133,7 +136,7 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	return len(records), nil
 }
 
-// fetch requests records once and moves the position after them.
+// fetch requests records once and sets the position after the last record.
 func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	if r.iterator == nil {
 		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.position.kind}
@@ -159,8 +162,7 @@ func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	return out.Records, nil
 }
 
-// report converts and reports the changes of records that may belong to orders. It skips all other
-// records.
+// report reports the changes of records that may concern orders. It skips all other records.
 func (r *shardReader) report(records []streamtypes.Record) {
 	var before, after []map[string]types.AttributeValue
 	for _, record := range records {
@@ -181,8 +183,8 @@ func (r *shardReader) report(records []streamtypes.Record) {
 	}
 }
 
-// streamImage converts an image of a stream record to a record of the table. It returns nil if
-// there is no image. The SDK has separate value types for streams and tables.
+// streamImage converts an image in a stream record to a record of the table, because the AWS SDK
+// has different types for them. It returns nil if there is no image.
 func streamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

@@ -10,25 +10,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Source reports changes of a table's records to a feed. Observed and Streamed return a Source.
+// Source reports changes of a table's records to a feed. EngineSource and StreamSource return a
+// Source.
 type Source interface {
-	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it is certain to
-	// report every later commit, as a change or as a gap. It returns an error if it cannot begin or
-	// continue, and nil if ctx has ended.
+	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it can report
+	// every later commit, either as a change or as a gap. It returns nil if ctx has ended, and an
+	// error if the source fails.
 	watch(ctx context.Context, t *table.Table, r *sourceRun) error
 }
 
-// Observable is an in-process engine that reports its changes, such as the embedded store.
+// Observable is an in-process DynamoDB engine, such as the embedded store, that reports its
+// changes.
 type Observable interface {
-	// Observe calls observe for every change of the table's records until stop is called. The
-	// arguments are the records before and after their change, with nil for a record that does not
-	// exist. There is one call for each transaction. The calls are sequential, in the order of the
-	// commits, and precede the response to the writer. So observe must be fast and must not call the
-	// engine.
+	// Observe calls observe for every transaction until stop is called. before and after are the
+	// records before and after the transaction. A record that does not exist is nil. The calls are
+	// sequential, in the order of the commits.
+	//
+	// Each call returns before the response to the writer is sent. Therefore observe must be fast and
+	// must not call the engine.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
-// EngineSource returns a source that gets the changes from an in-process engine.
+// EngineSource returns a source that receives the changes from an in-process DynamoDB engine.
 func EngineSource(engine Observable) Source { return engineSource{engine} }
 
 type engineSource struct{ engine Observable }
@@ -41,19 +44,20 @@ func (o engineSource) watch(ctx context.Context, t *table.Table, r *sourceRun) e
 	return nil
 }
 
-// sourceRun is one period of reading the source, from the first subscription until none is left.
+// sourceRun is one period of reading the source. It lasts from the first subscription until no
+// subscription is left.
 type sourceRun struct {
 	feed   *Feed
 	cancel context.CancelFunc
-	// begun is closed when the source is ready, or when it fails before. err is the error in the
-	// latter case.
+	// begun is closed when the source is ready or has failed to start. In case of a failure, err is
+	// set to the error.
 	begun chan struct{}
 	err   error
 	// hasBegun reports whether begun is closed.
 	hasBegun bool
 }
 
-// start begins to read the source. The caller holds mu.
+// start starts to read the source. The caller holds mu.
 func (f *Feed) start() *sourceRun {
 	// The run outlives the request of the first subscriber.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,7 +69,7 @@ func (f *Feed) start() *sourceRun {
 	return r
 }
 
-// watch calls the source's watch. A panic becomes an error.
+// watch calls the source's method watch. It returns a panic as an error.
 func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	defer table.RecoverTo(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {
@@ -74,14 +78,14 @@ func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	return context.Cause(ctx)
 }
 
-// ready lets waiting subscriptions begin.
+// ready lets the subscriptions start that wait for the source.
 func (r *sourceRun) ready() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	r.begin(nil)
 }
 
-// begin closes begun unless it is closed already.
+// begin closes the channel begun if it is not closed.
 func (r *sourceRun) begin(err error) {
 	if !r.hasBegun {
 		r.hasBegun, r.err = true, err
@@ -89,8 +93,8 @@ func (r *sourceRun) begin(err error) {
 	}
 }
 
-// finish ends the run's subscriptions with err, including subscriptions that still wait for the run
-// to begin. If the run was cancelled because no subscription was left, it ends no subscription.
+// finish ends all subscriptions of the run with err, including subscriptions that still wait for
+// the source. It ends no subscription if the run was cancelled because no subscription was left.
 func (r *sourceRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -108,9 +112,9 @@ func (r *sourceRun) finish(err error) {
 	r.begin(err)
 }
 
-// changed delivers changes of records. The source calls it in the order of the commits for each
-// partition key. A panic counts as a gap: it must not end the server or fail the write that is
-// reported.
+// changed delivers changes of records. For each partition key, the source must call it in the order
+// of the commits. A panic is treated as a gap, because it must not stop the server or fail the
+// write that is being reported.
 func (r *sourceRun) changed(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.gap(err)
@@ -129,7 +133,7 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 }
 
 // gap reports that changes may have been missed before the next call of changed. Subscriptions with
-// a timeline read the missed changes there. Subscriptions to statuses end.
+// a timeline read the missed changes from the timeline. Subscriptions to statuses end.
 func (r *sourceRun) gap(cause error) {
 	f := r.feed
 	f.mu.Lock()

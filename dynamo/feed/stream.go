@@ -14,22 +14,22 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// errStreamGone means that the stream, or one of its listed shards, no longer exists.
+// errStreamGone means that the stream or one of its shards no longer exists.
 var errStreamGone = errors.New("the stream no longer exists")
 
-// StreamOptions set how often a stream is read.
+// StreamOptions configure how often a stream is read.
 type StreamOptions struct {
-	// MinPause is the pause between two requests for the records of one shard, 250 ms if it is
-	// 0. DynamoDB allows five requests per second and shard, for all readers together. While there
-	// are no records, the pause grows to MaxPause, which is 1 s if it is 0.
+	// MinPause is the pause between two requests for the records of one shard. 0 means 250 ms.
+	// DynamoDB allows five requests per second and shard for all readers together. While the shard has
+	// no new records, the pause grows to MaxPause. For MaxPause, 0 means 1 s.
 	MinPause, MaxPause time.Duration
-	// ShardListInterval is the interval between lists of the shards, 30 s if it is 0. The shards are
-	// also listed soon after a shard has ended.
+	// ShardListInterval is the interval at which the list of shards is read. 0 means 30 s. The list is
+	// also read soon after a shard has ended.
 	ShardListInterval time.Duration
 }
 
 // StreamSource returns a source that reads the table's stream from DynamoDB Streams. The stream
-// must have new and old images.
+// must contain new and old images.
 func StreamSource(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	setDefault := func(d *time.Duration, value time.Duration) {
 		if *d <= 0 {
@@ -42,8 +42,8 @@ func StreamSource(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	return &streamSource{client: client, opts: opts}
 }
 
-// maxReopenings is the maximum number of attempts to open the stream in the table's description
-// after a stream has ended. The attempts take about half a minute.
+// maxReopenings is the maximum number of attempts to open a new stream after a stream has ended.
+// The attempts take about half a minute.
 const maxReopenings = 60
 
 type streamSource struct {
@@ -51,8 +51,9 @@ type streamSource struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream. If the stream is disabled and enabled again, or the table is
-// created again, it reads the new stream.
+// watch reads the table's stream. If the stream is replaced by a new stream, watch reads the new
+// stream. A stream is replaced when it is disabled and enabled again, or when the table is created
+// again.
 func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
@@ -90,25 +91,26 @@ type streamReader struct {
 	group     sync.WaitGroup
 }
 
-// shard is a part of the stream with the changes of some partition keys. When it ends, its child
-// shards continue it.
+// shard is a part of the stream with the changes of some partition keys. When a shard ends, its
+// child shards contain the later changes of these keys.
 type shard struct {
 	id, parent string
-	// started is set when the reading of the shard begins, or if it need not be read. finished is set
-	// when the shard was read to its end, or need not be read.
+	// started is true if the shard is being read or need not be read. finished is true if the shard
+	// was read to its end or need not be read.
 	started, finished bool
 }
 
-// shardEnd reports that a shard was read to its end, or the error of reading it.
+// shardEnd reports that a shard was read to its end, or that reading it failed.
 type shardEnd struct {
 	shard *shard
 	err   error
 }
 
 // read finds the end of each shard, calls run.ready, and then reports changes until the stream can
-// no longer be read. began reports whether it called ready. If missed is not nil, changes before
-// the stream were missed, and read reports a gap with this cause. It returns errStreamGone, errors
-// wrapped by table.WrapError, or nil if ctx has ended.
+// no longer be read. began reports whether run.ready was called. If missed is not nil, changes
+// before this stream were missed. In that case, read reports a gap with this cause.
+//
+// Errors: errStreamGone, and the errors of table.WrapError. The error is nil if ctx has ended.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
@@ -120,7 +122,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	var open []*shardReader
 	for _, description := range listed {
 		sh := r.addShard(description)
-		// A shard that has ended has only earlier changes, so it need not be read.
+		// A shard that has already ended contains only earlier changes.
 		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
 			open = append(open, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeLatest}})
@@ -148,10 +150,11 @@ func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 	return sh
 }
 
-// watchShards lists the shards regularly, and reads new shards and the children of shards that end.
+// watchShards reads the list of shards regularly. It starts to read new shards and the children of
+// shards that have ended.
 func (r *streamReader) watchShards(ctx context.Context) error {
-	// A child is often not listed yet when its parent ends. So list the shards soon, and then at
-	// growing intervals. This includes parents that ended before the feed began.
+	// The list often does not contain the child of a shard that has just ended. So the list is read
+	// soon, and then at growing intervals. This includes shards that ended before the feed began.
 	wait := r.opts.ShardListInterval
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -179,7 +182,7 @@ func (r *streamReader) watchShards(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			// Other errors are ignored here: the list is repeated, and the shard readers log failures.
+			// Other errors are ignored, because the list will be read again. The shard readers log failures.
 			if errors.Is(err, errStreamGone) || errors.Is(err, table.ErrAccessDenied) {
 				return err
 			}
@@ -201,9 +204,10 @@ func (r *streamReader) hasChild(parent *shard) bool {
 	return false
 }
 
-// refreshShards lists the shards, adds new shards and removes shards that no longer exist. found
-// reports whether there are new shards. It returns errStreamGone if the stream was deleted or
-// disabled. Other errors are wrapped by table.WrapError.
+// refreshShards reads the list of shards, adds new shards, and removes shards that no longer exist.
+// found reports whether there are new shards.
+//
+// Errors: errStreamGone if the stream was deleted or disabled, and the errors of table.WrapError.
 func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error) {
 	listed, err := r.listShards(ctx)
 	if err != nil {
@@ -231,9 +235,9 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 	return found, nil
 }
 
-// startReadyShards starts to read shards from their beginning. It starts a shard when its parent
-// was read to the end or is no longer listed. So changes of one partition key are reported in
-// order.
+// startReadyShards starts to read shards from their beginning. It starts a shard only after its
+// parent was read to the end or is no longer listed. Therefore the changes of each partition key
+// are reported in order.
 func (r *streamReader) startReadyShards(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {
@@ -256,8 +260,9 @@ func (r *streamReader) startReader(ctx context.Context, sr *shardReader) {
 	})
 }
 
-// listShards returns all shards of the stream. It returns errStreamGone if the stream was deleted
-// or disabled. Other errors are wrapped by table.WrapError.
+// listShards returns all shards of the stream.
+//
+// Errors: errStreamGone if the stream was deleted or disabled, and the errors of table.WrapError.
 func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, error) {
 	var shards []streamtypes.Shard
 	for from := (*string)(nil); ; {
@@ -276,8 +281,8 @@ func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, err
 	}
 }
 
-// wrapStreamError is table.WrapError for requests to a stream. It returns errStreamGone if the
-// stream or the shard does not exist.
+// wrapStreamError is like table.WrapError, but for requests to a stream. It returns errStreamGone
+// if the stream or the shard does not exist.
 func wrapStreamError(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)

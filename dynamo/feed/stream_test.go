@@ -239,7 +239,7 @@ func TestStreamFaults(t *testing.T) {
 	checkHistory(t, f, nil)
 	counts := between.Counts()
 	if len(counts) < 4 {
-		t.Errorf("too few kinds of faults: %v", counts)
+		t.Errorf("too few kinds of faults were injected: %v, want at least 4", counts)
 	}
 }
 

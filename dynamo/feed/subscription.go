@@ -11,37 +11,40 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Subscription is a subscription to one order, to a customer's orders or to a status. The caller
-// must close it. Only one goroutine at a time may call Next.
+// Subscription is a subscription to an order, to a customer's orders or to a status. The caller
+// must close it. Concurrent calls of Next are not allowed.
 type Subscription struct {
 	feed    *Feed
 	topic   topic
 	history history // nil for statuses
-	// index is the index in the list of subscriptions to the topic. The feed's mu guards it.
+	// index is the index of this subscription in the list of subscriptions to the topic. The feed's mu
+	// protects it.
 	index int
 	// wake wakes up a waiting Next.
 	wake chan struct{}
 
 	mu sync.Mutex
-	// queue has changes from the stream. Some of them may be in the backlog, too.
+	// queue contains changes from the stream. The backlog may contain some of the same changes.
 	queue []OrderChange
-	// backlog has changes from the timelines. They are delivered before the queue.
+	// backlog contains changes from the timelines. They are delivered before the queue.
 	backlog []OrderChange
-	// lastEventID is the last event that was delivered. Before the first delivery it is the last event
-	// before the subscription began. Events up to last are not delivered.
+	// lastEventID is the last event that was delivered. Before the first delivery, it is the last
+	// event before the start of the subscription. Events up to lastEventID are not delivered again.
 	lastEventID commerce.EventID
-	// readUntil is the last event to read from the timelines. It is empty if nothing is left to read.
+	// readUntil is the last event to read from the timelines. It is empty if no event needs to be
+	// read.
 	readUntil commerce.EventID
-	// behind is set if changes were missed after the current read of the timelines began.
+	// behind is true if changes were missed after the current read of the timelines began.
 	behind bool
-	// catchingUp is set while behind, readUntil or backlog hold back the queue.
+	// catchingUp is true while the queue must wait because of behind, readUntil or backlog.
 	catchingUp bool
 	closed     bool
 	err        error
 }
 
-// begin finds the event that the subscription begins after, and reads the events since then. It
-// returns commerce.InvalidError if after is invalid. Other errors are wrapped by table.WrapError.
+// begin finds the event after which the subscription begins, and reads the events that follow it.
+//
+// Errors: commerce.InvalidError if after is invalid, and the errors of table.WrapError.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
 	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
@@ -75,13 +78,13 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 	return nil
 }
 
-// setBacklog fills the empty backlog with events from the timelines. If there are more events,
-// until is the last of them. The caller holds mu.
+// setBacklog stores events from the timelines in the backlog, which must be empty. If more is true,
+// further events follow, and until is the last of them. The caller holds mu.
 func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
 	}
-	// Events beyond the limit for all subscriptions are dropped and read again later.
+	// Events that exceed the common limit of all subscriptions are dropped. They are read again later.
 	if capacity := max(minBacklog, maxBacklog-int(s.feed.backlog.Load())); len(events) > capacity {
 		events, more = events[:capacity], true
 	}
@@ -95,13 +98,14 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	}
 }
 
-// Next waits for the next change. After the subscription has ended, Next returns the queued changes
-// before the error:
+// Next waits for the next change. After the subscription has ended, Next returns the remaining
+// changes of the queue, and then one of these errors:
 //
 //   - ErrTooSlow: the queue was full. A new subscription can resume after the last event.
 //   - table.ErrUnavailable: the feed failed. A new subscription can resume after the last event.
-//   - ErrClosed: the subscription was closed. Queued changes are discarded.
-//   - the context's error: the subscription continues.
+//   - ErrClosed: the subscription was closed. The remaining changes are discarded.
+//
+// Next returns the context's error if the context ends. The subscription does not end in that case.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
 		change, found, err := s.tryNext()
@@ -122,8 +126,8 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	}
 }
 
-// tryNext removes and returns the next change of the backlog or the queue. It does not wait. It
-// reports false if there is no change, or if the timelines must be read first.
+// tryNext removes and returns the next change from the backlog or the queue. It does not wait. It
+// returns false if there is no change, or if the timelines must be read first.
 func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +164,8 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	return OrderChange{}, false, s.err
 }
 
-// isDelivered reports whether a change was delivered already, or was committed before the
-// subscription began.
+// isDelivered reports whether a change was already delivered or was committed before the start of
+// the subscription.
 func (s *Subscription) isDelivered(change OrderChange) bool {
 	return change.Position != "" && s.history != nil && change.Position <= s.lastEventID
 }
@@ -173,9 +177,10 @@ func (s *Subscription) mustCatchUp() bool {
 	return !s.closed && (s.behind || s.readUntil != "")
 }
 
-// catchUp reads missed events from the timelines into the backlog. It returns ErrTooSlow if too
-// many events were missed. Other errors are wrapped by table.WrapError. All errors except the
-// context's end the subscription.
+// catchUp reads missed events from the timelines into the backlog. All errors except the context's
+// error end the subscription.
+//
+// Errors: ErrTooSlow if too many events were missed, and the errors of table.WrapError.
 func (s *Subscription) catchUp(ctx context.Context) error {
 	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
@@ -184,7 +189,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	defer done()
 	s.mu.Lock()
 	behind, from, until := s.behind, s.lastEventID, s.readUntil
-	// A gap during the read sets behind again.
+	// If a gap occurs during the read, markBehind sets behind to true again.
 	s.behind = false
 	s.mu.Unlock()
 	events, until, more, err := s.missedEvents(ctx, behind, from, until)
@@ -210,8 +215,9 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missedEvents returns the next events after from up to until, as history.events does. If behind is
-// set, it reads the last event first and uses it as until.
+// missedEvents returns the events with IDs greater than from and at most until. It has the same
+// results as history.events. If behind is true, it reads the customer's or order's last event
+// first, and uses it as until.
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.lastEventID(ctx)
@@ -228,22 +234,22 @@ func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, unti
 }
 
 // deliver appends a change to the queue. If the queue is full, it ends the subscription and returns
-// false. The caller holds the feed's lock.
+// false. The caller holds the feed's mu.
 func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A subscription that is behind reads the change from the timelines.
+	// A subscription that is behind will read the change from the timelines.
 	if s.closed || s.err != nil || s.isDelivered(change) || s.behind && change.Position != "" {
 		return true
 	}
 	if len(s.queue) >= s.feed.queueCapacity {
 		if s.catchingUp {
-			// The subscription is reading the timelines, which have the queued events, too.
+			// The subscription is reading the timelines, which also contain the events in the queue.
 			s.queue = slices.DeleteFunc(s.queue, func(c OrderChange) bool { return c.Position != "" })
 			s.behind = true
 		}
 		if len(s.queue) >= s.feed.queueCapacity {
-			s.err = fmt.Errorf("subscribe to %s: %w: its queue of %d changes is full", s.topic, ErrTooSlow, len(s.queue))
+			s.err = fmt.Errorf("subscribe to %s: %w: the queue of %d changes is full", s.topic, ErrTooSlow, len(s.queue))
 			s.notify()
 			return false
 		}
@@ -256,7 +262,7 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	return true
 }
 
-// markBehind marks the subscription as behind, because changes were missed.
+// markBehind records that the subscription has missed changes.
 func (s *Subscription) markBehind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +270,7 @@ func (s *Subscription) markBehind() {
 	s.notify()
 }
 
-// end makes Next return err after the queued changes.
+// end makes Next return err after the remaining changes of the queue.
 func (s *Subscription) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +288,7 @@ func (s *Subscription) notify() {
 	}
 }
 
-// Close ends the subscription. It may be called more than once, and while Next is waiting.
+// Close ends the subscription. It can be called several times, and while Next is waiting.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()

@@ -11,27 +11,26 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Codec reads and writes the records of a table.
+// Codec encodes and decodes the records of a table.
 type Codec struct {
-	// Currency is the currency of records that name none.
+	// Currency is the currency of records that do not specify a currency.
 	Currency commerce.Currency
-	// Shards is the number of partition keys that each busy list is spread over.
+	// Shards is the number of partition keys over which each busy list is spread.
 	Shards int
 }
 
 // KeyBuilder returns a builder for keys of the table.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributeVisitor visits the attributes of a record one by one. One function declares the
-// attributes of each kind of record. It calls one method or function of this type for each
-// attribute. purpose selects what the call does.
-//
-// Reader is the record to read.
+// attributeVisitor reads, writes or describes the attributes of a record. Each kind of record has
+// one function that declares its attributes, such as customerAttributes. For each attribute, this
+// function calls a method of the visitor or a function such as text. mode determines the effect of
+// these calls. Reader contains the record to read.
 type attributeVisitor struct {
 	Reader
 	mode visitMode
-	// currency is the currency of the record's amounts. Until the record's currency has been read, it
-	// is the currency of records that name none.
+	// currency is the currency of the record's amounts. Before the attribute "currency" has been read,
+	// it is the default currency of the table.
 	currency commerce.Currency
 	// encoded is the record to write.
 	encoded Record
@@ -55,13 +54,13 @@ const (
 // Attribute describes an attribute of a record.
 type Attribute struct {
 	Name string
-	// Type is DynamoDB's type: S, N, BOOL, L or M.
+	// Type is the type of the attribute in DynamoDB: S, N, BOOL, L or M.
 	Type string
-	// MaxLength is the maximum number of bytes of a string or of elements of a list. It is 0 for other
-	// types.
+	// MaxLength is the maximum number of bytes of a string, or the maximum number of elements of a
+	// list. It is 0 for other types.
 	MaxLength int
 	// Required reports whether a record without the attribute is corrupt. Optional reports whether the
-	// attribute is absent if there is no value.
+	// attribute is not written if it has no value.
 	Required, Optional bool
 }
 
@@ -75,9 +74,9 @@ type presence uint8
 const (
 	// A record without a required attribute is corrupt.
 	required presence = iota
-	// This program always writes a usual attribute. External records may lack it.
+	// This program always writes a lenient attribute. Records of other software may lack it.
 	lenient
-	// An optional attribute is absent if there is no value.
+	// An optional attribute is not written if it has no value.
 	optional
 )
 
@@ -86,8 +85,8 @@ type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// Records returns the record of a value and its edges. For an order, it returns the order's own
-// record and the customer's copy.
+// Records returns the record of a value and its edges (copies for lists). For an order, it returns
+// the order's own record and the customer's copy.
 func Records[V Value](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
 	records := b.withEdges(e, attributes)
@@ -97,13 +96,12 @@ func Records[V Value](b *KeyBuilder, v V) []Record {
 	return records
 }
 
-// Attributes returns the attributes that all records of a value have.
+// Attributes returns the attributes of a value, without the keys.
 func Attributes[V Value](v V) Record {
 	_, attributes := entityAndAttributes(v)
 	return attributes
 }
 
-// entityAndAttributes returns the entity and the attributes of a value.
 func entityAndAttributes[V Value](v V) (*Entity, Record) {
 	switch v := any(v).(type) {
 	case *commerce.Customer:
@@ -122,7 +120,6 @@ func entityAndAttributes[V Value](v V) (*Entity, Record) {
 	return nil, nil
 }
 
-// encode returns the attributes of a value.
 func encode[V any](declare func(*attributeVisitor, *V), v V) Record {
 	a := attributeVisitor{mode: writing, encoded: make(Record, 8)}
 	declare(&a, &v)
@@ -135,7 +132,6 @@ func maxValue[V any](declare func(*attributeVisitor, *V)) (v V) {
 	return v
 }
 
-// describeAttributes returns the attributes of a kind of record.
 func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute {
 	var v V
 	a := attributeVisitor{mode: describing}
@@ -144,7 +140,7 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 }
 
 // AttributesOf returns the declared attributes of an entity's records. It returns nil for
-// idempotency keys, and for entities with no attributes besides keys.
+// idempotency records, and for entities that have only keys.
 func AttributesOf(e *Entity) []Attribute {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
@@ -175,13 +171,13 @@ func AttributesOf(e *Entity) []Attribute {
 	return nil
 }
 
-// EmbeddedItemAttributes returns the attributes of an item that its order embeds.
+// EmbeddedItemAttributes returns the attributes of an item embedded in its order.
 func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedItemAttributes) }
 
 // AddressAttributes returns the attributes of an address.
 func AddressAttributes() []Attribute { return describeAttributes(addressAttributes) }
 
-// text is a string that every record has.
+// text declares a string that every record has.
 func text[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == reading {
 		*v = S(a.RequiredText(name))
@@ -190,7 +186,7 @@ func text[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	putText(a, name, v, most, required)
 }
 
-// lenientText is a string that this program always writes. External records may lack it.
+// lenientText declares a string that this program always writes, but other software may not write.
 func lenientText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == reading {
 		*v = S(a.Text(name))
@@ -199,7 +195,7 @@ func lenientText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	putText(a, name, v, most, lenient)
 }
 
-// optionalText is a string that is absent if there is no value.
+// optionalText declares a string that is not written if it is empty.
 func optionalText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == reading {
 		*v = S(a.Text(name))
@@ -208,8 +204,8 @@ func optionalText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	putText(a, name, v, most, optional)
 }
 
-// indexedText is a string in the index key of e. Reading falls back to the index key: see
-// Reader.textOrIndexKey.
+// indexedText declares a string that the index key of e contains. If a record lacks the string, it
+// is read from the index key (see Reader.textOrIndexKey).
 func indexedText[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
 	if a.mode == reading {
 		*v = S(a.textOrIndexKey(name, e))
@@ -231,7 +227,8 @@ func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p pres
 	}
 }
 
-// texts is a list of at most most strings, each of at most bytes bytes.
+// texts declares a list of strings. most and bytes are the maximum length of the list and of a
+// string.
 func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	switch a.mode {
 	case reading:
@@ -247,7 +244,7 @@ func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	}
 }
 
-// flag is a boolean. An absent attribute reads as false.
+// flag declares a boolean. An absent attribute is read as false.
 func (a *attributeVisitor) flag(name string, v *bool) {
 	switch a.mode {
 	case reading:
@@ -261,7 +258,7 @@ func (a *attributeVisitor) flag(name string, v *bool) {
 	}
 }
 
-// number is a whole number. An absent attribute reads as 0.
+// number declares a whole number. An absent attribute is read as 0.
 func (a *attributeVisitor) number(name string, v *int) {
 	if a.mode == reading {
 		*v = a.Number(name)
@@ -270,7 +267,7 @@ func (a *attributeVisitor) number(name string, v *int) {
 	a.putNumber(name, v, lenient)
 }
 
-// requiredNumber is a whole number that every record has.
+// requiredNumber declares a whole number that every record has.
 func (a *attributeVisitor) requiredNumber(name string, v *int) {
 	if a.mode == reading {
 		*v = a.RequiredNumber(name)
@@ -290,8 +287,8 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	}
 }
 
-// optionalCounter is a counter that is nil if the orders or items have not been counted. Reading
-// stores the number in place, or allocates it if place is nil.
+// optionalCounter declares a counter. The counter is nil if the orders or items have not been
+// counted. When a counter is read, *v points to place, or to a new int if place is nil.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
 	case reading:
@@ -314,10 +311,10 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	}
 }
 
-// version is incremented by every change. External records may lack it.
+// version declares the number that every change increments. Other software may not write a version.
 func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
-// createdAt is the time at which the record was created.
+// createdAt declares the time at which the record was created.
 func (a *attributeVisitor) createdAt(v *time.Time) {
 	if a.mode == reading {
 		*v = a.RequiredTime("createdAt")
@@ -326,8 +323,8 @@ func (a *attributeVisitor) createdAt(v *time.Time) {
 	a.putTime("createdAt", v, required)
 }
 
-// updatedAt is the time of the last change. It defaults to created, because external records may
-// lack it.
+// updatedAt declares the time of the last change. The default is the creation time, because records
+// of other software may lack the attribute.
 func (a *attributeVisitor) updatedAt(v *time.Time, created time.Time) {
 	if a.mode == reading {
 		*v = a.UpdatedAtOr(created)
@@ -345,8 +342,7 @@ func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 	}
 }
 
-// amount is an amount of money in the currency of the record. digits is the maximum number of
-// digits.
+// amount declares an amount of money in the record's currency with a maximum number of digits.
 func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	switch a.mode {
 	case reading:
@@ -360,7 +356,7 @@ func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	}
 }
 
-// currencyAttribute is the currency of all amounts of the record. v is one of these amounts.
+// currencyAttribute declares the currency of all amounts in the record. v is one of these amounts.
 func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	switch a.mode {
 	case reading:
@@ -372,7 +368,7 @@ func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	}
 }
 
-// parsedText is a string with its own format. longest is a value of maximum length.
+// parsedText declares a string in a format that parse checks. longest is a value of maximum size.
 func parsedText[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
 	switch a.mode {
 	case reading:
@@ -413,7 +409,8 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	}
 }
 
-// address is a map that is absent if there is no address. Reading stores the address in place.
+// address declares a map that is not written if the order has no address. When the address is read,
+// it is stored in *place.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
 	case reading:
@@ -442,8 +439,8 @@ func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 	lenientText(a, "countryCode", &v.CountryCode, 2)
 }
 
-// lineItems is the list of embedded items, sorted by SKU. It is absent if the order embeds no
-// items.
+// lineItems declares the list of embedded items, sorted by SKU. The list is not written if the
+// order has too many items to embed.
 func (a *attributeVisitor) lineItems(o *commerce.Order) {
 	const name = "items"
 	switch a.mode {

@@ -60,7 +60,7 @@ func testFieldsHaveAttributes[V any](t *testing.T, declare func(*attributeVisito
 		}
 	}
 	if !reflect.DeepEqual(*decoded, v) {
-		t.Errorf("%T is read as\n%+v\nand was written as\n%+v", v, *decoded, v)
+		t.Errorf("%T is decoded to\n%+v\nwant the encoded value\n%+v", v, *decoded, v)
 	}
 	for _, a := range describeAttributes(declare) {
 		if record[a.Name] == nil {

@@ -7,16 +7,16 @@ import (
 )
 
 // OrderCountParts is the number of records over which the counts of orders by status are spread.
-// Every change of an order's status writes to one of these records. So few changes conflict
-// (docs/adr/0033-counts.md).
+// Every change of an order's status updates one of these records. Several records reduce conflicts
+// between concurrent changes (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the part that counts an order.
+// OrderCountPart returns the number of the record that counts an order.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }
 
-// OrderCountsRecord returns the record with the counts of one part.
+// OrderCountsRecord encodes one of the records that count orders by status.
 func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 	return b.record(&EntityOrderCounts, encode(orderCountsAttributes, c))
 }
@@ -29,7 +29,7 @@ func orderCountsAttributes(a *attributeVisitor, c *commerce.OrderCounts) {
 	}
 }
 
-// DecodeOrderCounts reads the counts of one part.
+// DecodeOrderCounts decodes one of the records that count orders by status.
 //
 // Errors: ErrCorrupt.
 func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
@@ -38,19 +38,19 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	return c, a.Err()
 }
 
-// RepOrderParts is the number of records over which the count of an account rep's orders is spread,
-// so that few orders of one rep conflict.
+// RepOrderParts is the number of records over which the order count of an account rep is spread.
+// Several records reduce conflicts between orders of the same rep.
 const RepOrderParts = 16
 
-// FirstPart is the part of a rep's orders whose record reports whether the count is complete.
+// FirstPart is the number of the record that reports whether the order count of a rep is complete.
 const FirstPart = "0"
 
-// RepOrderPart returns the part of an account rep's orders that counts an order.
+// RepOrderPart returns the number of the record that counts an order of an account rep.
 func RepOrderPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), RepOrderParts))
 }
 
-// RepPartRecord returns the record of the count of one part of a rep's orders.
+// RepPartRecord encodes one of the records that count the orders of a rep.
 func RepPartRecord(b *KeyBuilder, r commerce.RepOrders) Record {
 	return b.record(&EntityRepOrders, encode(repOrdersAttributes, r))
 }
@@ -62,7 +62,7 @@ func repOrdersAttributes(a *attributeVisitor, r *commerce.RepOrders) {
 	a.number(AttrOrders, &r.Orders)
 }
 
-// DecodeRepOrders reads the count of one part of a rep's orders.
+// DecodeRepOrders decodes one of the records that count the orders of a rep.
 //
 // Errors: ErrCorrupt.
 func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {
@@ -71,7 +71,7 @@ func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {
 	return orders, a.Err()
 }
 
-// SpendingRecord returns the record of a customer's spending in one month and currency.
+// SpendingRecord encodes a customer's spending in one month and one currency.
 func SpendingRecord(b *KeyBuilder, s commerce.Spending) Record {
 	return b.record(&EntitySpending, encode(spendingAttributes, s))
 }
@@ -84,7 +84,7 @@ func spendingAttributes(a *attributeVisitor, s *commerce.Spending) {
 	a.number(AttrOrders, &s.Orders)
 }
 
-// DecodeSpending reads a customer's spending in one month and currency.
+// DecodeSpending decodes a customer's spending in one month and one currency.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeSpending(r Reader) (*commerce.Spending, error) {

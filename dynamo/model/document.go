@@ -7,16 +7,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Document is a parsed DynamoDB response: the bytes, and the offsets of each value. Nodes contain
-// offsets instead of strings, so that the garbage collector has no pointers to follow.
+// Document is a parsed DynamoDB response: the bytes of the response and the offsets of all values.
+// Nodes contain offsets instead of strings, so the garbage collector need not scan them.
 type Document struct {
-	// Body is the response, followed by text that had to be unescaped or decoded. After parsing, Body
-	// is never modified.
+	// Body is the response, followed by decoded copies of strings that contained escape sequences and
+	// of binary values. Body is not modified after parsing.
 	Body  []byte
 	Nodes []Node
 }
 
-// Node is a value. The elements of a list, a set or a map are the nodes from the next index to End.
+// Node is a value. The elements of a list, a set or a map are the nodes after the Node, up to the
+// index End (exclusive).
 type Node struct {
 	Name, NameEnd uint32
 	Text, TextEnd uint32
@@ -27,7 +28,7 @@ type Node struct {
 // Kind is the type of a value.
 type Kind byte
 
-// The types of DynamoDB. kindNone means that there is no value.
+// The types of DynamoDB attributes. kindNone means that a value is absent.
 const (
 	kindNone Kind = iota
 	KindS
@@ -42,23 +43,24 @@ const (
 	KindM
 )
 
-// Item is a record in a response, or a map inside a record: the nodes from First to End.
+// Item is a record in a response, or a map inside a record. Its attributes are the nodes from the
+// index First (inclusive) to End (exclusive).
 type Item struct {
 	Doc        *Document
 	First, End uint32
 }
 
-// Span returns the text between two offsets. The text shares the document's bytes, so keeping it
-// keeps the whole document in memory.
+// Span returns the text between two offsets. The text shares memory with the document, so a
+// reference to the text keeps the whole document in memory.
 func (d *Document) Span(from, to uint32) string {
 	if from == to {
 		return ""
 	}
-	// Body is not modified after parsing, so the text does not change.
+	// The text is immutable because Body is not modified after parsing.
 	return unsafe.String(&d.Body[from], int(to-from))
 }
 
-// kind returns the type of a node, or kindNone if the document has no such node.
+// kind returns the type of the node at an index. It returns kindNone if the index is out of range.
 func (i Item) kind(at uint32) Kind {
 	if int(at) >= len(i.Doc.Nodes) {
 		return kindNone
@@ -66,7 +68,7 @@ func (i Item) kind(at uint32) Kind {
 	return i.Doc.Nodes[at].Kind
 }
 
-// Find returns the index of the node with this name.
+// Find returns the index of the attribute with the given name.
 func (i Item) Find(name string) (uint32, bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -78,12 +80,10 @@ func (i Item) Find(name string) (uint32, bool) {
 	return 0, false
 }
 
-// elements returns the elements of a list, a set or a map.
 func (i Item) elements(at uint32) Item {
 	return Item{Doc: i.Doc, First: at + 1, End: i.Doc.Nodes[at].End}
 }
 
-// len returns the number of values.
 func (i Item) len() int {
 	n := 0
 	for at := i.First; at < i.End; at = i.Doc.Nodes[at].End {
@@ -92,7 +92,7 @@ func (i Item) len() int {
 	return n
 }
 
-// forEach calls take for each value and its node's index, until take returns false.
+// forEach calls take for each value and the index of its node, until take returns false.
 func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -103,7 +103,7 @@ func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	}
 }
 
-// toRecord converts the item to the SDK's types. The result shares no bytes with the response.
+// toRecord converts the item to the types of the AWS SDK. The result shares no memory with Body.
 func (i Item) toRecord() Record {
 	r := make(Record, i.len())
 	i.forEach(func(at uint32, n *Node) bool {
@@ -113,7 +113,7 @@ func (i Item) toRecord() Record {
 	return r
 }
 
-// attributeValue converts the value of a node to the SDK's type.
+// attributeValue converts the value of a node to the type of the AWS SDK.
 func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }
@@ -150,7 +150,7 @@ func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	return nil
 }
 
-// size returns the record's size in bytes, calculated as by SizeOf.
+// size returns the size of the record in bytes. It uses the same formula as SizeOf.
 func (i Item) size() int {
 	total := 0
 	i.forEach(func(at uint32, n *Node) bool {
@@ -183,7 +183,7 @@ func (d *Document) sizeOf(at uint32) int {
 	return total
 }
 
-// MaxDepth is DynamoDB's maximum depth of nested lists and maps.
+// MaxDepth is DynamoDB's limit on the depth of nested lists and maps.
 const MaxDepth = 32
 
 // JSON's booleans.

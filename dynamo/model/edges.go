@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Edges returns the kinds of edges of an entity.
+// Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the kinds of edges that repeat at least one of these attributes of the
-// entity.
+// EdgesCopying returns the edges (copies for lists) that contain one of the named attributes.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -24,7 +23,6 @@ func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	return found
 }
 
-// edges maps the name of an entity to its kinds of edges.
 var edges = func() map[string][]*Entity {
 	found := map[string][]*Entity{}
 	for i := range allEntities {
@@ -35,7 +33,7 @@ var edges = func() map[string][]*Entity {
 	return found
 }()
 
-// BaseEntity returns the entity whose records an edge lists, or e if e is not an edge.
+// BaseEntity returns the entity that an edge copies. If e is not an edge, it returns e.
 func (e *Entity) BaseEntity() *Entity {
 	if e.EdgeOf != nil {
 		return e.EdgeOf
@@ -43,7 +41,7 @@ func (e *Entity) BaseEntity() *Entity {
 	return e
 }
 
-// KeyValues returns the values in the primary key of a record of this entity, by placeholder.
+// KeyValues returns the values in the primary key of a record, by the name of their placeholder.
 func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
 	for t, key := range map[Template]string{e.PK: k.PK, e.SK: k.SK} {
@@ -57,8 +55,8 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyFromValues returns the primary key with these values, or empty keys if a key cannot contain a
-// value.
+// KeyFromValues builds the primary key with the given values. It returns empty keys if one of the
+// values is not valid in a key.
 func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t Template) string {
@@ -75,8 +73,8 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	return k
 }
 
-// IndexAttributes returns the attributes in the index keys that are not also in the primary key. A
-// record that lacks one of them has no such edge.
+// IndexAttributes returns the attributes that occur in the index keys and not in the primary key.
+// An edge (a copy for a list) exists only for records with all these attributes.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -87,7 +85,8 @@ func (e *Entity) IndexAttributes() []string {
 	return names
 }
 
-// CopiedAttributes returns the attributes of a record that its edge repeats: all except Lacks.
+// CopiedAttributes returns the attributes of a record that its edge contains, which are all
+// attributes except e.Omitted.
 func (e *Entity) CopiedAttributes(attributes Record) Record {
 	if len(e.Omitted) == 0 {
 		return attributes
@@ -99,7 +98,7 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// withEdges returns the record of an entity with these attributes, and its edges.
+// withEdges encodes a record with the given attributes, and its edges (copies for lists).
 func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
@@ -111,9 +110,11 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the pattern with the edges of an entity added. If there are no numbers, the
-// pattern writes all attributes of the entity's records. Otherwise it changes only these numbers.
-// Then it writes only the edges that repeat one of them, and also reads the records.
+// withEdges returns the write pattern with the edges (copies for lists) of an entity added.
+//
+// If numbers is empty, the pattern can write every attribute of the entity, and therefore every
+// edge. Otherwise the pattern changes only the numeric attributes in numbers. It then writes only
+// the edges that contain one of these attributes, and it must read the records of the entity first.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// EntityOf returns the entity of a record with this key. It returns nil for an external record
-// whose keys match no template.
+// EntityOf returns the entity of the record with the given key. It returns nil if the key matches
+// no template, because other software wrote the record.
 func EntityOf(k Keys) *Entity {
 	for i := range allEntities {
 		e := &allEntities[i]
@@ -23,11 +23,11 @@ func EntityOf(k Keys) *Entity {
 	return nil
 }
 
-// allEntities is built once, because bulk operations use it for every record. It is never modified.
+// allEntities is built once because bulk operations use it for every record. Do not modify it.
 var allEntities = Entities()
 
-// entityOfIndexKeys returns the entity whose list contains records with these index keys. It
-// reports false if no list reads them. A record that lacks one of the two keys is in no list.
+// entityOfIndexKeys returns the entity that lists a record with the given index keys. It returns
+// false if no list contains the record. A record without both index keys is not in the index.
 func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	if indexPK == "" || indexSK == "" {
 		return Entity{}, false
@@ -52,18 +52,18 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// WithIndexKeys replaces the index keys of a record with the keys for this table. The record may
-// come from a table with another number of shards. It gets no index keys if a key cannot contain a
-// value, for example an empty category. External records keep their keys.
+// WithIndexKeys replaces the index keys of a record, because the record may come from a table with
+// another number of shards. The result has no index keys if a value is not valid in a key, for
+// example an empty category. Records of other software keep their keys.
 //
-// It returns ErrCorrupt if the record cannot be read, or if its attributes do not match its key. It
-// returns another error if an external record would appear in a list.
+// It returns ErrCorrupt if the record cannot be decoded, or if its attributes do not match its key.
+// It returns another error if a record of other software would appear in a list.
 func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
 	if e == nil {
 		if e, ok := entityOfIndexKeys(reader.Text(AttrIndexPK), reader.Text(AttrIndexSK)); ok {
-			return nil, fmt.Errorf("the primary key of record %s is unknown, but its index keys place the record in the lists of kind %s", r.KeyText(), e.Name)
+			return nil, fmt.Errorf("the primary key of record %s matches no entity, but its index keys match the entity %s", r.KeyText(), e.Name)
 		}
 		return r, nil
 	}
@@ -78,18 +78,18 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 		encoded := Reader{Record: c}
 		delete(r, AttrIndexPK)
 		delete(r, AttrIndexSK)
-		// One key alone does not put a record in the index.
+		// A record is in the index only if it has both index keys.
 		if encoded.Has(AttrIndexPK) && encoded.Text(AttrIndexSK) != "" {
 			r[AttrIndexPK], r[AttrIndexSK] = c[AttrIndexPK], c[AttrIndexSK]
 		}
 		return r, nil
 	}
-	return nil, fmt.Errorf("%w: record %s: its attributes do not match the key of this %s", ErrCorrupt, r.KeyText(), e.Name)
+	return nil, fmt.Errorf("%w: record %s: its attributes do not match the key of the %s", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record and returns all records that the model derives from its content.
-// They include the record itself if its key and attributes agree. Values that no key can contain
-// are not an error, because only a derived record may need them.
+// Reencode decodes a record and returns all records that the model derives from its content. The
+// result includes the record itself if the key of the record matches its attributes. A value that
+// is not valid in a key causes no error, because it may concern only a derived record.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
@@ -100,8 +100,8 @@ func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
 	return encode(codec.KeyBuilder()), nil
 }
 
-// decodeForReencoding decodes a record of an entity. The returned function encodes all records that
-// the model derives from the content.
+// decodeForReencoding decodes a record of an entity. It returns a function that encodes all records
+// that the model derives from the content.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
@@ -155,9 +155,9 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
 
-// UnreadableAttributes returns the attributes of a record that are present but cannot be read, with
-// the problem of each. It returns nil if there are none. Such a value may be meaningful to the
-// software that wrote it, so it does not count as absent.
+// UnreadableAttributes returns the attributes that a record has but that cannot be decoded. The
+// result maps the name of each attribute to its problem. It is nil if all attributes can be
+// decoded. An unreadable value is not treated as absent, because other software may use it.
 func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]string {
 	var problems map[string]string
 	r := Reader{Record: rec, onUnreadable: func(attribute, problem string) {
@@ -170,7 +170,7 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	}}
 	r.Text("entity")
 	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
-		// If the order's ID contains the time, decoding does not read createdAt.
+		// Decoding skips createdAt if the order's ID contains the creation time.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
@@ -179,8 +179,8 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	return problems
 }
 
-// HasUnreadableIndexAttribute reports whether a record has a value that cannot be decoded in an
-// attribute of its index keys.
+// HasUnreadableIndexAttribute reports whether an attribute that occurs in the index keys of the
+// record cannot be decoded.
 func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
 	for name := range codec.UnreadableAttributes(e, rec) {
@@ -191,17 +191,17 @@ func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	return false
 }
 
-// IsInPrimaryKey reports whether an attribute repeats a value in the record's primary key.
+// IsInPrimaryKey reports whether the primary key of an entity contains the value of an attribute.
 func IsInPrimaryKey(e *Entity, name string) bool {
 	repeated := func(value string) bool { return e.AttributeFor(value) == name }
 	return slices.ContainsFunc(e.PK.Placeholders(), repeated) || slices.ContainsFunc(e.SK.Placeholders(), repeated)
 }
 
-// IsIndexKey reports whether an attribute is a key of the index.
+// IsIndexKey reports whether name is one of the two key attributes of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
-// IsInIndexKey reports whether the index keys contain an attribute that the primary key does not
-// contain.
+// IsInIndexKey reports whether the value of an attribute occurs in the index keys of an entity and
+// not in its primary key.
 func IsInIndexKey(e *Entity, name string) bool {
 	return slices.Contains(e.IndexAttributes(), name)
 }

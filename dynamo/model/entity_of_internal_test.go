@@ -31,13 +31,13 @@ func TestEntityOf(t *testing.T) {
 	for _, e := range Entities() {
 		pk, sk := sampleKey(t, e.PK), sampleKey(t, e.SK)
 		if got := EntityOf(Keys{PK: pk, SK: sk}); got == nil || got.Name != e.Name {
-			t.Errorf("%s %s is of entity %q, want %q", pk, sk, got.Name, e.Name)
+			t.Errorf("the key %s %s belongs to entity %q, want %q", pk, sk, got.Name, e.Name)
 		}
 		for _, other := range Entities() {
 			_, pkFits := other.PK.Values(pk)
 			_, skFits := other.SK.Values(sk)
 			if pkFits && skFits && other.Name != e.Name {
-				t.Errorf("%s %s fits %s and %s", pk, sk, e.Name, other.Name)
+				t.Errorf("the key %s %s matches the entities %s and %s", pk, sk, e.Name, other.Name)
 			}
 		}
 		for _, external := range [][2]string{{pk + "x" + ShardSuffix(1, 2), sk}, {pk, sk + ShardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
@@ -99,7 +99,7 @@ func TestWithIndexKeys(t *testing.T) {
 			targets[i]["unknown"] = Str("kept")
 			got, err := codecOf(9 - shards).WithIndexKeys(maps.Clone(source))
 			if err != nil || !EqualRecords(got, targets[i]) {
-				t.Errorf("from %d shards to %d: %v became %v, %v", shards, 9-shards, source, got, err)
+				t.Errorf("from %d shards to %d: %v was changed to %v, %v", shards, 9-shards, source, got, err)
 			}
 			// Wrong, missing and additional index keys are repaired.
 			for _, change := range []func(Record){
@@ -139,12 +139,12 @@ func TestWithIndexKeysRejectsMismatchedKeys(t *testing.T) {
 				delete(wrong, "customerId")
 			}
 			if got, err := codecOf(1).WithIndexKeys(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "do not match the key") {
-				t.Errorf("%s: a wrong %s is accepted: %v, %v", e.Name, name, got, err)
+				t.Errorf("%s: a wrong value of %s was accepted: %v, %v", e.Name, name, got, err)
 			}
 		}
 		unreadable := Record{AttrPK: r[AttrPK], AttrSK: r[AttrSK]}
 		if got, err := codecOf(1).WithIndexKeys(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
-			t.Errorf("%s without attributes is accepted: %v, %v", e.Name, got, err)
+			t.Errorf("%s: a record without attributes was accepted: %v, %v", e.Name, got, err)
 		}
 	}
 }
@@ -194,10 +194,10 @@ func TestWithIndexKeysOfExternalRecords(t *testing.T) {
 		}
 		pk, sk := sampleKey(t, e.IndexPK), sampleKey(t, e.IndexSK)
 		if got, err := codecOf(1).WithIndexKeys(external(pk, sk)); err == nil {
-			t.Errorf("an external record appears in the list of %s: %v", e.Name, got)
+			t.Errorf("an external record with the index keys of %s was accepted: %v", e.Name, got)
 		}
 		if got, err := codecOf(1).WithIndexKeys(external(pk+ShardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
-			t.Errorf("shards of %s: %v, %v", e.Name, got, err)
+			t.Errorf("%s: an external record with a shard suffix: got %v, error %v", e.Name, got, err)
 		}
 		r := external("THEIRS"+pk, sk)
 		if got, err := codecOf(8).WithIndexKeys(maps.Clone(r)); err != nil || !EqualRecords(got, r) {

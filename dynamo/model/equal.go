@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// EqualRecords reports whether two records are equal to DynamoDB. The order of a set and the
-// notation of a number do not matter.
+// EqualRecords reports whether DynamoDB considers two records equal. The order of the elements of a
+// set and the notation of a number do not matter.
 func EqualRecords(a, b Record) bool { return maps.EqualFunc(a, b, EqualValues) }
 
-// EqualValues reports whether two values are equal to DynamoDB.
+// EqualValues reports whether DynamoDB considers two values equal.
 func EqualValues(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -49,7 +49,7 @@ func EqualValues(a, b types.AttributeValue) bool {
 	return false
 }
 
-// EqualNumbers reports whether two numbers have the same value in any notation.
+// EqualNumbers reports whether two numbers have the same value, such as 5 and 5.0.
 func EqualNumbers(a, b string) bool { return a == b || NumberOf(a) == NumberOf(b) }
 
 // Comparison keys for the elements of sets.
@@ -57,15 +57,15 @@ func identity(s string) string { return s }
 
 func bytesToString(b []byte) string { return string(b) }
 
-// NumberOf is ParseNumber for a valid number. It returns zero for other text, which imports and
-// DynamoDB reject.
+// NumberOf parses a number that is known to be valid. It returns zero for invalid text, which
+// cannot occur because DynamoDB and the import reject such text.
 func NumberOf(n string) Number {
 	parsed, _ := ParseNumber(n)
 	return parsed
 }
 
-// EqualSets reports whether two lists without duplicates have the same elements. key returns a
-// comparable form of an element.
+// EqualSets reports whether two sets have the same elements. key converts an element to a
+// comparable form. a and b must contain no duplicates.
 func EqualSets[E any, K comparable](a, b []E, key func(E) K) bool {
 	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
 }

@@ -2,7 +2,7 @@ package model
 
 import "strings"
 
-// Redacted returns the key for log messages, without e-mail addresses and idempotency keys.
+// Redacted returns the key for log messages. It hides e-mail addresses and idempotency keys.
 func (k Keys) Redacted() string {
 	for _, e := range []*Entity{&EntityEmailClaim, &EntityIdempotency} {
 		if literal := e.PK.Prefix(); strings.HasPrefix(k.PK, literal) {

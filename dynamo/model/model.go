@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The key attributes and the index. The names match tables that other software created.
+// Names of the key attributes and the index. They match the tables created by other software.
 const (
 	AttrPK      = "pk"
 	AttrSK      = "sk"
@@ -20,14 +20,14 @@ const (
 	IndexName   = "GSI1"
 )
 
-// Template describes a key: literal text with placeholders in braces. CUSTOMER#{customerId} with
-// the value c1 builds CUSTOMER#c1.
+// Template is a key with placeholders in braces. For example, CUSTOMER#{customerId} with the value
+// c1 becomes CUSTOMER#c1.
 type Template string
 
 // Build replaces the placeholders with values, from left to right.
 //
-// It returns a commerce.InvalidError if a value is empty or contains '#', so that no value can
-// imitate another key. It returns another error if the number of values is wrong.
+// It returns a commerce.InvalidError if a value is empty or contains '#', so that no value can form
+// the key of another record. Build returns another error if the number of values is wrong.
 func (t Template) Build(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
@@ -55,8 +55,8 @@ func (t Template) Build(values ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Values is the inverse of Key. It returns the values that key was built from, and reports false if
-// t cannot build key.
+// Values is the inverse of Build. It returns the values of the placeholders in key. It returns
+// false if key does not match the template.
 func (t Template) Values(key string) ([]string, bool) {
 	var values []string
 	rest := string(t)
@@ -110,7 +110,7 @@ func checkKeyValue(v string) error {
 	return nil
 }
 
-// Entity is a kind of record with its keys. A record without index keys is not in the index.
+// Entity is a kind of record. An entity without templates for index keys is not in the index.
 type Entity struct {
 	// Name is stored in the record's attribute "entity".
 	Name string
@@ -118,23 +118,24 @@ type Entity struct {
 	Description      string
 	PK, SK           Template
 	IndexPK, IndexSK Template
-	// Sharded reports whether IndexPK gets a suffix #k if the table has more than one shard.
+	// Sharded reports whether IndexPK ends with a shard number if the table has several shards.
 	Sharded bool
 	// Optional reports whether only some records have index keys.
 	Optional bool
-	// EdgeOf is set for edges: the entity whose records the edge lists by other values. An edge is
-	// stored in the partition of its record. It repeats the record's attributes, so that a list needs
-	// one Query. A record that lacks an attribute of the edge's index keys has no such edge.
+	// EdgeOf is set only for edges. It is the entity that the edge copies. An edge is stored in the
+	// partition of the copied record and has other index keys. It contains the record's attributes, so
+	// that one Query can read the list. A record has no edge if it lacks an attribute of the index
+	// keys.
 	EdgeOf *Entity
-	// Omitted are attributes of the record that an edge does not repeat. Otherwise each change of
-	// these attributes would also have to write the edge.
+	// Omitted are the attributes that an edge does not copy. A mutation that changes only these
+	// attributes does not have to update the edge.
 	Omitted []string
 }
 
-// stockAttributes are the attributes of a product that change with every order.
+// stockAttributes are the attributes of a product that every order for the product changes.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. The name of an edge consists of its record and the value that lists it.
+// The entities. An edge, a copy for a list, is named after its record and the key of the list.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -156,8 +157,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
-	// The sort keys of a product's edges sort after its inventory levels. So one Query reads the
-	// product with its levels, but not the edges.
+	// A product's edges sort after its inventory levels. So one Query can read the product and its
+	// inventory levels without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
@@ -176,9 +177,9 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", Description: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
-	EntityOrderCounts = Entity{Name: "orderCounts", Description: "order counts by status, one of several parts",
+	EntityOrderCounts = Entity{Name: "orderCounts", Description: "order counts by status, in one of several records",
 		PK: "ORDER_COUNTS", SK: "PART#{part}"}
-	EntityRepOrders = Entity{Name: "repOrders", Description: "an account rep's order count, one of several parts",
+	EntityRepOrders = Entity{Name: "repOrders", Description: "an account rep's order count, in one of several records",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
@@ -186,31 +187,32 @@ var (
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
 
-// WritePattern declares the writes of a mutation, which form one TransactWriteItems.
+// WritePattern declares the records that a mutation writes in one TransactWriteItems.
 type WritePattern struct {
-	// ID is the name in code, explain output and docs: WP1.
+	// ID identifies the pattern in the code, the explain output and the docs, for example WP1.
 	ID string
 	// Mutation is the GraphQL field that uses the pattern.
 	Mutation string
-	// Writes are the records that every transaction writes or checks. Maybe are records that only some
-	// transactions write or check. An entity is repeated for each of its records.
+	// Writes are the records that every transaction writes or checks. OptionalWrites are records that
+	// only some transactions write or check. An entity occurs once for each of its records.
 	Writes, OptionalWrites []Entity
-	// WritesPerLine are the entities with one record per line of the order.
+	// WritesPerLine are entities that have one record per line of the order.
 	WritesPerLine []Entity
-	// OptionalWritesPerLine are the entities with at most one record per line of the order. These
+	// OptionalWritesPerLine are entities that have at most one record per line of the order. These
 	// records are written without a condition.
 	OptionalWritesPerLine []Entity
-	// Reads are the records that one request reads before the transaction. ReadsPerLine are entities
-	// with one such record per line of the order.
+	// Reads are the records that are read in one request before the transaction. ReadsPerLine are
+	// entities that have one record per line of the order. The same request reads them.
 	Reads, ReadsPerLine []Entity
-	// ReadsItems reports whether the mutation needs the items of the order. They are read separately
-	// if the order does not embed them.
+	// ReadsItems reports whether the mutation needs the items of the order. A separate request reads
+	// the items if the order does not embed them.
 	ReadsItems bool
-	// ReadsOnFailure are the records that are read after a failed transaction, to find the reason.
+	// ReadsOnFailure are records that are read after a failed transaction to find the cause.
 	ReadsOnFailure []Entity
 }
 
-// Write patterns, one per mutation. WP9 writes the records of all items when embedding ends.
+// The write patterns, one per mutation. WP9 writes one record per item when an order becomes too
+// large to embed its items.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
 		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
@@ -252,8 +254,8 @@ var (
 
 func entities(entities ...Entity) []Entity { return entities }
 
-// MaxActions returns the maximum number of actions in the transaction for an order with this
-// number of lines.
+// MaxActions returns the maximum number of actions in a transaction for an order with that many
+// lines.
 func (p WritePattern) MaxActions(lines int) int {
 	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 }
@@ -261,8 +263,8 @@ func (p WritePattern) MaxActions(lines int) int {
 // MaxShards is the maximum number of shards of a table.
 const MaxShards = 64
 
-// ShardSuffix returns the suffix of a shard's partition key. It is empty for a table with one
-// shard, which matches external records.
+// ShardSuffix returns the suffix of a shard's partition key, such as #3. It is empty for a table
+// with one shard, as in records of other software.
 func ShardSuffix(shard, shards int) string {
 	if shards <= 1 {
 		return ""
@@ -270,8 +272,7 @@ func ShardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
-// ShardOf returns the shard of an ID. The function must never change, because existing records stay
-// on their shards.
+// ShardOf returns the shard of an ID. It must never change, because stored keys contain it.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -281,11 +282,10 @@ func ShardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// Keys are a record's key attributes. IndexPK and IndexSK are empty if the record is not in the
-// index.
+// Keys are the key attributes of a record. A record outside the index has no IndexPK and IndexSK.
 type Keys struct{ PK, SK, IndexPK, IndexSK string }
 
-// KeyBuilder builds the keys of records and keeps the first error.
+// KeyBuilder builds the keys of records. Err is the first error that occurred.
 type KeyBuilder struct {
 	Shards int
 	Err    error
@@ -300,8 +300,8 @@ func (b *KeyBuilder) Build(t Template, values ...string) string {
 	return key
 }
 
-// record returns a record of an entity with keys built from the attributes. A record of an Optional
-// entity gets index keys only if it has the attribute in the index partition key.
+// record returns the given attributes and the keys that are built from them. A record of an
+// Optional entity has index keys only if it has the attribute in the index partition key.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
 		values := t.appendPlaceholders(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
@@ -320,8 +320,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
 }
 
-// AttributeFor returns the name of the attribute that a placeholder stands for. Placeholders have
-// the same meaning in all templates, but the names of the attributes can differ.
+// AttributeFor returns the name of the attribute that provides the value of a placeholder. The name
+// usually equals the placeholder, but some entities use another attribute.
 func (e *Entity) AttributeFor(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
@@ -334,10 +334,11 @@ func (e *Entity) AttributeFor(name string) string {
 	return name
 }
 
-// foldedName is the placeholder of a name that commerce.FoldName has folded.
+// foldedName is the placeholder for a name in the form that commerce.FoldName returns.
 const foldedName = "foldedName"
 
-// placeholderValue returns the value of a placeholder for a record with these attributes.
+// placeholderValue returns the value of a placeholder for a record with the given attributes. It
+// returns an empty string if the record lacks the attribute.
 func (e *Entity) placeholderValue(name string, attributes Record) string {
 	switch v := attributes[e.AttributeFor(name)].(type) {
 	case *types.AttributeValueMemberS:
@@ -361,7 +362,7 @@ func (k Keys) Attributes() Record {
 	return r
 }
 
-// KeyAttributes returns the names of the key attributes that a Query of this pattern uses.
+// KeyAttributes returns the names of the key attributes that a Query of the access pattern uses.
 func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	if p.Index == IndexName {
 		return AttrIndexPK, AttrIndexSK
@@ -369,7 +370,8 @@ func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	return AttrPK, AttrSK
 }
 
-// KeyValue returns the first value in a key that was built from t, or an empty string.
+// KeyValue returns the value of the first placeholder in a key. It returns an empty string if key
+// does not match the template.
 func KeyValue(t Template, key string) string {
 	values, _ := t.Values(key)
 	if len(values) == 0 {
@@ -378,8 +380,8 @@ func KeyValue(t Template, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the cost factor of consistent reads. An index has no consistent reads,
-// so its factor is 1.
+// ConsistencyFactor returns the factor by which consistent reads increase the read units. It is 2
+// for the table, and 1 for the index, which does not support consistent reads.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2

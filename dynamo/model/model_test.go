@@ -35,7 +35,7 @@ func TestPatternIDsAndDescriptions(t *testing.T) {
 	last := 0
 	for _, p := range model.AccessPatterns() {
 		if want := fmt.Sprintf("AP%d", p.Number()); p.ID != want || p.Number() <= last {
-			t.Errorf("the pattern behind %d is called %s, want %s", last, p.ID, want)
+			t.Errorf("the pattern after number %d has the ID %s, want %s", last, p.ID, want)
 		}
 		last = p.Number()
 		if p.Description == "" || p.Operation == "" {
@@ -77,7 +77,7 @@ func TestTemplatesRejectInvalidValues(t *testing.T) {
 		t.Errorf("Key() = %q without a value, want an error", key)
 	}
 	if key, err := template.Build("a", "b"); err == nil {
-		t.Errorf("Key(a, b) = %q with a value too many, want an error", key)
+		t.Errorf("Key(a, b) = %q with too many values, want an error", key)
 	}
 }
 
@@ -114,7 +114,7 @@ func FuzzTemplateValues(f *testing.F) {
 					continue
 				}
 				if again, err := template.Build(values...); err != nil || again != key {
-					t.Errorf("%s took %q apart to %q, which makes %q, %v", template, key, values, again, err)
+					t.Errorf("%s: the key %q has the values %q, but these values build the key %q, %v", template, key, values, again, err)
 				}
 			}
 		}

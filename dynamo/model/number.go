@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Number is the value of a DynamoDB number, which has up to 38 digits. Two Numbers with the same
-// value are equal: 5, 5.0 and 0.5E1.
+// Number is a parsed DynamoDB number. Numbers with the same value are equal, such as 5 and 0.5E1.
 type Number struct {
 	negative bool
 	// digits are the significant digits, without leading and trailing zeros. They are empty for zero.
 	digits string
-	// exponent is the power of ten of the last digit.
+	// exponent is the power of ten of the last significant digit.
 	exponent int
 }
 
@@ -23,7 +22,7 @@ const (
 	maxMagnitude = 125
 )
 
-// ParseNumber parses a number. It reports false for text that DynamoDB does not accept as a number.
+// ParseNumber parses a DynamoDB number. It returns false for text that DynamoDB rejects.
 func ParseNumber(text string) (Number, bool) {
 	var n Number
 	rest := text
@@ -36,7 +35,8 @@ func ParseNumber(text string) (Number, bool) {
 	mantissa := rest
 	if e := strings.IndexAny(rest, "eE"); e >= 0 {
 		mantissa = rest[:e]
-		// A number whose exponent overflows is outside the limits, or an unusual zero.
+		// An exponent that exceeds 32 bits exceeds DynamoDB's limits, except for a zero such as
+		// 0E9999999999. Such a zero is also rejected.
 		exponent, err := strconv.ParseInt(rest[e+1:], 10, 32)
 		if err != nil {
 			return Number{}, false
@@ -63,10 +63,11 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber returns a number as text that sorts in numerical order, for use in keys. The text
-// has 19 digits before the decimal point. For a negative number, each digit is subtracted from 9
-// and '~' is appended: -2 is -9999999999999999997~. text must have no exponent and no trailing zero
-// after a decimal point.
+// SortableNumber converts a number to text that sorts in numerical order, for use in keys.
+//
+// The result has 19 digits before the decimal point. For a negative number, each digit is
+// subtracted from 9 and '~' is appended: -2 becomes -9999999999999999997~. The parameter text must
+// have no exponent and no trailing zeros after the decimal point.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")

@@ -48,12 +48,12 @@ func TestNumbersInKeysSort(t *testing.T) {
 		x, _ := new(big.Rat).SetString(a)
 		y, _ := new(big.Rat).SetString(b)
 		if got := strings.Compare(model.SortableNumber(a), model.SortableNumber(b)); got != x.Cmp(y) {
-			t.Fatalf("%s and %s compare as %d", model.SortableNumber(a), model.SortableNumber(b), got)
+			t.Fatalf("comparing the keys %s and %s returns %d, which is not the order of the numbers", model.SortableNumber(a), model.SortableNumber(b), got)
 		}
 	})
 	for n, key := range map[string]string{"0": "0000000000000000000", "7.5": "0000000000000000007.5", "-7": "-9999999999999999992~", "9223372036854775807": "9223372036854775807"} {
 		if got := model.SortableNumber(n); got != key {
-			t.Errorf("%s is %s in a key, want %s", n, got, key)
+			t.Errorf("the key of the number %s is %s, want %s", n, got, key)
 		}
 	}
 }

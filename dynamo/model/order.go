@@ -9,13 +9,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerOrderKey identifies an order by its customer and its ID.
+// CustomerOrderKey identifies the customer's copy of an order.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
 	Order    commerce.OrderID
 }
 
-// CustomerOrderKeys returns the keys of the customer's copy of an order.
+// CustomerOrderKeys returns the primary key of the customer's copy of an order.
 func CustomerOrderKeys(b *KeyBuilder, k CustomerOrderKey) Keys {
 	return Keys{PK: b.Build(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Build(EntityCustomerOrder.SK, string(k.Order))}
 }
@@ -31,8 +31,8 @@ func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Build(EntityOrderItem.PK, string(k.Order)), SK: b.Build(EntityOrderItem.SK, string(k.SKU))}
 }
 
-// OrderRecords returns all records of an order: its own record, the customer's copy, each item and
-// each event. items must be complete, even if they are too many to embed.
+// OrderRecords returns all records of an order: its own record, the customer's copy, its items and
+// its events. items must contain all items, even if the order has too many items to embed.
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -46,14 +46,13 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	return records
 }
 
-// OrderItemRecord returns an item's own record.
+// OrderItemRecord returns the record of an item.
 func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
 	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
-// orderParts holds an order with its item count and address, so that decoding allocates them
-// together.
+// orderParts contains an order, its item count and its address, so that one allocation is enough.
 type orderParts struct {
 	order   commerce.Order
 	count   int
@@ -70,7 +69,7 @@ func orderAttributes(a *attributeVisitor, parts *orderParts) {
 	indexedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, required)
-	// Almost all order IDs are ULIDs, which contain the time.
+	// Almost all order IDs are ULIDs, which contain the creation time.
 	if placed, ok := o.ID.Time(); ok && a.mode == reading {
 		o.PlacedAt = placed
 	} else {
@@ -83,7 +82,7 @@ func orderAttributes(a *attributeVisitor, parts *orderParts) {
 	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// SortBySKU returns the items sorted by SKU, which is the order of their records in the table.
+// SortBySKU returns the items sorted by SKU, which is also the order of their records.
 func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
@@ -92,7 +91,6 @@ func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	return slices.SortedFunc(slices.Values(items), ordered)
 }
 
-// embeddedItemAttributes declares the attributes of an item that its order embeds.
 func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	text(a, "productId", &i.SKU, commerce.MaxIDLength)
 	text(a, "name", &i.Name, commerce.MaxName)
@@ -100,7 +98,7 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 }
 
-// orderItemAttributes declares the attributes of an item's own record.
+// orderItemAttributes declares the attributes of an item with its own record.
 func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.currencyAttribute(&i.UnitPrice)
 	embeddedItemAttributes(a, i)
@@ -108,7 +106,7 @@ func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	lenientText(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
 
-// DecodeOrder reads the order's own record or the customer's copy.
+// DecodeOrder decodes the order's own record or the customer's copy.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
@@ -122,7 +120,7 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, a.Err()
 }
 
-// DecodeEmbeddedItem reads an item that its order embeds. c is the currency of its price.
+// DecodeEmbeddedItem decodes an item embedded in its order. c is the currency of the item's price.
 //
 // Errors: ErrCorrupt.
 func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
@@ -131,14 +129,14 @@ func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, 
 	return item, a.Err()
 }
 
-// DecodeOrderItem reads an item's own record.
+// DecodeOrderItem decodes the record of an item.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 	a, item := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.LineItem{}
 	orderItemAttributes(&a, item)
 	if item.OrderID == "" {
-		// Early tables stored the order's ID only in the key.
+		// Early versions stored the order's ID only in the key.
 		if values, ok := EntityOrderItem.PK.Values(r.Text(AttrPK)); ok {
 			item.OrderID = commerce.OrderID(values[0])
 		}
@@ -154,12 +152,13 @@ func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	return b.record(&EntityOrderEvent, encode(eventAttributes, e))
 }
 
-// LastEventRecord returns the record of a customer's last order event.
+// LastEventRecord returns the record with the copy of a customer's last order event.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
-// eventAttributes declares the attributes that both records of an event have.
+// eventAttributes declares the attributes of an event, which are the same in the timeline and in
+// the copy of the customer's last event.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	text(a, "eventId", &e.ID, commerce.ULIDLength)
 	text(a, "orderId", &e.OrderID, commerce.ULIDLength)
@@ -172,7 +171,7 @@ func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	optionalText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 
-// DecodeEvent reads the record of an order event or of a last event.
+// DecodeEvent decodes an event of a timeline or the copy of a customer's last event.
 //
 // Errors: ErrCorrupt.
 func DecodeEvent(r Reader) (*commerce.Event, error) {
@@ -181,20 +180,20 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 	return e, a.Err()
 }
 
-// LastEventID returns the event ID in the record of a last event.
+// LastEventID returns the event ID in the copy of a customer's last event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
-// IsOwnEvent reports whether this program wrote a record of a timeline. Other software writes no
-// attribute entity, or an ID that is not a ULID.
+// IsOwnEvent reports whether this program wrote an event of a timeline. Events written by other
+// software lack the attribute entity, or their ID is not a ULID.
 func IsOwnEvent(r Record) bool {
 	_, ok := EventIDFromKey(r).Time()
 	return ok && TextOf(r, "entity") == EntityOrderEvent.Name
 }
 
-// DecodeTimelineEvent reads a record of a timeline.
+// DecodeTimelineEvent decodes an event of a timeline.
 //
-// It returns ErrCorrupt if the record cannot be read, or if its key and its attributes disagree. A
-// subscriber could not resume after such an event.
+// It returns ErrCorrupt if the record cannot be decoded, or if its key and its attributes disagree.
+// A subscriber could not resume after an event with the wrong key.
 func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {
@@ -202,12 +201,12 @@ func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	}
 	k := KeyOf(r)
 	if k.SK != EntityOrderEvent.SK.Prefix()+string(event.ID) || k.PK != EntityOrderEvent.PK.Prefix()+string(event.OrderID) {
-		return nil, fmt.Errorf("%w: record %s: its attributes name event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
+		return nil, fmt.Errorf("%w: record %s: its key does not match its attributes, which contain event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
 	}
 	return event, nil
 }
 
-// EventIDFromKey returns the event ID in a record's key.
+// EventIDFromKey returns the event ID in the key of a record.
 func EventIDFromKey(r Record) commerce.EventID {
 	return commerce.EventID(strings.TrimPrefix(KeyOf(r).SK, string(EventsInRange.SK)))
 }

@@ -12,32 +12,32 @@ const (
 	Descending = "descending"
 )
 
-// PerShard is the operation of a list that is spread over shards.
+// PerShard is the value of AccessPattern.Operation for a list that is spread over shards.
 const PerShard = "Query per shard"
 
-// AccessPattern is one way to read the table. The directive @reads in the schema names the fields
-// that use a pattern.
+// AccessPattern is one way to read the table. In the schema, the directive @reads of a field names
+// the access pattern that the field uses.
 type AccessPattern struct {
-	// ID is the name in code, explain output and docs: AP1.
+	// ID identifies the pattern in the code, the explain output and the docs, for example AP1.
 	ID string
 	// Description describes the records that the pattern reads.
 	Description string
-	// Operation is GetItem, Query or PerShard. A GetItem of several keys is sent as BatchGetItem.
+	// Operation is GetItem, Query or PerShard. Several GetItem reads are combined in a BatchGetItem.
 	Operation string
-	// Index is the index that a Query reads, or empty for the table.
+	// Index is the name of the index that a Query reads. It is empty if the Query reads the table.
 	Index string
-	// PK and SK are the keys that the pattern reads. SK of a Query is a prefix of the sort keys, or
-	// empty for all sort keys.
+	// PK and SK are the templates of the keys to read. For a Query, SK is only a prefix of the sort
+	// keys. An empty SK matches all sort keys.
 	PK, SK Template
-	// Direction is Ascending or Descending for a Query that lists records.
+	// Direction is Ascending or Descending for a Query, and empty for a GetItem.
 	Direction string
-	// IncludedIn is the ID of another pattern whose request also returns the result of this pattern.
-	// It is empty for other patterns.
+	// IncludedIn is the ID of another access pattern that already reads the records of this one. It is
+	// empty if this access pattern sends its own requests.
 	IncludedIn string
-	// EmbeddedInParent reports that the parent record may embed the result. Then the pattern is read
-	// after the parent, and only if the parent does not embed the result.
+	// EmbeddedInParent reports whether the parent record can embed the result. The access pattern is
+	// read after the parent, and only if the parent does not embed the result.
 	EmbeddedInParent bool
-	// MaxLength is the maximum length of the list, or 0 if there is no maximum.
+	// MaxLength is the maximum length of the list. 0 means that the list has no maximum length.
 	MaxLength int
 
 	number int
@@ -46,25 +46,25 @@ type AccessPattern struct {
 // Number returns the number in the ID, from 1.
 func (p *AccessPattern) Number() int { return p.number }
 
-// Lookup is an access pattern that reads records of Go type V by keys of type K.
+// Lookup is an access pattern that reads records of Go type V by keys of Go type K.
 type Lookup[K comparable, V any] struct {
 	AccessPattern
 	Key    func(*KeyBuilder, K) Keys
 	Decode func(*Codec, Reader) (V, error)
 }
 
-// List is an access pattern that reads pages of records of Go type V.
+// List is an access pattern that reads pages of a list. V is the Go type of a record.
 type List[V any] struct {
 	AccessPattern
 	Decode func(*Codec, Reader) (V, error)
 }
 
-// pattern returns a pattern that reads a record by the primary key of an entity.
+// pattern returns an access pattern that reads one record of an entity by its primary key.
 func pattern(number int, what string, e Entity) AccessPattern {
 	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
 }
 
-// lookup declares a pattern that reads records of an entity by their primary keys.
+// lookup declares an access pattern that reads records of an entity by their primary keys.
 func lookup[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *Lookup[K, V] {
 	return &Lookup[K, V]{pattern(number, what, e), key, decode}
 }
@@ -74,14 +74,14 @@ func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
 }
 
-// collection declares a pattern that lists the records of an entity in one item collection.
+// collection declares an access pattern that lists the records of an entity in one item collection.
 func collection[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Prefix()), direction
 	return &List[V]{p, decode}
 }
 
-// index declares a pattern that lists records of an entity by their index keys.
+// index declares an access pattern that lists records of an entity through the index.
 func index[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Prefix()), direction
@@ -91,47 +91,45 @@ func index[V any](number int, what string, e Entity, direction string, decode fu
 	return &List[V]{p, decode}
 }
 
-// wholeCollection declares a pattern that reads an item collection: the record of an entity and all
-// records with the same partition key.
+// wholeCollection declares an access pattern that reads an item collection: the record of an entity
+// and all other records with the same partition key.
 func wholeCollection(number int, what string, e Entity) *AccessPattern {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", "", Ascending
 	return &p
 }
 
-// withoutCodec adapts a decoder that does not need the codec.
+// withoutCodec adapts a decoder that does not use the codec.
 func withoutCodec[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
-// atMost declares the maximum length of a list.
 func (p *List[V]) atMost(most int) *List[V] {
 	p.MaxLength = most
 	return p
 }
 
-// embeddedInParent declares that the parent record may embed the list, and the maximum length of
-// the list.
+// embeddedInParent declares that the parent record can embed the list, which has a maximum length.
 func (p *List[V]) embeddedInParent(most int) *List[V] {
 	p.EmbeddedInParent = true
 	return p.atMost(most)
 }
 
-// embeddedInParent declares that the parent record may embed the result.
+// embeddedInParent declares that the parent record can embed the record that the lookup reads.
 func (p *Lookup[K, V]) embeddedInParent() *Lookup[K, V] {
 	p.EmbeddedInParent, p.MaxLength = true, 1
 	return p
 }
 
-// derivedFrom declares a pattern whose result comes with the records of another pattern.
+// derivedFrom declares an access pattern without its own requests. The records of another access
+// pattern contain its result.
 func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
 	p.number, p.ID, p.Description, p.IncludedIn = number, fmt.Sprintf("AP%d", number), what, other.ID
 	return &p
 }
 
-// The access patterns. They are declared only here. The directive @reads in the schema names the
-// fields that use them.
+// The access patterns. In the schema, the directive @reads of a field names its access pattern.
 var (
 	OrderByID            = lookup(1, "order by ID", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collection(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
@@ -157,8 +155,8 @@ var (
 	EmployeeOrders       = index(22, "orders of an account rep", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersInStatuses     = index(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderCollection      = wholeCollection(25, "an order's item collection: order, items, events", EntityOrder)
-	EmailClaim           = lookup(26, "customer by e-mail address: the claim, then AP6", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
+	OrderCollection      = wholeCollection(25, "an order with its items and events", EntityOrder)
+	EmailClaim           = lookup(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
 	Timeline             = collection(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
 	CustomerOrder        = lookup(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)

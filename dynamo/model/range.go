@@ -6,12 +6,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Range is a range of positions for a Query, from From, inclusive, to To, exclusive. The bounds are
-// in ascending order for every direction. An empty value means no bound.
+// Range is a range of positions from From (inclusive) to To (exclusive). From is less than To, even
+// if a Query reads in descending order. An empty From or To means that the range has no such bound.
 type Range struct{ From, To string }
 
-// Empty reports whether no key lies in b. An empty range must not be sent: DynamoDB rejects a range
-// whose lower bound exceeds its upper bound.
+// Empty reports whether b contains no position. An empty range must not be sent to DynamoDB, which
+// rejects a lower bound that exceeds the upper bound.
 func (b Range) Empty() bool {
 	last := maxText
 	if b.To != "" {
@@ -20,7 +20,8 @@ func (b Range) Empty() bool {
 	return last == "" || b.From > last
 }
 
-// Remaining returns the part of b that remains after position last has been read in this direction.
+// Remaining returns the part of b that has not been read. last is the position that was read last,
+// and forward is the direction of reading.
 func (b Range) Remaining(last string, forward bool) Range {
 	if forward {
 		b.From = JustAfter(last)
@@ -30,8 +31,8 @@ func (b Range) Remaining(last string, forward bool) Range {
 	return b
 }
 
-// PrefixRange returns the positions that begin with a text. The text contains no invisible
-// characters.
+// PrefixRange returns the range of positions that begin with text. text must be the result of
+// commerce.FoldName and must not be empty.
 func PrefixRange(text string) Range {
 	last, size := utf8.DecodeLastRuneInString(text)
 	if last++; last == 0xD800 { // surrogates are not valid text
@@ -40,15 +41,14 @@ func PrefixRange(text string) Range {
 	return Range{From: text, To: text[:len(text)-size] + string(last)}
 }
 
-// maxText sorts after every character that a key can contain.
+// maxText is the last Unicode character. It sorts after every character in a key.
 const maxText = string(utf8.MaxRune)
 
 // JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
 
-// JustBefore returns a text less than s with no key between them, if no key contains the last
-// Unicode character. It turns an exclusive upper bound into an inclusive one, which BETWEEN needs.
-// s must not be empty.
+// JustBefore converts the exclusive upper bound s to an inclusive upper bound, which the operator
+// BETWEEN needs. It assumes that keys do not contain maxText. s must not be empty.
 func JustBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]
@@ -63,7 +63,7 @@ func JustBefore(s string) string {
 }
 
 // KeyCondition is the key condition of a Query and the values of its placeholders. From and To are
-// empty if the condition does not use them.
+// empty if the condition does not contain their placeholders.
 type KeyCondition struct{ Text, Partition, From, To string }
 
 // Values returns the values of the condition's placeholders.
@@ -78,9 +78,9 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// NewKeyCondition returns the condition for the sort keys of a partition that begin with prefix and
-// lie in b. Pages continue by condition instead of by ExclusiveStartKey. An ExclusiveStartKey needs
-// a full key, and its record may have moved to another partition.
+// NewKeyCondition returns the condition for the sort keys in a partition that begin with prefix and
+// lie in b. To continue a list, use a key condition instead of ExclusiveStartKey. ExclusiveStartKey
+// contains the full key of a record, which may have moved to another partition.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

@@ -13,11 +13,10 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrCorrupt means that a record lacks a required attribute, or that an attribute has the wrong
-// type.
+// ErrCorrupt means that a required attribute is missing or that an attribute has the wrong type.
 var ErrCorrupt = errors.New("record cannot be read")
 
-// Attributes that conditions and updates use.
+// The names of attributes in conditions and updates.
 const (
 	// AttrVersion is incremented by every change of a record, except changes of its counters.
 	AttrVersion = "version"
@@ -27,23 +26,23 @@ const (
 	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
-	// AttrSpendingComplete of a customer reports whether the spending records include all orders.
+	// AttrSpendingComplete reports whether a customer's spending records include all orders.
 	AttrSpendingComplete = "spendingComplete"
 	AttrTotalInventory   = "totalInventory"
 	AttrAvailable        = "available"
 	AttrQuantity         = "quantity"
 	AttrProductCount     = "productCount"
-	// AttrStockRevision of a product is incremented by every change of its stock and never decreases.
-	// Absent means 0.
+	// AttrStockRevision is a number in a product's record. It is incremented by every change of the
+	// product's stock. Records without the attribute have the revision 0.
 	AttrStockRevision = "stockRevision"
-	// AttrCategory is the category of a product, and the name of a category.
+	// AttrCategory is the category in a product's record, and the name in a category's record.
 	AttrCategory = "category"
-	// AttrCustomerID and AttrEmployeeID are the customer or employee that a record belongs to.
+	// AttrCustomerID and AttrEmployeeID refer to the customer or employee to which a record belongs.
 	AttrCustomerID = "customerId"
 	AttrEmployeeID = "employeeId"
 )
 
-// Record is a record's attributes by name, in the SDK's types.
+// Record maps the names of a record's attributes to their values, in the types of the AWS SDK.
 type Record map[string]types.AttributeValue
 
 // Merge adds more's attributes to r and returns r.
@@ -80,33 +79,34 @@ func Texts(values []string) types.AttributeValue {
 	return ListValue(l...)
 }
 
-// timestampLayout is the layout of times in the table: ISO 8601 in UTC with milliseconds, so that
-// times sort as text.
+// timestampLayout is the layout of times in the table. Times in this layout sort as text, because
+// they are in UTC with a fixed number of digits.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 // Timestamp returns a time as the table stores it.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// Reader reads the attributes of a record, from the SDK's types or from a parsed response. Its
-// methods return zero values for attributes that are absent or of another type. Methods that begin
-// with Must record the first such attribute for Err.
+// Reader reads the attributes of a record. The record is either in the types of the AWS SDK
+// (Record) or in a parsed response (Item). If an attribute is absent or has another type, the
+// methods return the zero value. Methods whose name begins with Required also store the first
+// problem for Err.
 //
-// Values from a parsed response share its bytes and keep all of them in memory, so they must not
-// outlive the request. Use Attributes for values that live longer.
+// Values from a parsed response share its memory, so they must not outlive the request. Use
+// Attributes for values that must live longer.
 type Reader struct {
 	Record  Record
 	Item    Item
 	Problem string
-	// misread, if set, is called for each attribute that is present but cannot be read, with the
-	// problem. It is used only for records in the SDK's types.
+	// onUnreadable, if set, is called for each attribute that is present but cannot be decoded. Only
+	// records in the types of the AWS SDK report such attributes.
 	onUnreadable func(attribute, problem string)
 }
 
 // Absent reports whether there is no record.
 func (r *Reader) Absent() bool { return r.Record == nil && r.Item.Doc == nil }
 
-// Attributes returns the record in the SDK's types, without keeping the response in memory. It
-// returns nil if there is no record.
+// Attributes returns the record in the types of the AWS SDK. The result does not keep the response
+// in memory. It is nil if the record is absent.
 func (r *Reader) Attributes() Record {
 	if r.Item.Doc == nil {
 		return r.Record
@@ -122,7 +122,7 @@ func (r *Reader) Size() int {
 	return r.Item.size()
 }
 
-// Fail records that an attribute is missing or cannot be read.
+// Fail records a problem: an attribute is missing or cannot be decoded.
 func (r *Reader) Fail(name, problem string) {
 	if r.Problem == "" {
 		r.Problem = fmt.Sprintf("attribute %q %s", name, problem)
@@ -132,15 +132,16 @@ func (r *Reader) Fail(name, problem string) {
 	}
 }
 
-// reportUnreadable records that an optional attribute is present but cannot be read. Its value
-// counts as absent.
+// reportUnreadable reports an optional attribute that is present but cannot be decoded. The caller
+// treats the attribute as absent.
 func (r *Reader) reportUnreadable(name, problem string) {
 	if r.onUnreadable != nil {
 		r.onUnreadable(name, problem)
 	}
 }
 
-// Err returns an error that describes the first problem of the record, or nil.
+// Err returns an error that describes the first problem of the record. It returns nil if the record
+// has no problem.
 //
 // Errors: ErrCorrupt.
 func (r *Reader) Err() error {
@@ -165,9 +166,8 @@ func (r Record) KeyText() string {
 // KeyText returns the record's primary key for messages.
 func (r *Reader) KeyText() string { return r.Text(AttrPK) + " " + r.Text(AttrSK) }
 
-// scalar returns the text and the kind of an attribute that is a string or a number. The kind is
-// kindNone if the attribute is of another type or absent. present reports whether the attribute
-// exists.
+// scalar returns the text and the kind of a string or number attribute. The kind is kindNone if the
+// attribute is absent or has another type. present reports whether the attribute exists.
 func (r *Reader) scalar(name string) (text string, kind Kind, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -189,7 +189,7 @@ func (r *Reader) scalar(name string) (text string, kind Kind, present bool) {
 	return "", kindNone, present
 }
 
-// Text returns a string, or an empty string if the attribute is absent.
+// Text returns the value of a string attribute, or an empty string if the attribute is absent.
 func (r *Reader) Text(name string) string {
 	s, kind, present := r.scalar(name)
 	if kind == KindS {
@@ -201,7 +201,7 @@ func (r *Reader) Text(name string) string {
 	return ""
 }
 
-// RequiredText returns a string that the record must have.
+// RequiredText returns the value of a string attribute that the record must have.
 func (r *Reader) RequiredText(name string) string {
 	s, kind, _ := r.scalar(name)
 	if kind == KindS {
@@ -211,9 +211,9 @@ func (r *Reader) RequiredText(name string) string {
 	return ""
 }
 
-// textOrIndexKey returns an attribute of a record. If the attribute is absent or empty, it returns
-// the value in the record's index key: see indexValue. An attribute of another type is unreadable,
-// and the index key does not replace it.
+// textOrIndexKey returns the value of a string attribute. If the attribute is absent or empty, it
+// returns the value in the index key instead (see indexValue). It reports an attribute of another
+// type as unreadable.
 func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	text, kind, present := r.scalar(name)
 	switch {
@@ -225,13 +225,13 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	return r.indexValue(e)
 }
 
-// indexValue returns the value in the record's index partition key: an account rep, a warehouse or
-// a category. Other software may store the value only in this key. It returns an empty string if
-// the key does not match the entity's template.
+// indexValue returns the value in the index partition key of a record: an account rep, a warehouse
+// or a category. Other software may store the value only in this key. It returns an empty string if
+// the key does not match the template of the entity.
 //
-// Records of this model have the attribute entity, and store an account rep or a warehouse in an
-// attribute. For them, indexValue returns an empty string. Products are an exception: all of them
-// have a category, so a product without this attribute has lost it.
+// Records with the attribute "entity" follow this model and store an account rep or a warehouse in
+// an attribute. For these records, indexValue returns an empty string. Products are an exception:
+// every product has a category, so a product without the attribute has lost the value.
 func (r *Reader) indexValue(e *Entity) string {
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
@@ -239,7 +239,7 @@ func (r *Reader) indexValue(e *Entity) string {
 	return KeyValue(e.IndexPK, r.Text(AttrIndexPK))
 }
 
-// IndexValueOf returns the value in the index key of a record: see Reader.indexValue.
+// IndexValueOf returns the value in the index partition key of a record (see Reader.indexValue).
 func IndexValueOf(e *Entity, rec Record) string {
 	at := Reader{Record: rec}
 	return at.indexValue(e)
@@ -251,13 +251,13 @@ func (r *Reader) Has(name string) bool {
 	return present
 }
 
-// Number returns a whole number, or 0 if the attribute is absent.
+// Number returns the value of a whole-number attribute. It returns 0 if the attribute is absent.
 func (r *Reader) Number(name string) int {
 	n, _ := r.wholeNumber(name)
 	return n
 }
 
-// Flag returns a boolean, or false if the attribute is absent.
+// Flag returns the value of a boolean attribute. It returns false if the attribute is absent.
 func (r *Reader) Flag(name string) bool {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -277,7 +277,7 @@ func (r *Reader) Flag(name string) bool {
 	return false
 }
 
-// RequiredNumber returns a whole number that the record must have.
+// RequiredNumber returns the value of a whole-number attribute that the record must have.
 func (r *Reader) RequiredNumber(name string) int {
 	n, present := r.wholeNumber(name)
 	if !present {
@@ -286,8 +286,8 @@ func (r *Reader) RequiredNumber(name string) int {
 	return n
 }
 
-// wholeNumber returns a whole number and reports whether the attribute exists. An attribute of
-// another type is an error.
+// wholeNumber returns the value of a whole-number attribute, and reports whether the attribute
+// exists. If the attribute has another type, wholeNumber stores the problem for Err.
 func (r *Reader) wholeNumber(name string) (int, bool) {
 	n, kind, present := r.scalar(name)
 	if !present {
@@ -297,7 +297,7 @@ func (r *Reader) wholeNumber(name string) (int, bool) {
 		if i, err := strconv.Atoi(n); err == nil {
 			return i, true
 		}
-		// Other software writes whole numbers such as 5.0 and 1E+1.
+		// Other software writes whole numbers in other notations, such as 5.0 and 1E+1.
 		if d, err := decimal.Parse(n); err == nil {
 			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
 				return int(whole), true
@@ -321,7 +321,7 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the record's currency, or otherwise if the record names none.
+// Currency returns the record's currency. The parameter otherwise is the default.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -329,7 +329,7 @@ func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	return otherwise
 }
 
-// RequiredTime returns a time that the record must have.
+// RequiredTime returns the value of a time attribute that the record must have.
 func (r *Reader) RequiredTime(name string) time.Time { return r.time(name, r.RequiredText(name)) }
 
 // time parses an attribute's text as a time.
@@ -341,8 +341,8 @@ func (r *Reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// UpdatedAtOr returns the time of the last update, or otherwise if the record lacks it. External
-// records may lack it.
+// UpdatedAtOr returns the time of the last update, which other software may not write. The
+// parameter otherwise is the default.
 func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
 	text, kind, present := r.scalar(name)
@@ -393,7 +393,7 @@ func (r *Reader) Texts(name string) []string {
 	return nil
 }
 
-// mapAttribute returns the attribute with this name as a Reader, and reports whether it is a map.
+// mapAttribute returns a Reader of a map attribute. It returns false if the attribute is not a map.
 func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -416,7 +416,7 @@ func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	return inside, true
 }
 
-// mapListAttribute returns a list of maps. present is false if there is no list with this name.
+// mapListAttribute returns a list of maps. present is false if the attribute is not a list.
 func (r *Reader) mapListAttribute(name string) (all mapList, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -444,8 +444,7 @@ type mapList struct {
 	length int
 }
 
-// next removes and returns the first element. It reports false if the element is not a map or the
-// list is empty.
+// next removes and returns the first element, or false if there is no element or it is not a map.
 func (l *mapList) next() (Reader, bool) {
 	if l.length == 0 {
 		return Reader{}, false
@@ -464,18 +463,19 @@ func (l *mapList) next() (Reader, bool) {
 	return Reader{Record: m.Value}, true
 }
 
-// TextOf returns a string attribute of a record, or an empty string if it is absent.
+// TextOf returns the value of a string attribute, or an empty string if the attribute is absent.
 func TextOf(rec Record, name string) string {
 	at := Reader{Record: rec}
 	return at.Text(name)
 }
 
-// IsText reports whether a value is a string with this text.
+// IsText reports whether a value is a string that equals text.
 func IsText(v types.AttributeValue, text string) bool {
 	s, ok := v.(*types.AttributeValueMemberS)
 	return ok && s.Value == text
 }
 
-// AttrExpiresAt is the table's time-to-live attribute: the time at which a record expires, in
-// seconds since 1970. DynamoDB may delete the record days later, so readers must compare the time.
+// AttrExpiresAt is the attribute for DynamoDB's time to live (TTL). Its value is the time at which
+// the record expires, in seconds since 1970. DynamoDB may delete an expired record days later, so
+// readers must compare the time.
 const AttrExpiresAt = "expiresAt"

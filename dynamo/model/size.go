@@ -15,7 +15,7 @@ func SizeOfAll(records []Reader) int {
 	return bytes
 }
 
-// SizeOf returns the size of a record's names and values in bytes.
+// SizeOf returns the size of a record in bytes. It includes the names of the attributes.
 func SizeOf(r Record) int {
 	bytes := 0
 	for name, v := range r {
@@ -53,7 +53,7 @@ func sizeOfValue(v types.AttributeValue) int {
 		}
 		return bytes
 	case *types.AttributeValueMemberL:
-		// A list or map takes 3 bytes, and 1 for each element.
+		// A list or map takes 3 bytes, and 1 byte for each element.
 		bytes := 3
 		for _, e := range v.Value {
 			bytes += 1 + sizeOfValue(e)
@@ -69,8 +69,8 @@ func sizeOfValue(v types.AttributeValue) int {
 	return 0
 }
 
-// sizeOfNumber returns the approximate size of a number: one byte per two significant digits, and
-// one more.
+// sizeOfNumber returns the approximate size of a number in bytes: one byte for every two
+// significant digits, and one additional byte. A negative number takes another byte.
 func sizeOfNumber(n string) int {
 	digits, significant := 0, 0
 	for i := range len(n) {

@@ -12,11 +12,12 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	a.number(AttrAvailable, &p.Available)
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
-	// External products may lack the stock numbers, too. They are not edges, so they are not partial.
+	// Only an edge (a copy for a list) is partial, because it omits the stock numbers. A product's own
+	// record is not partial, even if it lacks the numbers because other software wrote it.
 	p.Partial = a.mode == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
-// DecodeProduct reads a product's record or one of its edges.
+// DecodeProduct decodes a product's record or one of its edges (copies for lists).
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
@@ -36,7 +37,7 @@ func categoryAttributes(a *attributeVisitor, c *commerce.Category) {
 	a.version(&c.Version)
 }
 
-// DecodeCategory reads a category.
+// DecodeCategory decodes a category.
 //
 // Errors: ErrCorrupt.
 func DecodeCategory(r Reader) (*commerce.Category, error) {

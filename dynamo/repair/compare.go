@@ -14,7 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// difference is an attribute with a wrong value. want is nil if the attribute should not exist.
+// difference is an attribute of a record with a wrong value. have is the stored value. want is the
+// expected value, or nil if the attribute should not exist.
 type difference struct {
 	name       string
 	have, want types.AttributeValue
@@ -32,7 +33,7 @@ func (d difference) text() string {
 	}
 }
 
-// maxValueText is the maximum number of bytes of a value in the detail of a finding.
+// maxValueText is the maximum length in bytes of a value in the text of a finding.
 const maxValueText = 120
 
 // valueText formats a value for a message.
@@ -66,8 +67,8 @@ func valueText(v types.AttributeValue) string {
 	return text
 }
 
-// differences returns the attributes in which have differs from want, by name. It ignores
-// attributes that the model does not define. c is the currency of records without one.
+// differences returns the attributes of have that differ from want, sorted by name. It ignores
+// attributes that the model does not define. c is the currency of records without a currency.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -86,8 +87,8 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// presenceAttributes returns the attributes whose presence has a meaning. A record that should not
-// have them must not have them.
+// presenceAttributes returns the attributes that a record must not have if the expected record
+// lacks them, such as index keys.
 func presenceAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
@@ -102,8 +103,8 @@ func presenceAttributes(e *model.Entity) []string {
 	return names
 }
 
-// isOptional reports whether a missing attribute is no difference: it has a default value, or
-// external records may omit it.
+// isOptional reports whether an attribute may be missing, because it has a default value or because
+// records of other software may omit it.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
@@ -122,7 +123,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	return isZeroValue(want[name])
 }
 
-// isZeroValue reports whether a value is read like a missing one.
+// isZeroValue reports whether a value has the same meaning as a missing attribute.
 func isZeroValue(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -144,8 +145,8 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, with special cases for single attributes. expected is the full
-// record.
+// sameAttribute is like equivalent, but treats some attributes specially: times are compared in
+// milliseconds, and the lines of item lists in any order. expected is the whole expected record.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -174,7 +175,7 @@ func SameMoney(a, b commerce.Money) bool {
 	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
 }
 
-// DecodeLines decodes the item list of an order record.
+// DecodeLines decodes the item list that an order record embeds.
 //
 // It returns ErrCorrupt if the list is malformed.
 func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
@@ -197,8 +198,8 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// equivalent reports whether two values mean the same. It ignores the notation of numbers, the
-// order of sets, and members of maps that want lacks.
+// equivalent reports whether two values have the same meaning. It ignores the notation of numbers,
+// the order of sets, and members of maps that the wanted value lacks.
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -231,8 +232,9 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns want with the members of maps that only have contains, also in the
-// lines of an item list. Other software may have added them.
+// withUnknownMembers returns the wanted value, but keeps members of stored maps that the wanted
+// value lacks. Other software may have written these members. The lines of an item list are maps,
+// too.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:
@@ -266,7 +268,8 @@ func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	return want
 }
 
-// lineSKU returns the product in a line of an item list, or an empty string for another value.
+// lineSKU returns the product of a line in an item list. It returns an empty string for any other
+// value.
 func lineSKU(v types.AttributeValue) string {
 	if line, ok := v.(*types.AttributeValueMemberM); ok {
 		return model.TextOf(line.Value, "productId")
@@ -274,7 +277,7 @@ func lineSKU(v types.AttributeValue) string {
 	return ""
 }
 
-// sameTime compares two times in milliseconds, the precision of stored times.
+// sameTime reports whether two times are equal in milliseconds, the precision of stored times.
 func sameTime(have, want types.AttributeValue) bool {
 	h, ok := have.(*types.AttributeValueMemberS)
 	if !ok {

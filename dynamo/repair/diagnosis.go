@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Finding is a drift that may not be confirmed yet.
+// Finding is a possible inconsistency. A second read may still have to confirm it.
 type Finding struct {
 	Kind   string
 	Key    model.Keys
@@ -38,53 +38,60 @@ const (
 // FindingKey returns the value by which findings are compared.
 func FindingKey(f Finding) Finding { return f }
 
-// Diagnosis has the findings about a group of related records, and the fixes that repair them.
+// Diagnosis contains the findings about a group of related records, and the fixes for these
+// findings.
 type Diagnosis struct {
 	Table    *table.Table
 	Findings []Finding
 	Fixes    []Fix
-	// Trusted is the record that determines the expected state, as it was read. It can be nil.
-	// TrustedKey is its key. The fixes require that the record is unchanged.
+	// Trusted is the record that determines the expected state of the other records. It is nil if that
+	// record does not exist. TrustedKey is the record's key. The fixes are written only if the record
+	// has not changed since it was read.
 	TrustedKey model.Keys
 	Trusted    model.Record
-	// Dependencies are other records that must be unchanged for the fixes to be right.
+	// Dependencies are other records that determine the fixes. The fixes are written only if these
+	// records have not changed.
 	Dependencies []Dependency
-	// Source is the key of the record whose values the other records repeat.
+	// Source is the key of the record that contains the right values. Other records repeat these
+	// values.
 	Source model.Keys
-	// readable has the records without their unreadable attributes. UnreadableAttributes has the
-	// reasons by record and attribute, as Table.Unreadable returns them.
+	// readable contains the records without their unreadable attributes. UnreadableAttributes contains
+	// the reason for each unreadable attribute of each record, as Table.UnreadableAttributes returns
+	// it.
 	readable             map[model.Keys]model.Record
 	UnreadableAttributes map[model.Keys]map[string]string
-	// SingleTransaction requires that all fixes are written in one transaction. A partial repair would
-	// falsify the next diagnosis.
+	// SingleTransaction requires that one transaction writes all fixes, because the next check would
+	// misinterpret a partial repair.
 	SingleTransaction bool
 	// RefusalReason is why the fixes were not written.
 	RefusalReason string
 }
 
-// Dependency is a record that must be unchanged, as it was read; nil if it must not exist.
+// Dependency is a record that must be the same as when it was read. AsRead is nil if the record
+// must not exist.
 type Dependency struct {
 	Key    model.Keys
 	AsRead model.Record
 }
 
-// Fix changes one record from its state as read to its expected state.
+// Fix changes one record from the state that was read to the expected state.
 type Fix struct {
 	Key model.Keys
-	// AsRead is the record as it was read, nil if there was none.
+	// AsRead is the record that was read. It is nil if no record existed.
 	AsRead model.Record
-	// put is the record to write if no record has the key.
+	// put is a new record. It is written only if no record with this key exists.
 	put model.Record
-	// Set and remove are the changes of attributes.
+	// Set contains the attributes to set. remove contains the names of the attributes to remove.
 	Set    model.Record
 	remove []string
 	// isDelete reports whether the record is deleted.
 	isDelete bool
-	// Event is appended to its order's timeline and becomes the last event of Customer. The repair
-	// gives it a new ID that is later than this one.
+	// Event is an event to append to the timeline of its order. It also becomes the last event of
+	// Customer. The repair replaces the event's ID with a later ID.
 	Event    *commerce.Event
 	Customer commerce.CustomerID
-	// SetsUpdatedAt reports whether updatedAt is set to the time of the event in the transaction.
+	// SetsUpdatedAt reports whether the fix sets updatedAt to the time of the event that the same
+	// transaction appends.
 	SetsUpdatedAt bool
 }
 
@@ -100,7 +107,7 @@ func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 // Clean reports whether there are no findings.
 func (diag *Diagnosis) Clean() bool { return len(diag.Findings) == 0 }
 
-// Merge returns a diagnosis with the findings of both; either may be nil.
+// Merge returns a diagnosis with the findings of diag and other. Each of them may be nil.
 func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	if diag == nil {
 		return other
@@ -116,7 +123,7 @@ func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	return &both
 }
 
-// HasKind reports whether there is a finding of a kind.
+// HasKind reports whether there is a finding of this kind about any record.
 func (diag *Diagnosis) HasKind(kind string) bool {
 	for _, f := range diag.Findings {
 		if f.Kind == kind {
@@ -126,7 +133,7 @@ func (diag *Diagnosis) HasKind(kind string) bool {
 	return false
 }
 
-// HasFinding reports whether there is a finding of a kind about a record.
+// HasFinding reports whether there is a finding of this kind about the record with this key.
 func (diag *Diagnosis) HasFinding(kind string, key model.Keys) bool {
 	for _, f := range diag.Findings {
 		if f.Kind == kind && f.Key == (model.Keys{PK: key.PK, SK: key.SK}) {
@@ -141,7 +148,8 @@ func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, fi
 	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: fixedBy})
 }
 
-// Readable returns a record without its unreadable attributes. It adds a finding if there are any.
+// Readable returns a copy of a record without its unreadable attributes. If the record has
+// unreadable attributes, Readable adds a finding about them.
 func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record {
 	if rec == nil {
 		return nil
@@ -168,8 +176,8 @@ func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record 
 	return read
 }
 
-// LeavesUnchanged reports whether a repair leaves an attribute unchanged, because its value or the
-// expected value is unreadable. That includes index keys that derive from such an attribute.
+// LeavesUnchanged reports whether a repair does not change an attribute, because the stored or the
+// expected value is unreadable. Index keys that contain such a value are not changed either.
 func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -181,7 +189,8 @@ func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name strin
 	return false
 }
 
-// unreadableInSource returns the unreadable attributes of the source that other records repeat.
+// unreadableInSource returns those unreadable attributes of the Source record that other records
+// repeat.
 func (diag *Diagnosis) unreadableInSource() map[string]string {
 	problems := diag.UnreadableAttributes[diag.Source]
 	if problems == nil {
@@ -192,7 +201,7 @@ func (diag *Diagnosis) unreadableInSource() map[string]string {
 	return repeated
 }
 
-// AddUnreadable adds a finding about a record that cannot be decoded and cannot be repaired.
+// AddUnreadable adds a finding about a record that can neither be decoded nor repaired.
 func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	if diag.HasFinding(DriftUnreadable, key) {
 		return // Readable has added a finding
@@ -200,7 +209,7 @@ func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(ReasonOf(err), model.ErrCorrupt.Error()+": "), RemedyManual)
 }
 
-// ReasonOf returns the text of a decoding error without the key of the record.
+// ReasonOf returns the message of a decoding error without the key of the record.
 func ReasonOf(err error) string {
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
 		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
@@ -212,22 +221,24 @@ func ReasonOf(err error) string {
 	return text
 }
 
-// AddMissing adds a finding about a missing record, and the fix that writes want. want derives from
-// the record from, and inherits its unknown attributes. from may be nil.
+// AddMissing adds a finding that the record want is missing, and the fix that writes it. The
+// parameter from is the record that want derives from, or nil. The fix also copies those attributes
+// of this record that the model does not define.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
 }
 
-// AddStandIn adds a finding about a missing record, and the fix that writes standIn. Only the ID of
-// the record is known.
+// AddStandIn adds a finding about a lost record, and the fix that writes standIn as a substitute.
+// Only the ID of the lost record is known.
 func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(standIn), detail, RemedyStandIn)
 	diag.AddPut(standIn, nil)
 }
 
-// AddPut adds a fix that writes want, without a finding. from is as in AddMissing. Unreadable
-// attributes of the source are copied from it, or omitted.
+// AddPut adds a fix that writes want, but no finding. The parameter from has the same meaning as in
+// AddMissing. If an attribute is unreadable in the Source record, the fix copies the attribute
+// unchanged, or omits it if from has no such attribute.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -247,8 +258,8 @@ func (diag *Diagnosis) AddPut(want, from model.Record) {
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(want), put: put})
 }
 
-// HasOnlyKeys reports whether a record has no attributes but keys, so that deleting it loses
-// nothing.
+// HasOnlyKeys reports whether a record has no attributes except its keys. Deleting such a record
+// loses no data.
 func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
 		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.IsInPrimaryKey(e, name) {
@@ -258,8 +269,9 @@ func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	return true
 }
 
-// AddOrphan adds a finding about a record that should not exist, and the fix that deletes it. A
-// record with unreadable attributes has a finding about those instead, and is not deleted.
+// AddOrphan adds a finding about a record that should not exist, and the fix that deletes the
+// record. If the record has unreadable attributes, AddOrphan reports these attributes instead and
+// deletes nothing.
 func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) {
 	k := model.KeyOf(have)
 	if diag.Readable(model.EntityOf(k), have); diag.UnreadableAttributes[k] != nil {
@@ -269,8 +281,9 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, isDelete: true})
 }
 
-// Compare adds a finding for each kind of difference between have and want, and the fix. kind is
-// the kind of attributes that have no kind of their own.
+// Compare compares the stored record have with the expected record want. It adds one finding per
+// kind of difference, and one fix. kind is the kind of a difference in any attribute that has no
+// special kind.
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
 	diag.Readable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
@@ -299,7 +312,7 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	}
 }
 
-// kindOf returns the kind of drift of a wrong attribute.
+// kindOf returns the kind of inconsistency if the named attribute has a wrong value.
 func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
@@ -329,8 +342,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	return otherwise
 }
 
-// WithKeyAttributes returns a copy of a record whose attributes agree with its key. named are the
-// values in the key, by attribute.
+// WithKeyAttributes returns a copy of a record in which the attributes agree with the key. named
+// maps the names of these attributes to the values in the key.
 func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	if rec == nil {
 		return nil
@@ -342,7 +355,8 @@ func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	return out
 }
 
-// NewReplacement returns the fix that replaces have with want. Both have the same key.
+// NewReplacement returns the fix that replaces the record have by want. Both records have the same
+// key.
 func NewReplacement(have, want model.Record) Fix {
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	for name, v := range want {

@@ -1,3 +1,3 @@
-// Package repair defines the kinds of drifts, compares records with their expected state, and
-// writes the repairs. It imports commerce, dynamo/model and dynamo/table.
+// Package repair defines the kinds of inconsistencies, compares stored records with the expected
+// records, and writes repairs. It imports commerce, dynamo/model, dynamo/markdown and dynamo/table.
 package repair

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Client sends the requests of a check. It retries longer than a server, and counts requests and
-// capacity units.
+// Client sends the requests of `ordergraph check`. It retries failed requests for longer than a
+// server does, and counts requests and consumed read units.
 type Client struct {
 	Table *table.Table
 
@@ -33,14 +33,15 @@ func (client *Client) count(capacity ...types.ConsumedCapacity) {
 	}
 }
 
-// Cost returns the number of requests and the read units that DynamoDB reported, or 0 units.
+// Cost returns the number of requests, and the read units that DynamoDB reported. units is 0 if
+// DynamoDB reported no read units.
 func (client *Client) Cost() (requests int, units float64) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
 	return client.requests, client.units
 }
 
-// consistency is the consistency of a read. Consistent reads cost twice as much.
+// consistency selects eventually or strongly consistent reads. Consistent reads cost twice as much.
 type consistency bool
 
 // The consistencies of reads.
@@ -49,9 +50,10 @@ const (
 	Consistent consistency = true
 )
 
-// Get reads records by their keys. The result has no entry for a key without a record.
+// Get reads records by their keys. If a record does not exist, the result contains no entry for its
+// key.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
 	found := make(map[model.Keys]model.Record, len(ks))
 	pending := make([]map[string]types.AttributeValue, 0, len(ks))
@@ -88,25 +90,25 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 	return found, nil
 }
 
-// Record reads a record consistently. It returns nil if the record does not exist.
+// Record reads one record consistently. It returns nil if the record does not exist.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
 	found, err := client.Get(ctx, Consistent, k)
 	return found[k], err
 }
 
-// Query calls yield with each page of a list. Reads of the table are consistent, reads of the index
-// are not.
+// Query reads the list of an access pattern and calls yield with each page. It reads the table with
+// strong consistency, and the index with eventual consistency.
 //
-// It returns errors as table.WrapError does, or the error of yield.
+// Errors: the error of yield, or an error that table.WrapError wraps.
 func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is like Query, for a range of the list.
+// QueryRange is like Query, but reads only a range of sort keys.
 //
-// It returns errors as table.WrapError does, or the error of yield.
+// Errors: the error of yield, or an error that table.WrapError wraps.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	where := model.NewKeyCondition(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
@@ -135,9 +137,10 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 	}
 }
 
-// Collection calls add with each record of an item collection, except external records.
+// Collection calls add with each record of an item collection. It skips records that match no
+// entity of the model.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
 	return client.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
@@ -149,8 +152,8 @@ func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, pa
 	})
 }
 
-// CustomerOrders calls yield with each order in a customer's partition. It returns the number of
-// orders and of Query requests.
+// CustomerOrders calls yield with the copy of each order in a customer's partition. It returns the
+// number of orders, and the number of Query requests as pages.
 func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Build(string(id))
 	if err != nil {
@@ -167,15 +170,15 @@ func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID
 	return n, pages, err
 }
 
-// scanPageSize is the maximum number of records per Scan. A page needs about ten times its size in
-// memory, and larger pages save little.
+// scanPageSize is the maximum number of records that one Scan returns. A page needs about ten times
+// its size in memory. Larger pages would save only a few requests.
 const scanPageSize = 1000
 
-// Scan calls yield with each page of a segment of the table; last is true for the last page.
-// Segments divide the table by partition key, so the records of an item collection are contiguous
-// and in the order of their sort keys.
+// Scan calls yield with each page of a segment of the table. last is true for the last page.
+// Segments divide the table by partition key. So a scan reads the records of an item collection one
+// after another, in the order of their sort keys.
 //
-// It returns errors as table.WrapError does, or the error of yield.
+// Errors: the error of yield, or an error that table.WrapError wraps.
 func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: &client.Table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -201,10 +204,10 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 	}
 }
 
-// LastOrderEvent returns the last event of a customer's order whose ID has a position. found is
-// false if the order has no such event, or if the order has another customer.
+// LastOrderEvent returns the last event of an order, but ignores the events of other software.
+// found is false if there is no such event, or if the order does not belong to the customer.
 //
-// It returns errors as table.WrapError does.
+// Errors are wrapped by table.WrapError.
 func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
 	b := client.Table.KeyBuilder()
 	partition := model.OrderByID.Key(b, order).PK

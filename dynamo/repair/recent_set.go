@@ -1,11 +1,12 @@
 package repair
 
-// RecentSet holds the strings that were added last, at least 100,000.
+// RecentSet is a set of strings that forgets old ones: it contains at least the last 100,000 added
+// strings.
 type RecentSet struct{ current, previous map[string]bool }
 
 const maxRecent = 100_000
 
-// Add adds a string and reports whether it was missing.
+// Add adds a string. It reports whether the string is new.
 func (r *RecentSet) Add(s string) bool {
 	if r.Has(s) {
 		return false

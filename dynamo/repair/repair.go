@@ -19,18 +19,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RefusedError reports that nothing was written, because a record has changed since it was read, or
-// because DynamoDB rejects the repaired record.
+// RefusedError means that a repair wrote nothing, because a record has changed since it was read,
+// or because DynamoDB rejects the repaired record.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Repair writes the fixes of a diagnosis. Each transaction requires that the trusted record and the
-// records that it writes are unchanged. If the fixes need several transactions, the last one writes
-// the trusted record. So the condition holds until then, and the next check finds a partial repair.
-// An event and the fixes with SetsUpdatedAt are in one transaction.
+// Repair writes the fixes of a diagnosis. Each transaction requires that diag.Trusted and the
+// written records have not changed since they were read. If the fixes need several transactions,
+// the last transaction writes the record of diag.Trusted. An earlier write would make the condition
+// of the later transactions false. After a partial repair, the next check finds the remaining
+// inconsistencies. One transaction contains the new event and all fixes with SetsUpdatedAt.
 //
-// It returns RefusedError, or errors as table.WrapError does.
+// Errors: RefusedError, or an error that table.WrapError wraps.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	fixes := slices.Clone(diag.Fixes)
 	rank := func(fix Fix) int {
@@ -43,13 +44,13 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action is the condition on the trusted record, and one the condition on each dependency. A
-	// diagnosis has at most one event, which takes two actions.
+	// One action checks diag.Trusted, and one action checks each dependency. A diagnosis has at most
+	// one event, which takes two actions instead of one.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
-	// If there is an event, the last transaction has the event and both records of the order.
+	// If there is an event, the last transaction contains the event and both records of its order.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
 	if diag.SingleTransaction && len(fixes) > maxFixes { // the fixes are small
-		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, which allows %d: set the order's total to the sum of its item list and check again", len(fixes), maxFixes)}
+		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d: set the order's total to the sum of its item list, then check again", len(fixes), maxFixes)}
 	}
 	for len(fixes) > 0 {
 		n, bytes := 0, model.SizeOf(diag.Trusted)
@@ -116,7 +117,8 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 	return table.WrapError("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
-// refusal returns a RefusedError if DynamoDB rejected the transaction for good, or nil.
+// refusal returns a RefusedError if DynamoDB rejected the transaction and a retry cannot succeed.
+// Otherwise it returns nil.
 func refusal(err error) error {
 	api := smithy.APIError(nil)
 	if !errors.As(err, &api) {
@@ -150,7 +152,7 @@ func refusal(err error) error {
 	return &RefusedError{Reason: "the records keep changing"}
 }
 
-// transactionItem returns the write of a fix with its conditions.
+// transactionItem returns the transaction's action that writes a fix, with its conditions.
 func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	e := &table.Expression{}
 	switch {
@@ -182,10 +184,12 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	}}
 }
 
-// eventFixes returns the fixes that write an event and the customer's last event, and the time of
-// the event. The new ID is later than the ID in the fix and than the customer's last event.
+// eventFixes returns the fixes that write an event and the customer's last event. It also returns
+// the time of the event. The event gets a new ID, which is later than the ID in fix and later than
+// the customer's last event.
 //
-// It returns RefusedError if no key can have the customer's ID, or errors as table.WrapError does.
+// Errors: RefusedError if no key can contain the customer's ID, or an error that table.WrapError
+// wraps.
 func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
 	b := client.Table.KeyBuilder()
 	k := model.LastEvent.Key(b, fix.Customer)
@@ -217,25 +221,25 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	return append(fixes, NewReplacement(last, next)), at, nil
 }
 
-// maxRepairBytes is the maximum size of a transaction. DynamoDB accepts 4 MB; the rest is for the
-// keys of conditions and the names of attributes.
+// maxRepairBytes is the maximum size of the records in a transaction. DynamoDB accepts 4 MB. The
+// rest is for the keys in conditions and for the names of attributes.
 const maxRepairBytes = 3 << 20
 
-// size returns the approximate bytes of a fix in a transaction, including its condition.
+// size returns the approximate size in bytes of a fix and its condition in a transaction.
 func (fix *Fix) size() int {
 	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
 }
 
-// maxConditions is the maximum number of attributes that a condition compares. DynamoDB accepts 300
-// operators and 4 KiB of text.
+// maxConditions is the maximum number of attributes that a condition compares. DynamoDB accepts up
+// to 300 operators and 4 KB of text in an expression.
 const maxConditions = 120
 
-// unchangedSince returns the condition that a record is as it was read. If have is nil, the
-// condition is that the record does not exist.
+// unchangedSince returns the condition that a record is the same as when it was read. If have is
+// nil, the condition is that the record does not exist.
 //
-// The condition first compares the attributes that Ordergraph changes with every write, then those
-// that the repair changes. Attributes beyond maxConditions are not compared. Only records with many
-// attributes of other software have that many.
+// The condition compares up to maxConditions attributes. The attributes that Ordergraph changes
+// with every write come first, and then the attributes that the repair changes. Only records with
+// many attributes of other software exceed the maximum.
 func unchangedSince(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.RecordMissing
@@ -256,7 +260,7 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 		for _, name := range names[:min(len(names), maxConditions)] {
 			parts = append(parts, e.ExternalName(name)+" = "+e.Value(have[name]))
 		}
-		// A write may add a revision to a record without one.
+		// A concurrent write may add one of these attributes to a record that lacks it.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
 				parts = append(parts, "attribute_not_exists("+e.ExternalName(name)+")")
@@ -266,8 +270,8 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 	}
 }
 
-// changesWithEveryWrite reports whether an attribute is a revision. Each write of Ordergraph
-// changes at least one of the revisions that the record has.
+// changesWithEveryWrite reports whether an attribute helps to detect changes of a record. Each
+// write of Ordergraph changes at least one of these attributes.
 func changesWithEveryWrite(name string) bool {
 	switch name {
 	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":

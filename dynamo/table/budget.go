@@ -10,11 +10,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// ErrBudgetExceeded means that a read was not sent because its ReadBudget is used up.
+// ErrBudgetExceeded means that a read was not sent because its ReadBudget is exhausted.
 var ErrBudgetExceeded = errors.New("the read budget is exceeded")
 
-// ReadBudget limits the number of read requests, for example of one operation. It is safe for
-// concurrent use.
+// ReadBudget limits the number of read requests of one operation. It is safe for concurrent use.
 type ReadBudget struct{ remaining atomic.Int64 }
 
 type budgetKey struct{}
@@ -26,12 +25,12 @@ func NewReadBudget(requests int) *ReadBudget {
 	return b
 }
 
-// Remaining returns the number of requests that the budget still allows. It is negative if requests
-// were refused.
+// Remaining returns the number of requests that the budget still allows. The number is negative if
+// requests were refused.
 func (b *ReadBudget) Remaining() int { return int(b.remaining.Load()) }
 
-// NewContext returns a context whose reads are charged to the budget. Writes are not counted. A nil
-// budget is unlimited.
+// NewContext returns a context that charges reads to the budget. Writes are not charged. Reads with
+// a nil budget are not limited.
 func (b *ReadBudget) NewContext(ctx context.Context) context.Context {
 	if b == nil {
 		return ctx
@@ -39,8 +38,8 @@ func (b *ReadBudget) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// chargeRead charges one read to the context's budget, if it has one. It returns ErrBudgetExceeded
-// if the budget is used up.
+// chargeRead charges one read to the budget of the context. It returns ErrBudgetExceeded if the
+// budget is exhausted. A context without a budget has no limit.
 func chargeRead(ctx context.Context) error {
 	if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.remaining.Add(-1) < 0 {
 		return ErrBudgetExceeded
@@ -48,8 +47,8 @@ func chargeRead(ctx context.Context) error {
 	return nil
 }
 
-// withReadBudget returns a client that charges reads to the budget of their context. The fast path
-// charges its reads itself. The budget is needed because the number of reads of an operation
+// withReadBudget returns a client that charges each read to the budget in the context of the read.
+// The fast path charges its own reads. Operations need a budget because their number of reads
 // depends on the records, so it is not known in advance.
 func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	return withCheck(db, "ReadBudget", func(ctx context.Context, in any) error {
@@ -61,8 +60,8 @@ func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// withCheck returns a client that calls check with the input of each request. The request fails if
-// check returns an error.
+// withCheck returns a client that passes the input of each request to check. If check returns an
+// error, the client returns the error and does not send the request.
 func withCheck(db *dynamodb.Client, name string, check func(ctx context.Context, in any) error) *dynamodb.Client {
 	step := middleware.InitializeMiddlewareFunc(name, func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if err := check(ctx, in.Parameters); err != nil {

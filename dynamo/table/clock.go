@@ -9,21 +9,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// ClockError reports that a write was rejected because the table's clock differs from DynamoDB's.
-// It wraps ErrUnavailable.
+// ClockError means that a write was rejected because the local clock differs from DynamoDB's clock
+// by more than MaxClockDifference. It wraps ErrUnavailable.
 type ClockError struct {
-	// Ahead is the table's clock minus DynamoDB's. It is negative if the table's clock is behind.
+	// Ahead is the time of the local clock minus the time of DynamoDB's clock. It is negative if the
+	// local clock is behind.
 	Ahead time.Duration
 }
 
 func (e *ClockError) Error() string {
-	return fmt.Sprintf("the server's clock is %s DynamoDB's: nothing is written until they agree", e.Difference())
+	return fmt.Sprintf("the server's clock is %s DynamoDB's clock; writes are rejected until the clocks agree", e.Difference())
 }
 
 // Unwrap returns ErrUnavailable.
 func (e *ClockError) Unwrap() error { return ErrUnavailable }
 
-// Difference describes the difference for a message, such as "25h0m0s ahead of".
+// Difference formats the difference between the clocks for a message, such as "25h0m0s ahead of".
 func (e *ClockError) Difference() string {
 	ahead := e.Ahead.Round(time.Second)
 	if ahead < 0 {
@@ -32,7 +33,7 @@ func (e *ClockError) Difference() string {
 	return ahead.String() + " ahead of"
 }
 
-// ClockErr returns a ClockError if the clocks differed when they were last compared.
+// ClockErr returns a ClockError if the clocks differed at the last comparison.
 func (t *Table) ClockErr() error { return clockError(t.watch) }
 
 func clockError(watch *clockWatch) error {
@@ -42,20 +43,20 @@ func clockError(watch *clockWatch) error {
 	return nil
 }
 
-// clockLogger returns a function that logs when the clocks begin to differ, and when they agree
+// clockLogger returns a function that logs when the clocks start to differ and when they agree
 // again.
 func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	return func(ahead time.Duration) {
 		if ahead == 0 {
-			log.Info("the server's clock and DynamoDB's agree again")
+			log.Info("the server's clock and DynamoDB's clock agree again")
 			return
 		}
-		log.Error("nothing is written, as the server's clock and DynamoDB's differ", "clock", (&ClockError{ahead}).Difference()+" DynamoDB's")
+		log.Error("writes are rejected because the server's clock and DynamoDB's clock differ", "clock", (&ClockError{ahead}).Difference()+" DynamoDB's")
 	}
 }
 
-// withClockCheck returns a client whose writes of records fail with a ClockError while the clocks
-// differ. TransactWrite makes the same check before it uses the fast path.
+// withClockCheck returns a client that rejects writes with a ClockError while the clocks differ.
+// The fast path does not use this client, so TransactWrite makes the same check.
 func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
 	return withCheck(db, "Clock", func(_ context.Context, in any) error {
 		switch in.(type) {

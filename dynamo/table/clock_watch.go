@@ -8,25 +8,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// MaxClockDifference is the maximum difference between the table's clock and DynamoDB's. Beyond it,
-// writes are rejected.
+// MaxClockDifference is the maximum difference between the local clock and DynamoDB's clock. Writes
+// are rejected while the difference is greater.
 const MaxClockDifference = 5 * time.Second
 
-// clockWatch is the HTTP client of all requests to DynamoDB. It compares the table's clock with the
-// Date header of the responses. Responses of the embedded store have no Date and are not compared.
+// clockWatch is the HTTP client that sends all requests to DynamoDB. It compares the local clock
+// with the Date header of the responses. The embedded store sends no Date header, so its responses
+// are not compared.
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
-	// onChange is called when the clocks begin to differ, and with 0 when they agree again.
+	// onChange is called when the clocks start to differ. It is called with 0 when they agree again.
 	onChange func(ahead time.Duration)
-	// compared is the Unix time of the last comparison. The clocks are compared once a second.
+	// compared is the Unix time in seconds of the last comparison. The clocks are compared at most
+	// once per second.
 	compared atomic.Int64
-	// ahead is the table's clock minus DynamoDB's in nanoseconds, or 0 if they agree.
+	// ahead is the time of the local clock minus the time of DynamoDB's clock, in nanoseconds. It is 0
+	// if the clocks agree.
 	ahead atomic.Int64
 }
 
-// watchClock returns a client that sends the requests of db through the clockWatch. It calls
-// changed when the clocks begin to differ, and with 0 when they agree again.
+// watchClock returns a copy of the client db that sends its requests through the returned
+// clockWatch. The clockWatch calls changed when the clocks start to differ, and with 0 when they
+// agree again.
 func watchClock(db *dynamodb.Client, clock func() time.Time, changed func(ahead time.Duration)) (*dynamodb.Client, *clockWatch) {
 	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, onChange: changed}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
@@ -44,9 +48,9 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// compare compares the clock with the Date of a response. DynamoDB wrote the header between sent
-// and received, and the header has only whole seconds. A difference counts only if it exists at
-// every moment of both ranges.
+// compare compares the local clock with the Date header of a response. DynamoDB wrote the header at
+// an unknown time between sent and received, and the header contains only whole seconds. compare
+// reports a difference only if it exists for every possible time of the header.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
 	second := received.Unix()
 	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {
@@ -68,6 +72,6 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 	}
 }
 
-// difference returns how far the clock was ahead of DynamoDB's at the last comparison. It is 0 if
+// difference returns by how much the local clock was ahead at the last comparison. It returns 0 if
 // the clocks agreed.
 func (w *clockWatch) difference() time.Duration { return time.Duration(w.ahead.Load()) }

@@ -100,7 +100,7 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 			for name, write := range writes {
 				// The read makes the client compare the clocks, as the reads of a mutation would.
 				if _, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"}); err != nil {
-					t.Fatalf("%s ahead: a read: %v", step.ahead, err)
+					t.Fatalf("with a clock %s ahead, a read failed: %v", step.ahead, err)
 				}
 				err := write()
 				clock := (*table.ClockError)(nil)
@@ -108,15 +108,15 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 				case step.message == "" && err != nil:
 					t.Errorf("%s ahead: %s: %v", step.ahead, name, err)
 				case step.message != "" && (!errors.As(err, &clock) || !errors.Is(err, table.ErrUnavailable) || !strings.Contains(err.Error(), step.message)):
-					t.Errorf("%s ahead: %s: got %v", step.ahead, name, err)
+					t.Errorf("with a clock %s ahead, %s returns the error %v", step.ahead, name, err)
 				}
 			}
 			// A check without repair writes nothing.
 			if summary, err := store.CheckRecords(ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.Left() > 0 {
-				t.Errorf("%s ahead: check: %v, %v", step.ahead, summary.Found, err)
+				t.Errorf("with a clock %s ahead, check found %v, error %v", step.ahead, summary.Found, err)
 			}
 		}
-		if differ, agree := log.Count("nothing is written"), log.Count("agree again"); differ != 2 || agree != 2 {
+		if differ, agree := log.Count("writes are rejected"), log.Count("agree again"); differ != 2 || agree != 2 {
 			t.Errorf("the log has %d and %d messages, want 2 of each:\n%s", differ, agree, log.String())
 		}
 	})
@@ -177,7 +177,7 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 						c.setAhead(ahead)
 						c.advance(fraction)
 						if err := store.Ping(context.Background()); err != nil {
-							t.Errorf("%s ahead, %s before the response, %s after it: %v", ahead, before, after, err)
+							t.Errorf("clock %s ahead, %s before the response, %s after the response: %v", ahead, before, after, err)
 						}
 					}
 				}

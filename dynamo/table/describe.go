@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// describeRedacted describes keys for messages that may be logged. The text has no personal data or
-// secrets: see model.Keys.Redacted.
+// describeRedacted describes keys for log messages. The text contains no personal data and no
+// secrets (see model.Keys.Redacted).
 func describeRedacted(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
@@ -17,8 +17,8 @@ func describeRedacted(ks []model.Keys) string {
 	return summarize(texts)
 }
 
-// DescribeKeys describes the keys of a batch for people: the first three keys and the number of
-// others.
+// DescribeKeys describes the keys of a batch for the explain output. It lists the first three keys
+// and the number of the remaining keys.
 func DescribeKeys(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
@@ -27,7 +27,7 @@ func DescribeKeys(ks []model.Keys) string {
 	return summarize(texts)
 }
 
-// summarize joins the first three texts and adds the number of others.
+// summarize joins the first three texts and appends the number of the remaining texts.
 func summarize(texts []string) string {
 	const shown = 3
 	if more := len(texts) - shown; more > 0 {
@@ -36,7 +36,7 @@ func summarize(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// describeKeyRange describes the keys that a Query reads, for people.
+// describeKeyRange describes the keys that a Query reads, for the explain output.
 func describeKeyRange(p *model.AccessPattern, partition, prefix string, bounds model.Range) string {
 	_, sk := p.KeyAttributes()
 	from, exclusive := strings.CutSuffix(bounds.From, model.JustAfter(""))

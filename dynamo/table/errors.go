@@ -11,39 +11,40 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Errors of requests. A missing record is commerce.ErrNotFound.
+// Errors of requests. A missing record is reported as commerce.ErrNotFound.
 var (
-	// ErrUnavailable: DynamoDB cannot be reached, is too slow, or rejects requests temporarily.
+	// ErrUnavailable: DynamoDB is unreachable, responds too late, or temporarily rejects requests.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
-	// ErrNotDynamoDB: the response is not in DynamoDB's protocol. A proxy may have sent it.
+	// ErrNotDynamoDB: the response does not follow DynamoDB's protocol. A proxy may have sent it.
 	ErrNotDynamoDB = fmt.Errorf("%w: the response is not from DynamoDB", ErrUnavailable)
 	// ErrNoTable: the table does not exist.
 	ErrNoTable = errors.New("the table does not exist")
-	// ErrAccessDenied: the credentials are missing, rejected, or do not allow the operation.
+	// ErrAccessDenied: the credentials are missing, rejected or insufficient for the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
-	// ErrSpendingIncomplete: the spending records of the customer are incomplete.
-	ErrSpendingIncomplete = errors.New("the customer's orders are not added up: `ordergraph check -repair` adds them up")
-	// ErrStatusCountsIncomplete: the table's counters of orders are incomplete.
-	ErrStatusCountsIncomplete = errors.New("the orders are not counted: `ordergraph check -repair` counts them")
-	// ErrTooManyOrders: the customer's record has no order count, and the orders exceed the
-	// MaxCountPages that Count reads.
-	ErrTooManyOrders = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")
+	// ErrSpendingIncomplete: the spending records of the customer do not include all orders.
+	ErrSpendingIncomplete = errors.New("the customer's spending records are incomplete; run `ordergraph check -repair` to complete them")
+	// ErrStatusCountsIncomplete: the counters of orders do not include all orders.
+	ErrStatusCountsIncomplete = errors.New("the order counts are incomplete; run `ordergraph check -repair` to complete them")
+	// ErrTooManyOrders: the customer's record contains no order count, and counting the orders takes
+	// more than MaxCountPages Queries.
+	ErrTooManyOrders = errors.New("the customer has too many orders to count; run `ordergraph check -repair` to store the count")
 	// ErrTableExists: a table with this name exists already.
-	ErrTableExists = errors.New("the table exists already")
-	// ErrTableMismatch: the table's keys or index differ from the model's.
-	ErrTableMismatch = errors.New("the table does not fit the model")
+	ErrTableExists = errors.New("the table already exists")
+	// ErrTableMismatch: the table's keys or index differ from the model.
+	ErrTableMismatch = errors.New("the table does not match the model")
 	// ErrNoStream: the table has no stream of new and old images.
-	ErrNoStream = fmt.Errorf("%w: the table has no stream of its changes; `ordergraph table create` enables it", ErrUnavailable)
-	// ErrStreamViewType: the table has a stream with another view type. It must be disabled first.
+	ErrNoStream = fmt.Errorf("%w: the table lacks the stream that subscriptions need; `ordergraph table create` enables it", ErrUnavailable)
+	// ErrStreamViewType: the table has a stream with another view type. The stream must be disabled
+	// before the required stream can be enabled.
 	ErrStreamViewType = errors.New("the table's stream has the wrong view type")
 )
 
-// ShardsError reports that a table was written with another number of shards than the store reads.
-// Lists would look empty. It wraps ErrTableMismatch.
+// ShardsError means that the table was written with another number of shards than the configured
+// number. Without this error, lists would appear empty. It wraps ErrTableMismatch.
 type ShardsError struct {
-	// Shards is the number of shards that the store reads.
+	// Shards is the configured number of shards.
 	Shards int
-	// Keys are partition keys of the index that have records, but belong to none of these shards.
+	// Keys are partition keys of the index that contain records but belong to no configured shard.
 	Keys []string
 }
 
@@ -63,9 +64,9 @@ func (e *ShardsError) KeyList() string {
 // Unwrap returns ErrTableMismatch.
 func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
-// WrapError wraps an error of the SDK with the operation and its subject, such as a key. It also
-// wraps ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied if one
-// applies.
+// WrapError adds the operation and its subject, such as a key, to an error of the AWS SDK. The
+// result also wraps ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied
+// if one of them describes the error.
 func WrapError(operation, subject string, err error) error {
 	if kind := classifyError(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
@@ -73,8 +74,8 @@ func WrapError(operation, subject string, err error) error {
 	return fmt.Errorf("%s %s: %w", operation, subject, err)
 }
 
-// classifyError returns the error of this package that describes an error of the SDK, or nil if
-// there is no such error. The error of a cancelled context has no kind.
+// classifyError returns the error of this package that describes an error of the AWS SDK. It
+// returns nil if no such error exists, and for a cancelled context.
 func classifyError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -107,11 +108,11 @@ func classifyError(err error) error {
 			return ErrNotDynamoDB // the response has no error code
 		}
 	}
-	// There was no connection, or it was closed before the response was complete.
+	// The connection failed, or it was closed before the response was complete.
 	if connection := (interface{ ConnectionError() bool })(nil); errors.As(err, &connection) && connection.ConnectionError() {
 		return ErrUnavailable
 	}
-	// A gateway may respond instead of DynamoDB, for example with an HTML page.
+	// A gateway can respond instead of DynamoDB, for example with an HTML page.
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return ErrUnavailable
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Expression collects the attribute names and values of the expressions of one write. It replaces
-// every name by a placeholder, because name, status and total are reserved words of DynamoDB.
+// Expression collects the attribute names and values that occur in the expressions of one write. It
+// replaces every name by a placeholder, because some names, such as "name", "status" and "total",
+// are reserved words of DynamoDB.
 type Expression struct {
 	Names  map[string]string
 	Values model.Record
@@ -38,10 +39,10 @@ func (e *Expression) Value(v types.AttributeValue) string {
 	return placeholder
 }
 
-// Condition adds the names and values of a condition to e and returns the condition's text.
+// Condition returns the text of a condition. It adds the names and values in the text to e.
 type Condition func(e *Expression) string
 
-// AllOf is the condition that all the given conditions hold.
+// AllOf is the condition that all of the given conditions are true.
 func AllOf(conditions ...Condition) Condition {
 	return func(e *Expression) string {
 		texts := make([]string, len(conditions))
@@ -52,7 +53,7 @@ func AllOf(conditions ...Condition) Condition {
 	}
 }
 
-// AnyOf is the condition that at least one of two conditions holds.
+// AnyOf is the condition that at least one of two conditions is true.
 func AnyOf(a, b Condition) Condition {
 	return func(e *Expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
 }
@@ -62,7 +63,7 @@ func AttributeExists(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
 }
 
-// AttributeMissing is the condition that the record does not have the attribute, or does not exist.
+// AttributeMissing is the condition that the record lacks the attribute or does not exist.
 func AttributeMissing(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
 }
@@ -73,8 +74,8 @@ func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e
 // RecordMissing is the condition that the record does not exist.
 func RecordMissing(e *Expression) string { return AttributeMissing(model.AttrPK)(e) }
 
-// Compare is the condition that an attribute compares with a value. The relation is an operator
-// such as "=" or ">=".
+// Compare is the condition that an attribute has the given relation to a value, such as "=" or
+// ">=".
 func Compare(attribute, relation string, v types.AttributeValue) Condition {
 	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
 }
@@ -92,8 +93,8 @@ func HasNumber(r model.Record, attribute string) bool {
 	return ok
 }
 
-// Unchanged is the condition that the record exists and the given attributes are the same as in
-// before. An attribute that before lacks must be absent.
+// Unchanged is the condition that the record exists and that the given attributes have the same
+// values as in before. An attribute that is absent from before must be absent from the record.
 func Unchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
@@ -108,9 +109,9 @@ func Unchanged(before model.Record, attributes ...string) Condition {
 	}
 }
 
-// UpdateRecord returns the update expression that turns the record before into after. It sets
-// attributes that differ, and removes attributes that after lacks. It ignores pk and sk. The
-// expression is empty if nothing differs.
+// UpdateRecord returns the update expression that changes the record before to the record after.
+// The expression sets the attributes that differ, and removes the attributes that after lacks. The
+// attributes pk and sk are ignored. The expression is empty if the records are equal.
 func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
@@ -126,8 +127,8 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 	return UpdateExpression(sets, removes)
 }
 
-// Increment returns the update expression that adds deltas to numbers. A missing version or stock
-// revision counts as 0. DynamoDB rejects the update if another number is missing.
+// Increment returns the update expression that adds deltas to number attributes. A missing version
+// or stock revision counts as 0. DynamoDB rejects the update if any other attribute is missing.
 func (e *Expression) Increment(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
@@ -143,8 +144,8 @@ func (e *Expression) Increment(deltas map[string]int) string {
 	return UpdateExpression(sets, nil)
 }
 
-// IncrementAndSet returns the update expression that adds deltas to numbers and sets the attributes
-// in others. A missing number counts as 0.
+// IncrementAndSet returns the update expression that adds deltas to number attributes and sets the
+// attributes in others. A missing number counts as 0.
 func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range SortedAttributeNames(deltas) {
@@ -158,14 +159,15 @@ func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	return UpdateExpression(sets, nil)
 }
 
-// incrementFromZero returns a SET action that adds delta to a number. A missing number counts as 0.
+// incrementFromZero returns a SET action that adds delta to a number attribute. A missing attribute
+// counts as 0.
 func (e *Expression) incrementFromZero(attribute string, delta types.AttributeValue) string {
 	name := e.name(attribute)
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
 }
 
-// SortedAttributeNames returns the names of a record's attributes in order. With a fixed order,
-// equal writes have equal expressions.
+// SortedAttributeNames returns the names of a record's attributes in sorted order. The fixed order
+// makes the expressions of equal writes equal.
 func SortedAttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
 
 // UpdateExpression returns the update expression with the given SET and REMOVE actions.
@@ -180,8 +182,8 @@ func UpdateExpression(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// ExternalName returns the placeholder of an attribute that other software may have written. Its
-// name may have characters that a placeholder cannot have.
+// ExternalName returns the placeholder of an attribute that other software may have written. The
+// attribute name may contain characters that are not allowed in a placeholder.
 func (e *Expression) ExternalName(attribute string) string {
 	for placeholder, name := range e.Names {
 		if name == attribute {

@@ -28,31 +28,31 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// fastPath is the fast path of reads and transactions. It encodes the request itself, signs it with
-// the SDK's signer and credentials, sends it through the SDK's HTTP client, and decodes the
-// response in place. It exists because the SDK needs more CPU time for a read than the rest of the
-// server does.
+// fastPath sends reads and transactions without most of the AWS SDK. It encodes the request, signs
+// it with the SDK's signer and credentials, sends it through the SDK's HTTP client, and parses the
+// response in place. The SDK would need more CPU time for a read than the rest of Ordergraph's
+// server.
 //
-// The fast path handles successful responses only. Any other outcome, a status or an error, is
-// passed to the SDK as the outcome of the SDK's own first attempt. The SDK then classifies the
-// error, decides about retries and corrects the clock skew. Its retries send the same bytes.
+// The fast path handles only successful responses. It passes any other outcome to the SDK, as the
+// outcome of the SDK's first attempt. The SDK then classifies the error, decides whether to retry,
+// and corrects the clock skew. A retry sends the same bytes.
 type fastPath struct {
 	client  *dynamodb.Client
 	options dynamodb.Options
 	signer  dynamodb.HTTPSignerV4
 	retryer aws.RetryerV2
 	targets targetHeaders
-	// These are header values that all requests share. They are never modified.
+	// Header values that all requests share. They must not be modified.
 	userAgent, contentType, acceptEncoding []string
-	// lastEndpoint is the endpoint of the last request. It is resolved again when the credentials
-	// belong to another account, because the host name may contain the account ID.
+	// lastEndpoint is the endpoint of the last request. It is resolved again if the credentials belong
+	// to another account, because the host name may contain the account ID.
 	lastEndpoint atomic.Pointer[endpoint]
-	// clockSkew is the SDK's correction of the clock, in nanoseconds. It is positive if the clock is
-	// behind.
+	// clockSkew is the SDK's correction of the local clock in nanoseconds. It is positive if the clock
+	// is behind.
 	clockSkew atomic.Int64
 }
 
-// endpoint is the endpoint for the requests of an account, and how to sign them.
+// endpoint describes where the requests of an account are sent and how they are signed.
 type endpoint struct {
 	account                    string
 	table                      string
@@ -61,12 +61,12 @@ type endpoint struct {
 	signingName, signingRegion string
 }
 
-// signingService is the service name in the signatures of DynamoDB requests.
+// signingService is the name of the service in the signatures of DynamoDB requests.
 const signingService = "dynamodb"
 
-// newFastPath returns the fast path for a client. If the client has a setting that only the SDK
-// supports, it returns nil and the reason. watched is the same client with the HTTP client that
-// sends the requests.
+// newFastPath returns the fast path for the client db. If the client has a setting that only the
+// AWS SDK supports, newFastPath returns nil and the reason. watched is a copy of db that sends its
+// requests through the clockWatch.
 func newFastPath(db, watched *dynamodb.Client) (*fastPath, string) {
 	w := &fastPath{client: watched, options: db.Options(), targets: newTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
 	o := &w.options
@@ -88,7 +88,7 @@ func newFastPath(db, watched *dynamodb.Client) (*fastPath, string) {
 	return w, ""
 }
 
-// knownHeaders returns the headers that the SDK sends with a read. The fast path omits the last
+// knownHeaders returns the headers that the AWS SDK sends with a read. The fast path omits the last
 // two, which only describe retries.
 func knownHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
@@ -107,7 +107,7 @@ func unsupportedSetting(o *dynamodb.Options) string {
 		supported bool
 		reason    string
 	}{
-		{isStandardRetryer(o.Retryer), "the client has a custom retryer; AWS_RETRY_MODE=adaptive sets one"},
+		{isStandardRetryer(o.Retryer), "the client has a custom retryer, for example because of AWS_RETRY_MODE=adaptive"},
 		{len(o.APIOptions) == 0, "the client has middleware"},
 		{hasNoInterceptors(o.Interceptors), "the client has interceptors"},
 		{unmeasured, "the client has a meter provider"},
@@ -117,11 +117,11 @@ func unsupportedSetting(o *dynamodb.Options) string {
 		{o.HTTPClient != nil, "the client has no HTTP client"},
 		{o.HTTPSignerV4 != nil, "the client has no signer"},
 		{o.IdempotencyTokenProvider != nil, "the client has no idempotency token provider"},
-		{len(o.AuthSchemePreference) == 0, "the client prefers an authentication scheme; AWS_AUTH_SCHEME_PREFERENCE sets one"},
+		{len(o.AuthSchemePreference) == 0, "the client prefers an authentication scheme, for example because of AWS_AUTH_SCHEME_PREFERENCE"},
 		{sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()), "the client has a custom authentication scheme"},
 		{sameType(o.Protocol, stock.Protocol), "the client has a custom protocol"},
 		{sameType(o.EndpointResolverV2, stock.EndpointResolverV2) && !hasLegacyEndpointResolver(o) && o.EndpointOptions.ResolvedRegion == "" && !o.EndpointOptions.DisableHTTPS, "the client has a custom endpoint resolver"},
-		{o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled, "endpoint discovery is enabled; AWS_ENABLE_ENDPOINT_DISCOVERY enables it"},
+		{o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled, "endpoint discovery is enabled, for example by AWS_ENABLE_ENDPOINT_DISCOVERY"},
 		{!o.EnableAcceptEncodingGzip, "responses are compressed"},
 		{!o.DisableValidateResponseChecksum, "response checksums are not validated"},
 	} {
@@ -132,9 +132,9 @@ func unsupportedSetting(o *dynamodb.Options) string {
 	return ""
 }
 
-// isStandardRetryer reports whether a retryer never delays the first attempt. The SDK wraps the
-// standard retryer for settings that affect only later attempts, such as AWS_MAX_ATTEMPTS. The
-// wrapper types are not exported, but their field with the inner retryer is.
+// isStandardRetryer reports whether a retryer sends the first attempt without a delay. Settings
+// such as AWS_MAX_ATTEMPTS, which affect only later attempts, wrap the standard retryer. The types
+// of the wrappers are not exported, but the field with the wrapped retryer is.
 func isStandardRetryer(r aws.Retryer) bool {
 	wrappers := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
 	for {
@@ -158,15 +158,15 @@ func isStandardRetryer(r aws.Retryer) bool {
 	}
 }
 
-// hasLegacyEndpointResolver reports whether the client has a deprecated EndpointResolver.
+// hasLegacyEndpointResolver reports whether the client uses the deprecated field EndpointResolver.
 func hasLegacyEndpointResolver(o *dynamodb.Options) bool {
 	return o.EndpointResolver != nil //nolint:staticcheck // the deprecated field may be set
 }
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
-// hasNoInterceptors reports whether no interceptor is registered. All fields of the registry are
-// lists.
+// hasNoInterceptors reports whether the client has no interceptors. Every field of the registry is
+// a list of interceptors.
 func hasNoInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	lists := reflect.ValueOf(r)
 	for i := range lists.NumField() {
@@ -177,8 +177,8 @@ func hasNoInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	return true
 }
 
-// probeHeaders returns the headers that the SDK sends with a read. It makes the SDK prepare a
-// GetItem and captures the headers instead of sending the request.
+// probeHeaders returns the headers that the AWS SDK sends with a read. The SDK prepares a GetItem,
+// and probeHeaders captures the headers instead of sending the request.
 func probeHeaders(o *dynamodb.Options) http.Header {
 	var headers http.Header
 	db := dynamodb.New(*o, func(o *dynamodb.Options) {
@@ -205,40 +205,41 @@ type httpClientFunc func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do httpClientFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// failedAttempt is the outcome of a failed attempt on the fast path. It is nil if the fast path
-// could not build the request.
+// failedAttempt is the outcome of a failed attempt on the fast path. A nil failedAttempt means that
+// the fast path could not build the request.
 type failedAttempt struct {
-	// response is the response, if one was received. body is the part of its body that was read. err
-	// is the error of the connection or of reading the body.
+	// response is the received response, or nil. body is the part of its body that was read. err is
+	// the error of the connection or of reading the body.
 	response *http.Response
 	body     []byte
 	err      error
-	// clockSkew is the clock correction that the attempt used.
+	// clockSkew is the correction of the local clock that the attempt used.
 	clockSkew time.Duration
-	// credentialsErr is the error of retrieving the credentials. If it is set, no request was sent.
+	// credentialsErr is the error of the credentials provider. If it is set, no request was sent.
 	credentialsErr error
 }
 
-// sdkFallback is the SDK fallback of a request: the client that sends it, and the options to use.
+// sdkFallback contains the SDK client that sends a request after the fast path failed, and the
+// options of that request.
 type sdkFallback struct {
 	client  *dynamodb.Client
 	options func(*dynamodb.Options)
 }
 
-// try makes the first attempt of an operation on a table. capacity is the expected number of
-// records. If the attempt fails, a is nil and the caller sends the request with fallback. The SDK
-// then continues from this attempt.
+// try makes the first attempt of an operation. capacity is the expected number of records. If the
+// attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
+// treats the failed attempt as its own first attempt.
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback) {
 	good, failed, ok := w.send(ctx, operation, table, body, capacity)
 	if ok {
 		return &good, sdkFallback{}
 	}
-	// The read was charged to its budget before. The fallback client, unlike Table.Client, does not
-	// charge it again.
+	// The read has already been charged to its budget. The client of the fallback does not charge
+	// reads, in contrast to Table.Client.
 	return nil, sdkFallback{client: w.client, options: w.continueInSDK(failed, body)}
 }
 
-// send makes one attempt of an operation on a table. If ok is false, the SDK continues from failed.
+// send makes one attempt of an operation. If ok is false, the caller passes failed to the AWS SDK.
 func (w *fastPath) send(ctx context.Context, operation []string, table string, body []byte, capacity int) (a readResult, failed *failedAttempt, ok bool) {
 	skew := time.Duration(w.clockSkew.Load())
 	credentials, err := w.options.Credentials.Retrieve(ctx)
@@ -262,8 +263,8 @@ func (w *fastPath) send(ctx context.Context, operation []string, table string, b
 	return readResult{}, &failedAttempt{response: response, body: text, err: err, clockSkew: skew}, false
 }
 
-// recordSuccess reports a successful request to the SDK's retryer. Successful requests refill its
-// quota of retries.
+// recordSuccess reports a successful request to the SDK's retryer. Successful requests refill the
+// retry quota of the retryer.
 func (w *fastPath) recordSuccess(ctx context.Context) {
 	if w.retryer == nil {
 		return
@@ -273,8 +274,8 @@ func (w *fastPath) recordSuccess(ctx context.Context) {
 	}
 }
 
-// newRequest returns a signed request. It returns the errors of the endpoint resolver and of the
-// signer, which the SDK would return, too.
+// newRequest returns a signed request. Its errors are the errors of the endpoint resolver and of
+// the signer. The AWS SDK would return the same errors.
 func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
 	to, err := w.resolveEndpoint(ctx, credentials.AccountID, table)
 	if err != nil {
@@ -288,8 +289,8 @@ func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, 
 	header["Content-Type"], header["X-Amz-Target"] = w.contentType, operation
 	r := (&http.Request{
 		Method: http.MethodPost, URL: &requestURL, Host: requestURL.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// GetBody is not set, as in the SDK's requests. With GetBody the HTTP client would follow
-		// redirects and send the keys and the signature to another server.
+		// GetBody is not set, as in the requests of the SDK. If GetBody were set, the HTTP client could
+		// follow a redirect and send the keys and the signature to another server.
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}).WithContext(ctx)
 	sum := sha256.Sum256(body)
@@ -301,9 +302,9 @@ func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, 
 	return r, nil
 }
 
-// resolveEndpoint returns the endpoint for the requests of an account to a table. It returns the
-// error of the SDK's resolver. It also returns an error if the client requires an account ID and
-// the credentials do not have it.
+// resolveEndpoint returns the endpoint for the requests of an account to a table. It returns an
+// error if the SDK's resolver fails. It also returns an error if the client requires an account ID
+// and the credentials have no account ID.
 func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (*endpoint, error) {
 	if last := w.lastEndpoint.Load(); last != nil && last.account == account && last.table == table {
 		return last, nil
@@ -339,7 +340,7 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 		return nil, err
 	}
 	p := &endpoint{account: account, table: table, headers: resolved.Headers, signingName: signingService, signingRegion: o.Region}
-	// The SDK ignores the query and the user info of an endpoint, too.
+	// The AWS SDK also ignores the query and the user information of an endpoint.
 	p.url = url.URL{Scheme: resolved.URI.Scheme, Host: resolved.URI.Host, Path: smithyhttp.JoinPath(resolved.URI.Path, "/")}
 	if resolved.URI.RawPath != "" {
 		p.url.RawPath = smithyhttp.JoinPath(resolved.URI.RawPath, "/")
@@ -357,24 +358,24 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 	return p, nil
 }
 
-// errResponseTooLarge means that a response exceeds maxResponseBytes, so it cannot be from
-// DynamoDB.
-var errResponseTooLarge = errors.New("the response is longer than any response of DynamoDB")
+// errResponseTooLarge means that a response exceeds maxResponseBytes. DynamoDB sends no such
+// response.
+var errResponseTooLarge = errors.New("the response exceeds the maximum size of a DynamoDB response")
 
-// maxPreallocatedBytes limits the buffer that is allocated for a response by its Content-Length,
-// which may be wrong. A Query reads up to 1 MB.
+// maxPreallocatedBytes is the maximum size of the buffer that is allocated from the Content-Length
+// of a response. The header may be wrong. A Query reads at most 1 MB.
 const maxPreallocatedBytes = 2 << 20
 
-// readBody reads the body of a response and closes it. If the body cannot be read or exceeds
-// maxResponseBytes, it returns an error together with the bytes it has read. The latter error is
-// errResponseTooLarge.
+// readBody reads and closes the body of a response. If an error occurs, it returns the error and
+// the bytes that were read before. The error is errResponseTooLarge if the body exceeds
+// maxResponseBytes.
 func readBody(r *http.Response) ([]byte, error) {
 	defer r.Body.Close()
 	size := min(r.ContentLength, maxPreallocatedBytes)
 	if size < 0 {
 		size = 4 << 10
 	}
-	// With one extra byte the last Read can return io.EOF, which releases the connection for reuse.
+	// One additional byte lets the last Read return io.EOF, so that the connection can be reused.
 	text := make([]byte, 0, size+1)
 	for {
 		if len(text) == cap(text) {
@@ -393,8 +394,8 @@ func readBody(r *http.Response) ([]byte, error) {
 	}
 }
 
-// checksumMatches reports whether the body matches the checksum in the header. A response without a
-// checksum counts as intact. Source:
+// checksumMatches reports whether the body matches the checksum in the header. It returns true for
+// a response without a checksum. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 func checksumMatches(header http.Header, body []byte) bool {
 	checksum := header["X-Amz-Crc32"]
@@ -405,10 +406,12 @@ func checksumMatches(header http.Header, body []byte) bool {
 	return err == nil && uint64(crc32.ChecksumIEEE(body)) == sum
 }
 
-// continueInSDK returns options that make the SDK continue after a failed attempt. The SDK gets the
-// outcome of that attempt as the outcome of its own first attempt, and its retries send the same
-// body. With another body and token, DynamoDB could not detect that it has already committed the
-// transaction. The SDK alone would send another token, and encode maps in random order.
+// continueInSDK returns options that make the AWS SDK continue after a failed attempt. The SDK
+// receives the outcome of that attempt as the outcome of its own first attempt.
+//
+// The SDK's retries send the same body, which contains the same token. DynamoDB can therefore
+// detect a transaction that it has already committed. Without these options, the SDK would generate
+// another token and encode maps in random order.
 func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynamodb.Options) {
 	isFirst := true
 	return func(o *dynamodb.Options) {
@@ -424,14 +427,14 @@ func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynam
 			if first && failed != nil && (failed.clockSkew-skew).Abs() < 2*clockSkewPrecision {
 				return failed.replay(r)
 			}
-			// The SDK may have corrected its clock after the last attempt.
+			// The SDK may have corrected its clock skew after the previous attempt.
 			w.clockSkew.Store(int64(skew))
 			return w.options.HTTPClient.Do(r)
 		})
 	}
 }
 
-// fixedBodyProtocol is the SDK's protocol, but sends a body that was encoded before.
+// fixedBodyProtocol is the SDK's protocol with a body that has already been encoded.
 type fixedBodyProtocol struct {
 	smithyhttp.ClientProtocol
 	body []byte
@@ -450,7 +453,7 @@ func (p fixedBodyProtocol) SerializeRequest(ctx context.Context, operation *smit
 	return nil
 }
 
-// replay returns the outcome as the result of an HTTP client.
+// replay returns the outcome of the failed attempt as the result of an HTTP client.
 func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 	if f.body == nil && f.err != nil {
 		return f.response, f.err
@@ -466,15 +469,15 @@ func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 	return f.response, nil
 }
 
-// failedCredentials is a credentials provider that failed on the fast path. A failure can take
-// long, so the SDK gets the same error for its first attempt.
+// failedCredentials is a credentials provider that failed on the fast path. The SDK's first attempt
+// receives the same error, because another failure could take a long time.
 type failedCredentials struct {
 	aws.CredentialsProvider
 	err error
 }
 
-// Retrieve returns the error on the first call and asks the provider on later calls. The attempts
-// of a request do not run concurrently.
+// Retrieve returns the error of the fast path on the first call. Later calls call the provider. The
+// attempts of one request do not run concurrently.
 func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err := u.err; err != nil {
 		u.err = nil
@@ -483,18 +486,20 @@ func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, erro
 	return u.CredentialsProvider.Retrieve(ctx)
 }
 
-// errorReader is a reader that fails. It stands for the part of a body that could not be read.
+// errorReader is a reader that always fails. It replaces the part of a body that could not be read.
 type errorReader struct{ err error }
 
 // Read returns the error.
 func (b errorReader) Read([]byte) (int, error) { return 0, b.err }
 
-// clockSkewPrecision is the precision of clockSkew. A request carries full seconds and takes time
-// to arrive, and DynamoDB accepts a skew of minutes. A difference below two minutes between
-// attempts is ignored, because the two values may have been rounded in opposite directions.
+// clockSkewPrecision is the precision of clockSkew. A request contains whole seconds and takes time
+// to arrive, and DynamoDB accepts a skew of several minutes.
+//
+// A difference of less than two minutes between two attempts is ignored, because the two values may
+// have been rounded in opposite directions.
 const clockSkewPrecision = time.Minute
 
-// clockSkew returns the clock correction that the SDK used to sign a request.
+// clockSkew returns the clock correction that the AWS SDK used to sign a request.
 func clockSkew(r *http.Request) time.Duration {
 	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {

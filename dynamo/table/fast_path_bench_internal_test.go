@@ -147,7 +147,7 @@ func BenchmarkDecodeOrder(b *testing.B) {
 // The allocations of a read stay below a limit. They include signing, but no connection.
 func TestReadAllocations(t *testing.T) {
 	if raceenabled.On || testing.CoverMode() != "" {
-		t.Skip("the race detector and coverage allocate, too")
+		t.Skip("the race detector and coverage add allocations")
 	}
 	customer := replayTables(t, `{"Item":`+customerJSON+`}`)["memory"]
 	orders := replayTables(t, ordersJSON(50, 3))["memory"]
@@ -195,6 +195,6 @@ func TestAttributesAreCopies(t *testing.T) {
 	record := model.Reader{Record: a.Records[0].Attributes()}
 	clear(body)
 	if got := record.Text("name") + " " + strings.Join(record.Texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {
-		t.Errorf("after the response was overwritten, the record has %q", got)
+		t.Errorf("overwriting the response buffer changed the record to %q", got)
 	}
 }

@@ -111,10 +111,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		s := newConnectedTable(t, server)
 		got, want := readTestRecord(s), readTestRecord(onSDK(s))
 		if got == nil || want == nil || classifyError(got) != classifyError(want) { //nolint:errorlint // these are the sentinels themselves
-			t.Errorf("%d: the fast path returns %v, the SDK %v", status, got, want)
+			t.Errorf("status %d: the fast path returns %v, the SDK %v", status, got, want)
 		}
 		if reached.Load() != 0 {
-			t.Errorf("%d was followed %d times", status, reached.Load())
+			t.Errorf("redirect %d was followed %d times, want 0", status, reached.Load())
 		}
 		server.Close()
 		elsewhere.Close()
@@ -195,7 +195,7 @@ func TestEndlessResponsesAreNotRead(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{}), ContentLength: length}, nil
 		})
 		if err := readTestRecord(s); !errors.Is(err, errResponseTooLarge) || !errors.Is(WrapError("GetItem", "a", err), ErrUnavailable) {
-			t.Errorf("an endless response: got %v", err)
+			t.Errorf("an endless response: the error is %v, want errResponseTooLarge", err)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestEndlessResponsesAreNotRead(t *testing.T) {
 func TestContentLengthDoesNotAllocate(t *testing.T) {
 	text, err := readBody(&http.Response{Body: io.NopCloser(strings.NewReader("{}")), ContentLength: maxResponseBytes})
 	if err != nil || string(text) != "{}" || cap(text) > maxPreallocatedBytes+1 {
-		t.Errorf("%q is read into a buffer of %d bytes: %v", text, cap(text), err)
+		t.Errorf("the body %q was read into a buffer of %d bytes: %v", text, cap(text), err)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestRoundedClockSkew(t *testing.T) {
 	s.fastPath.continueInSDK(&failedAttempt{err: outcome}, nil)(&options)
 	r := &http.Request{Header: http.Header{"X-Amz-Date": {time.Now().Add(40 * time.Second).UTC().Format("20060102T150405Z")}}}
 	if _, err := options.HTTPClient.Do(r); !errors.Is(err, outcome) || sent != 0 {
-		t.Errorf("the SDK's first attempt: got %v after %d requests", err, sent)
+		t.Errorf("the SDK's first attempt: got %v after %d requests, want the outcome of the fast path and no request", err, sent)
 	}
 }
 
@@ -373,7 +373,7 @@ func TestWrongChecksumsAreLeftToTheSDK(t *testing.T) {
 	body := []byte(`{"Item":{"pk":{"S":"a"}}}`)
 	for sum, want := range map[string]bool{newResponse(http.StatusOK, string(body)).Header.Get("X-Amz-Crc32"): true, "7": false, "seven": false, "": true} {
 		if got := checksumMatches(http.Header{"X-Amz-Crc32": {sum}}, body); got != want {
-			t.Errorf("with the checksum %q it is intact: %t", sum, got)
+			t.Errorf("with the checksum %q, checksumMatches returns %t", sum, got)
 		}
 		s := newTestTable(t, func(*http.Request) (*http.Response, error) {
 			r := newResponse(http.StatusOK, string(body))

@@ -292,10 +292,10 @@ func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), att
 		if e.requests++; e.requests == 1 {
 			first = string(body)
 		} else if string(body) != first {
-			t.Errorf("request %d is\n%s\nafter\n%s", e.requests, body, first)
+			t.Errorf("request %d has the body\n%s\nwant the body of the first request\n%s", e.requests, body, first)
 		}
 		if e.requests > len(outcomes) {
-			t.Fatal("there are more requests than outcomes")
+			t.Fatal("the client sent more requests than the test has outcomes")
 		}
 		answer, err := outcomes[e.requests-1]()
 		if answer != nil {
@@ -404,7 +404,7 @@ func TestFastPathUsesClockCorrection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
-		t.Errorf("after the SDK has corrected its clock: %v", err)
+		t.Errorf("the fast path fails after the SDK has corrected its clock: %v", err)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// targetHeaders has the values of the X-Amz-Target header for each operation. All requests share
-// them.
+// targetHeaders contains the value of the X-Amz-Target header for each operation. All requests
+// share these values.
 type targetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
-// newTargetHeaders returns the values of the X-Amz-Target header. Source: the SDK's requests.
+// newTargetHeaders returns the header values that the AWS SDK sends.
 func newTargetHeaders() targetHeaders {
 	name := func(operation string) []string { return []string{"DynamoDB_20120810." + operation} }
 	return targetHeaders{
@@ -27,17 +27,19 @@ func newTargetHeaders() targetHeaders {
 // readOptions has the options of a read.
 type readOptions struct {
 	table string
-	// consistent requests a consistent read. reportCapacity requests the consumed capacity.
+	// consistent requests a strongly consistent read. reportCapacity requests the consumed capacity in
+	// the response.
 	consistent, reportCapacity bool
 }
 
-// jsonWriter encodes the JSON body of a request. All its methods append to the body.
+// jsonWriter encodes the JSON body of a request. Its methods append to the body.
 type jsonWriter struct {
 	body []byte
-	// ok is unset for values that are left to the SDK: a string that is not UTF-8, nil bytes, and a
-	// value of an unknown type.
+	// ok is false if the AWS SDK must encode the request. This is the case for a string that is not
+	// UTF-8, for nil bytes, and for a value of an unknown type.
 	ok bool
-	// names is a stack: the sorted keys of each map that is being encoded, the innermost map last.
+	// names is a stack with the sorted keys of each map that is being encoded. The keys of the
+	// innermost map are at the end.
 	names []string
 }
 
@@ -51,7 +53,7 @@ func (w *jsonWriter) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
-	// Parts without characters that need an escape are copied at once.
+	// Text between characters that need an escape sequence is copied in one step.
 	copied := 0
 	for i := range len(s) {
 		c := s[i]
@@ -77,14 +79,14 @@ func (w *jsonWriter) stringValue(s string) {
 	w.raw(`}`)
 }
 
-// comma adds a comma unless the object or array is still empty.
+// comma appends a comma if the current object or array already has an element.
 func (w *jsonWriter) comma() {
 	if last := w.body[len(w.body)-1]; last != '{' && last != '[' {
 		w.raw(`,`)
 	}
 }
 
-// member adds the name of an object's member, after a comma if it is not the first.
+// member appends the name of a member of an object. A comma precedes the name if necessary.
 func (w *jsonWriter) member(name string) {
 	w.comma()
 	w.string(name)
@@ -101,7 +103,7 @@ func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`]`)
 }
 
-// bytes adds bytes as a base64 string. It leaves nil to the SDK, which encodes it as null.
+// bytes appends bytes as a base64 string. nil must be encoded as null, which only the AWS SDK does.
 func (w *jsonWriter) bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
@@ -162,7 +164,7 @@ func (w *jsonWriter) attributes(attributes map[string]types.AttributeValue) {
 	writeMap(w, attributes, w.value)
 }
 
-// writeMap adds a map as an object with sorted names, so that equal requests have equal bytes.
+// writeMap appends a map as an object. The names are sorted, so equal requests have equal bytes.
 func writeMap[V any](w *jsonWriter, m map[string]V, value func(V)) {
 	first := len(w.names)
 	for name := range m {
@@ -197,11 +199,11 @@ func (w *jsonWriter) finish(a readOptions) ([]byte, bool) {
 	return w.body, w.ok
 }
 
-// requestOverhead is the approximate size of a request without its keys, in bytes.
+// requestOverhead is the approximate size in bytes of a request without its keys.
 const requestOverhead = 256
 
-// getItemBody returns the body of a GetItem. It reports false if the SDK must encode the request,
-// as the other functions for bodies do.
+// getItemBody returns the body of a GetItem. It returns false if the AWS SDK must encode the
+// request. The functions for the bodies of other operations return false in the same case.
 func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
@@ -265,7 +267,7 @@ func queryBody(a readOptions, q queryRequest) ([]byte, bool) {
 	return w.finish(a)
 }
 
-// transactGetBody returns the body of a TransactGetItems for one record.
+// transactGetBody returns the body of a TransactGetItems request that reads one record.
 func transactGetBody(table string, k model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
@@ -322,7 +324,8 @@ func (w *jsonWriter) action(item types.TransactWriteItem) {
 	w.raw(`}`)
 }
 
-// condition adds the table name and the condition, which all actions have, and ends the action.
+// condition appends the table name and the condition of an action, and the closing brace. All kinds
+// of actions have these members.
 func (w *jsonWriter) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
 	w.optionalString("TableName", table)
 	w.optionalString("ConditionExpression", expression)
@@ -341,7 +344,7 @@ func (w *jsonWriter) condition(table, expression *string, names map[string]strin
 	w.raw(`}`)
 }
 
-// optionalString adds a member with a string, or nothing if the string is nil.
+// optionalString appends a member with a string. It appends nothing if the string is nil.
 func (w *jsonWriter) optionalString(name string, text *string) {
 	if text != nil {
 		w.member(name)

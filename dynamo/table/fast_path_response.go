@@ -12,50 +12,52 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// maxResponseBytes is the maximum size of a response that is parsed here, in bytes. The largest
-// responses of DynamoDB have 16 MB of records.
+// maxResponseBytes is the maximum size of a response that the fast path parses. The largest
+// responses of DynamoDB contain 16 MB of records.
 const maxResponseBytes = 64 << 20
 
-// maxAttributes is the maximum number of attributes in a record or map that is parsed here. Records
-// of this program have about twenty. Lookups are linear, so a record that other software filled
-// with thousands of attributes would take seconds.
+// maxAttributes is the maximum number of attributes of a record or map that the fast path parses.
+// Records of this program have about 20 attributes. The parser searches attributes linearly, so a
+// record with thousands of attributes from other software would take seconds.
 const maxAttributes = 512
 
-// readResult is the content of a response.
+// readResult is the parsed content of a response.
 type readResult struct {
-	// Records are the records of a Query or a batch in the order of the response, or the one record of
-	// a GetItem or TransactGetItems.
+	// Records are the records of a Query or a batch in the order of the response. A GetItem or
+	// TransactGetItems returns at most one record.
 	Records []model.Reader
-	// more reports whether a Query ended before the end of its range.
+	// more reports whether a Query stopped before the end of its range.
 	more bool
-	// units is the capacity that the engine reported. It is valid if unitsReported is set.
+	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is set.
 	units         float64
 	unitsReported bool
-	// unprocessed are the unprocessed keys of a batch.
+	// unprocessed are the keys of a batch that DynamoDB did not process.
 	unprocessed []model.Keys
 }
 
-// parser parses responses. It is strict: it leaves every response that differs from the usual form
-// to the SDK. Its methods report whether they could parse the JSON at pos, and advance pos.
+// parser parses responses. It is strict: if a response has an unusual form, the AWS SDK parses the
+// response instead. The methods parse JSON at pos and advance pos. They return false if they cannot
+// parse it.
 type parser struct {
 	doc *model.Document
-	// body is the response. Unescaped strings are appended to doc.Body, not to body.
+	// body is the response. Unescaped strings are appended to doc.Body, and body is not changed.
 	body []byte
 	pos  int
-	// noEscapes reports whether the response has no escape sequences.
+	// noEscapes reports whether the response contains no escape sequences.
 	noEscapes bool
 }
 
-// parseResponse parses a response. table is the table of a batch, and capacity is the expected
-// number of records. It reports false if the SDK should read the response instead. It does not
-// modify body. If it reports true, the records refer to body, so the caller must not modify it
-// either.
+// parseResponse parses a response. table is the table name of a batch, and capacity is the expected
+// number of records. It returns false if the AWS SDK must parse the response instead.
+//
+// parseResponse does not modify body. If it returns true, the records refer to body, so the caller
+// must not modify body.
 func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 	if len(body) > maxResponseBytes || !isValidText(body) {
 		return readResult{}, false
 	}
 	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
-	// Each value is an object of at least the length of {"S":""}.
+	// Each value is an object that is at least as long as {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := readResult{}
 	ok := p.object(func(name string) bool {
@@ -92,8 +94,8 @@ func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 	return a, ok && p.skipSpace() == 0
 }
 
-// isValidText reports whether text is valid UTF-8 without control characters. JSON does not
-// allow control characters in strings, and DynamoDB does not use them between values.
+// isValidText reports whether text is valid UTF-8 without control characters. JSON does not allow
+// control characters in strings, and DynamoDB sends none between values.
 func isValidText(text []byte) bool {
 	const (
 		each = 0x0101010101010101 // a 1 in each byte
@@ -103,7 +105,8 @@ func isValidText(text []byte) bool {
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// Subtracting 0x20 sets the high bit of a byte below 0x20. Bytes above 0x7f already have it.
+		// Subtracting 0x20 sets the high bit of each byte below 0x20. Bytes above 0x7f already have the
+		// high bit set.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -118,7 +121,7 @@ func isValidText(text []byte) bool {
 	return ascii || utf8.Valid(text)
 }
 
-// skipSpace skips spaces and returns the next byte, or 0 at the end.
+// skipSpace skips spaces and returns the next byte. It returns 0 at the end of the response.
 func (p *parser) skipSpace() byte {
 	for p.pos < len(p.body) {
 		if c := p.body[p.pos]; c != ' ' {
@@ -129,7 +132,7 @@ func (p *parser) skipSpace() byte {
 	return 0
 }
 
-// consume skips c if it is next, possibly after spaces.
+// consume skips the byte c and the spaces before it. It returns false if the next byte is not c.
 func (p *parser) consume(c byte) bool {
 	if p.pos < len(p.body) && p.body[p.pos] == c {
 		p.pos++
@@ -138,8 +141,7 @@ func (p *parser) consume(c byte) bool {
 	return p.consumeAfterSpace(c)
 }
 
-// consumeAfterSpace skips spaces and c. It is the part of consume for the rare case that spaces
-// come first.
+// consumeAfterSpace is the slow path of consume. It handles the rare case that spaces precede c.
 func (p *parser) consumeAfterSpace(c byte) bool {
 	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.skipSpace() != c {
 		return false
@@ -148,7 +150,7 @@ func (p *parser) consumeAfterSpace(c byte) bool {
 	return true
 }
 
-// consumeLiteral skips text if it is next, without spaces before it.
+// consumeLiteral skips text. It returns false if text does not follow immediately.
 func (p *parser) consumeLiteral(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
@@ -157,7 +159,8 @@ func (p *parser) consumeLiteral(text string) bool {
 	return true
 }
 
-// object parses an object. It calls member with the name of each member to parse its value.
+// object parses an object. It calls member with the name of each member, and member parses the
+// value.
 func (p *parser) object(member func(name string) bool) bool {
 	if !p.consume('{') {
 		return false
@@ -172,7 +175,7 @@ func (p *parser) object(member func(name string) bool) bool {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		// Duplicate and unknown members are left to the SDK.
+		// The AWS SDK parses responses with duplicate or unknown members.
 		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
 			return false
 		}
@@ -183,7 +186,7 @@ func (p *parser) object(member func(name string) bool) bool {
 	}
 }
 
-// records parses a list of records into to.
+// records parses a list of records and stores the list in *to.
 func (p *parser) records(to *[]model.Reader, capacity int) bool {
 	if !p.consume('[') {
 		return false
@@ -202,7 +205,7 @@ func (p *parser) records(to *[]model.Reader, capacity int) bool {
 	}
 }
 
-// record parses a record and appends it to to.
+// record parses a record and appends it to *to.
 func (p *parser) record(to *[]model.Reader) bool {
 	i := model.Item{Doc: p.doc, First: uint32(len(p.doc.Nodes))}
 	if !p.attributes(0) {
@@ -213,7 +216,7 @@ func (p *parser) record(to *[]model.Reader) bool {
 	return true
 }
 
-// attributes parses the attributes of a record or a map and appends them to the nodes.
+// attributes parses the attributes of a record or a map and appends them to doc.Nodes.
 func (p *parser) attributes(depth int) bool {
 	if !p.consume('{') {
 		return false
@@ -233,7 +236,7 @@ func (p *parser) attributes(depth int) bool {
 			return false
 		}
 		if names&bit != 0 {
-			// Duplicate attributes are left to the SDK.
+			// The AWS SDK parses responses with duplicate attributes.
 			if _, twice := (model.Item{Doc: p.doc, First: first, End: uint32(len(p.doc.Nodes))}).Find(name); twice {
 				return false
 			}
@@ -248,8 +251,9 @@ func (p *parser) attributes(depth int) bool {
 	}
 }
 
-// nameBit returns one of 64 bits for an attribute name. Most names of a record have different bits,
-// so a duplicate needs to be searched for only if the bit repeats.
+// nameBit returns a hash of an attribute name: one of 64 bits. The attributes of a record usually
+// have different bits. A search for a duplicate name is necessary only if two names have the same
+// bit.
 func nameBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
@@ -258,8 +262,9 @@ func nameBit(name string) uint64 {
 	return 1 << ((uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64)
 }
 
-// value parses an attribute value and appends it to the nodes. The value is an object whose only
-// member is named after its type. n has the name of the attribute, or no name for a list element.
+// value parses an attribute value and appends it to doc.Nodes. In JSON, a value is an object with
+// one member, which is named after the type. n contains the name of the attribute. An element of a
+// list has no name.
 func (p *parser) value(n model.Node, depth int) bool {
 	if p.simpleValue(n) {
 		return true
@@ -307,8 +312,9 @@ func (p *parser) value(n model.Node, depth int) bool {
 	return ok && p.consume('}')
 }
 
-// simpleValue is a faster form of value for {"S":"..."} and {"N":"..."} without spaces or escapes,
-// which most values are. It reports false and changes nothing for any other value.
+// simpleValue is a faster version of value for the most frequent values: {"S":"..."} and
+// {"N":"..."} without spaces or escape sequences. For other values, it returns false and changes
+// nothing.
 func (p *parser) simpleValue(n model.Node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.noEscapes || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
@@ -352,14 +358,14 @@ func (p *parser) elements(element func() bool) bool {
 	}
 }
 
-// setElement parses an element of a set and appends it to the nodes.
+// setElement parses an element of a set and appends it to doc.Nodes.
 func (p *parser) setElement(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
 	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
 	return ok
 }
 
-// string parses a string and returns the bounds of its text in doc.Body.
+// string parses a string and returns the offsets of its text in doc.Body.
 func (p *parser) string() (from, to uint32, ok bool) {
 	if !p.consume('"') {
 		return 0, 0, false
@@ -376,8 +382,8 @@ func (p *parser) string() (from, to uint32, ok bool) {
 	return p.unescape()
 }
 
-// unescape parses the rest of a string with escape sequences. It appends the unescaped text to
-// doc.Body and returns its bounds.
+// unescape parses the rest of a string with escape sequences. It appends the decoded text to
+// doc.Body and returns the offsets of the text.
 func (p *parser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
 	from = uint32(len(d.Body))
@@ -428,7 +434,8 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 	return 0, 0, false
 }
 
-// base64 parses a base64 string, appends the decoded bytes to doc.Body and returns their bounds.
+// base64 parses a base64 string. It appends the decoded bytes to doc.Body and returns their
+// offsets.
 func (p *parser) base64() (from, to uint32, ok bool) {
 	if from, to, ok = p.string(); !ok {
 		return 0, 0, false
@@ -443,7 +450,7 @@ func (p *parser) base64() (from, to uint32, ok bool) {
 	return uint32(start), uint32(len(d.Body)), true
 }
 
-// boolean parses true or false and returns the bounds of the literal.
+// boolean parses true or false and returns the offsets of the literal.
 func (p *parser) boolean() (from, to uint32, ok bool) {
 	p.skipSpace()
 	from = uint32(p.pos)
@@ -459,7 +466,7 @@ func (p *parser) number() (string, bool) {
 		p.pos++
 	}
 	text := p.body[start:p.pos]
-	// JSON does not allow 01, +1 or 1., but the strconv package accepts them.
+	// The strconv package accepts 01, +1 and 1., which JSON does not allow.
 	digits := bytes.TrimPrefix(text, []byte{'-'})
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 		return "", false
@@ -470,7 +477,7 @@ func (p *parser) number() (string, bool) {
 	return string(text), true
 }
 
-// consumedCapacity parses the consumed capacity: one object, or an array with one object for each
+// consumedCapacity parses the consumed capacity. It is one object, or an array with one object per
 // table.
 func (p *parser) consumedCapacity(a *readResult) bool {
 	one := func() bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// consistentRead returns the ConsistentRead parameter for reads of the table. It is nil for
+// consistentRead returns the ConsistentRead parameter for reads of the table. It returns nil for
 // eventually consistent reads.
 func (t *Table) consistentRead() *bool {
 	if !t.consistent {
@@ -25,14 +25,14 @@ func (t *Table) consistentRead() *bool {
 	return aws.Bool(true)
 }
 
-// BatchSize is the maximum number of keys in one BatchGetItem.
+// BatchSize is the maximum number of keys in one BatchGetItem request.
 const BatchSize = 100
 
-// MaxParallel is the maximum number of concurrent requests of one call.
+// MaxParallel is the maximum number of concurrent requests of one function call.
 const MaxParallel = 32
 
 // Get reads one record by its key. It returns commerce.ErrNotFound if the record does not exist.
-// Other errors are wrapped by Failed.
+// Other errors come from WrapError.
 func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
 	timed := StartTimer(ctx)
 	a, err := t.getItem(ctx, k, timed.Enabled())
@@ -50,8 +50,8 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	return a.Records[0], nil
 }
 
-// getItem sends one GetItem. If reportCapacity is set, DynamoDB reports the consumed capacity. It
-// returns the SDK's error, or ErrBudgetExceeded.
+// getItem sends one GetItem. If reportCapacity is true, the response contains the consumed
+// capacity. getItem returns the error of the AWS SDK, or ErrBudgetExceeded.
 func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -76,13 +76,14 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 	return a, nil
 }
 
-// noOptions changes no option. It is passed to requests that use the client's own options.
+// noOptions is passed to requests that use the client's options unchanged.
 func noOptions(*dynamodb.Options) {}
 
-// tryFastPath makes the first attempt of a read on the fast path. encoded reports whether the body
-// could be encoded for the fast path; if not, tryFastPath sends nothing. If the result a is nil,
-// the caller sends the request through the SDK, with fallback. It returns ErrBudgetExceeded if the
-// read budget is used up.
+// tryFastPath makes the first attempt of a read on the fast path. encoded reports whether body
+// could be encoded. If encoded is false, tryFastPath sends nothing.
+//
+// If the result a is nil, the caller must send the request through the AWS SDK with fallback. The
+// error is ErrBudgetExceeded if the read budget is exhausted.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: noOptions}, nil
@@ -97,7 +98,7 @@ func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte
 	return a, fallback, nil
 }
 
-// readOptions returns the options of a read of the table on the fast path.
+// readOptions returns the options for reading the table on the fast path.
 func (t *Table) readOptions(reportCapacity bool) readOptions {
 	return readOptions{table: t.Name, consistent: t.consistent, reportCapacity: reportCapacity}
 }
@@ -110,9 +111,9 @@ func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
 	return ""
 }
 
-// readUnits returns the read units that the engine reported, or the computed units if it reported
-// none. The result is at least the units of reading missing records, which DynamoDB charges, too.
-// Some engines report less.
+// readUnits returns the read units that DynamoDB reported. If DynamoDB reported none, it returns
+// the computed units. Amazon DynamoDB also charges for missing records, but some local engines
+// report less. The result is therefore at least the cost of reading missing records.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.Read(0) * float64(reads)
 	if t.consistent {
@@ -124,9 +125,9 @@ func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys, each distinct key once, with up to BatchSize keys in a
-// request. The result has one record for each key. The record of a key that does not exist has no
-// attributes. Errors are wrapped by Failed.
+// GetMany reads records by their keys. It reads each distinct key once, in requests of up to
+// BatchSize keys. The result contains one record per key. A record that does not exist has no
+// attributes. Errors come from WrapError.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.Get(ctx, p, ks[0])
@@ -177,10 +178,11 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 	return out, nil
 }
 
-// primaryKey is a primary key as a map key.
+// primaryKey is a primary key in a form that can be a map key.
 type primaryKey struct{ pk, sk string }
 
-// getBatch sends a BatchGetItem, and sends it again for the keys that DynamoDB leaves unprocessed.
+// getBatch sends a BatchGetItem. It sends another BatchGetItem for the keys that DynamoDB did not
+// process, until all keys are processed.
 func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	var found []model.Reader
 	pending := ks
@@ -208,8 +210,8 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	return found, nil
 }
 
-// batchGetItem sends one BatchGetItem. If reportCapacity is set, DynamoDB reports the consumed
-// capacity. It returns the SDK's error, or ErrBudgetExceeded.
+// batchGetItem sends one BatchGetItem. If reportCapacity is true, the response contains the
+// consumed capacity. batchGetItem returns the error of the AWS SDK, or ErrBudgetExceeded.
 func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -241,14 +243,14 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 	return a, nil
 }
 
-// addConsumedCapacity adds the consumed capacity that the engine reported, if any.
+// addConsumedCapacity adds the consumed capacity to a. consumed is nil if DynamoDB reported none.
 func (a *readResult) addConsumedCapacity(consumed *types.ConsumedCapacity) {
 	if consumed != nil {
 		a.units, a.unitsReported = a.units+aws.ToFloat64(consumed.CapacityUnits), true
 	}
 }
 
-// newReaders converts records of the SDK.
+// newReaders converts records in the types of the AWS SDK to Readers.
 func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	all := make([]model.Reader, len(records))
 	for i, r := range records {
@@ -257,9 +259,11 @@ func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// BackOff waits before an attempt. Attempt 0 does not wait. The others wait a random time of up to
-// 25 ms, 50 ms, 100 ms and so on to 1 s, so that many servers do not retry at the same time. It
-// returns the context's error if the context ends first.
+// BackOff waits before an attempt. It does not wait before attempt 0. Before each later attempt, it
+// waits for a random time, so that many servers do not retry at the same time. The maximum time is
+// 25 ms before attempt 1, and doubles up to 1 s.
+//
+// BackOff returns the context's error if the context ends first.
 func BackOff(ctx context.Context, attempt int) error {
 	if attempt == 0 {
 		return nil
@@ -268,7 +272,8 @@ func BackOff(ctx context.Context, attempt int) error {
 	return Sleep(ctx, mathrand.N(maximum)+time.Millisecond)
 }
 
-// Sleep waits for the duration d. It returns the context's error if the context ends first.
+// Sleep waits for the duration d. It returns the context's error if the context ends before the
+// duration.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

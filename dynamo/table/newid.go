@@ -9,12 +9,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Now returns the time for new records, in UTC, truncated to the millisecond. ULIDs and the table's
-// timestamps have the same precision.
+// Now returns the time for new records in UTC. The time is truncated to milliseconds, which is the
+// precision of ULIDs and of timestamps in the table.
 func (t *Table) Now() time.Time { return t.clock().UTC().Truncate(time.Millisecond) }
 
-// NewULID returns a new ULID with the given time. It returns an error if the random source fails or
-// a ULID cannot represent the time.
+// NewULID returns a new ULID for the given time. It returns an error if the source of random bytes
+// fails, or if a ULID cannot represent the time.
 func (t *Table) NewULID(at time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(at), t.entropy)
 	if err != nil {
@@ -23,14 +23,14 @@ func (t *Table) NewULID(at time.Time) (string, error) {
 	return id.String(), nil
 }
 
-// MaxClockSkew limits how far the times of the table may be ahead of the clock. A time that is
-// further ahead comes from a wrong clock. Changes are not dated after it, because their times would
-// be wrong, too.
+// MaxClockSkew is the maximum time by which a stored time may be ahead of the local clock. A stored
+// time that is further ahead was written with a wrong clock. TimeAfter ignores such a time, because
+// later times would also be wrong.
 const MaxClockSkew = 24 * time.Hour
 
-// TimeAfter returns a time after all the given times. It returns the current time, or the
-// millisecond after the last given time if the clock is behind it. It ignores times that are more
-// than MaxClockSkew ahead.
+// TimeAfter returns a time that is later than all the given times. The result is the current time,
+// or the latest given time plus one millisecond if that is later. TimeAfter ignores times that are
+// more than MaxClockSkew ahead.
 func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	now := t.Now()
 	latest := now
@@ -45,9 +45,11 @@ func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	return latest
 }
 
-// EventPosition returns the position of an event in the sequence of its customer's events, which is
-// the event's ID. An event has no position, and the result is empty, in two cases: the ID is not a
-// ULID (other software wrote the event), or its time is more than MaxClockSkew ahead.
+// EventPosition returns the position of an event in the sequence of its customer's events. The
+// position is the event's ID. The result is empty if the event has no position.
+//
+// An event has no position if its ID is not a ULID, because other software wrote the event. An
+// event also has no position if its time is more than MaxClockSkew ahead.
 func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

@@ -7,10 +7,12 @@ import (
 	"sync"
 )
 
-// Parallel calls do with 0 to n-1, at most limit calls at a time, and waits for all calls. The
-// first error cancels the context of the other calls and is returned. A panic becomes an error. A
-// single call runs without a goroutine. In a Trace, all calls begin after the same requests. Later
-// requests of the caller come after all requests of the calls.
+// Parallel calls do with each number from 0 to n-1 and waits for all calls. At most limit calls run
+// concurrently. If a call fails, Parallel cancels the context of the remaining calls and returns
+// the first error. A panic in a call becomes an error. A single call runs in the current goroutine.
+//
+// In a Trace, all calls wait for the same earlier requests. Later requests of the caller wait for
+// the requests of all calls.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return callRecovering(ctx, 0, do)

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query sends one Query and reports whether more records may follow within the bounds. The bounds
-// apply to the sort key after prefix.
+// Query sends one Query. The bounds apply to the part of the sort key after prefix. Query reports
+// whether the bounds may contain more records.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := StartTimer(ctx)
 	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.Enabled())
@@ -28,8 +28,8 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 	return a.Records, a.more, nil
 }
 
-// QueryUpTo reads up to limit records of a partition and reports whether more may follow. It sends
-// further Queries if DynamoDB ends one at MaxQueryBytes. Errors are wrapped by Failed.
+// QueryUpTo reads up to limit records of a partition, and reports whether more records may follow.
+// It sends another Query if DynamoDB stops a Query at MaxQueryBytes. Errors come from WrapError.
 func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
@@ -55,11 +55,11 @@ type queryRequest struct {
 	forward  bool
 }
 
-// maxPreallocatedRecords limits how many records a Query preallocates.
+// maxPreallocatedRecords limits the length of the record list that a Query allocates in advance.
 const maxPreallocatedRecords = 256
 
-// queryPage sends one Query. If reportCapacity is set, DynamoDB reports the consumed capacity. It
-// returns the SDK's error, or ErrBudgetExceeded.
+// queryPage sends one Query. If reportCapacity is true, the response contains the consumed
+// capacity. queryPage returns the error of the AWS SDK, or ErrBudgetExceeded.
 func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -94,8 +94,7 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 	return a, nil
 }
 
-// queryUnits is readUnits for a Query. A Query of the index is never
-// strongly consistent.
+// queryUnits is like readUnits, but for a Query. A Query of the index is never strongly consistent.
 func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
@@ -105,12 +104,15 @@ func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResul
 	return t.readUnits(computed, 1, a)
 }
 
-// MaxCountPages is the maximum number of Queries that Count sends. Each reads up to MaxQueryBytes.
+// MaxCountPages is the maximum number of Queries that Count sends. Each Query reads at most
+// MaxQueryBytes.
 const MaxCountPages = 10
 
-// Count counts the records of a partition of the table whose sort keys begin with prefix. Its
-// Queries select only the count, not the records. It returns ErrTooManyOrders if MaxCountPages
-// do not reach the end. Other errors are wrapped by Failed.
+// Count counts the records in a partition of the table. It counts only records with sort keys that
+// begin with prefix. DynamoDB returns only the count, not the records.
+//
+// Count returns ErrTooManyOrders if MaxCountPages Queries do not reach the end of the partition.
+// Other errors come from WrapError.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.NewKeyCondition(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{

@@ -12,29 +12,32 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Maximum attempts of a request.
+// The maximum number of attempts of a request.
 const (
-	// maxWriteAttempts applies to transactions. They take about 20 s if the context has no deadline.
+	// maxWriteAttempts is the limit for transactions. All attempts take about 20 s if the context has
+	// no deadline.
 	maxWriteAttempts = 50
-	// maxBulkAttempts applies to bulk work. No caller waits for its requests, and it may use all the
-	// capacity of a table. The attempts take about a minute.
+	// maxBulkAttempts is the limit for bulk operations. No client waits for these requests, and they
+	// can use the whole capacity of a table. All attempts take about a minute.
 	maxBulkAttempts = 200
 )
 
 // withMaxAttempts returns SDK options that allow the given number of attempts. The SDK repeats a
-// transaction with the same ClientRequestToken, which DynamoDB remembers for ten minutes. So a
-// transaction whose response was lost is not committed twice.
+// transaction with the same ClientRequestToken, which DynamoDB stores for ten minutes. Therefore a
+// transaction is committed only once, even if its response is lost.
 //
-// The SDK retries throttling and server errors. The options also retry conflicts with other
-// transactions: DynamoDB cancels a transaction or rejects a single write on such a conflict.
+// The SDK retries throttled requests and DynamoDB's server errors. With these options, it also
+// retries conflicts with other transactions. On such a conflict, DynamoDB cancels a transaction or
+// rejects a single write.
 //
-// A client with a NopRetryer keeps it: an error of the embedded store would occur again.
+// The options do not replace a NopRetryer, which the client of the embedded store uses. An error of
+// the embedded store would only occur again.
 func withMaxAttempts(attempts int) func(*dynamodb.Options) {
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return retryDelay(attempt), nil })
-		// With its own rate limiter the SDK stops retrying when many requests are throttled at once.
-		// Here only the number of attempts and the deadline decide.
+		// The SDK's rate limiter would stop the retries if many requests are throttled at the same time.
+		// Here, only the number of attempts and the deadline limit the retries.
 		o.RateLimiter = ratelimit.None
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
@@ -54,13 +57,14 @@ func withMaxAttempts(attempts int) func(*dynamodb.Options) {
 	}
 }
 
-// retryDelay returns the delay after the given number of failed attempts. It is a random time of up
-// to 10 ms, 20 ms, 40 ms and so on to 640 ms, so that conflicting requests do not conflict again.
+// retryDelay returns the delay after the given number of failed attempts. The delay is random, so
+// that conflicting requests do not conflict again. Its maximum is 10 ms after the first attempt,
+// and doubles up to 640 ms.
 func retryDelay(attempts int) time.Duration {
 	return rand.N(10*time.Millisecond<<min(max(0, attempts-1), 6)) + time.Millisecond
 }
 
-// isTransient reports whether a transaction was cancelled for transient reasons only.
+// isTransient reports whether all reasons for the cancellation of a transaction are transient.
 func isTransient(cancelled *types.TransactionCanceledException) bool {
 	transient := false
 	for _, reason := range cancelled.CancellationReasons {

@@ -9,17 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// RequiredStreamView is the view type that subscriptions require of the stream.
+// RequiredStreamView is the view type of the stream that subscriptions need.
 const RequiredStreamView = string(types.StreamViewTypeNewAndOldImages)
 
 // tableStream describes the stream of a table.
 type tableStream struct {
 	ARN string
-	// View is DynamoDB's StreamViewType. It is empty if the stream is disabled.
+	// View is the StreamViewType in DynamoDB. It is empty if the stream is disabled.
 	View string
 }
 
-// CheckView returns ErrNoStream if the stream is disabled or does not have the RequiredStreamView.
+// CheckView returns ErrNoStream if the stream is disabled or has another view type than
+// RequiredStreamView.
 func (t tableStream) CheckView() error {
 	switch t.View {
 	case RequiredStreamView:
@@ -27,11 +28,11 @@ func (t tableStream) CheckView() error {
 	case "":
 		return ErrNoStream
 	default:
-		return fmt.Errorf("%w once the existing stream is disabled: its view type is %s, and subscriptions need %s", ErrNoStream, t.View, RequiredStreamView)
+		return fmt.Errorf("%w after the existing stream is disabled, because its view type is %s instead of %s", ErrNoStream, t.View, RequiredStreamView)
 	}
 }
 
-// StreamOf returns the stream in the description of a table.
+// StreamOf returns the stream from the description of a table.
 func StreamOf(d *types.TableDescription) tableStream {
 	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
 		return tableStream{}
@@ -39,8 +40,9 @@ func StreamOf(d *types.TableDescription) tableStream {
 	return tableStream{ARN: aws.ToString(d.LatestStreamArn), View: string(d.StreamSpecification.StreamViewType)}
 }
 
-// Stream reads the description of the table's stream. It returns ErrNoTable, ErrUnavailable or
-// ErrAccessDenied if the request fails.
+// Stream reads the description of the table's stream.
+//
+// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t *Table) Stream(ctx context.Context) (tableStream, error) {
 	out, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name})
 	if err != nil {

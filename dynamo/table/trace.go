@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Trace records the DynamoDB requests made for one caller, and which requests waited for others. It
-// is safe for concurrent use. A context without a Trace costs one lookup per request.
+// Trace records the DynamoDB requests of one caller, and which requests waited for other requests.
+// It is safe for concurrent use. A request in a context without a Trace costs only one context
+// lookup.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -19,9 +20,9 @@ type Trace struct {
 type Request struct {
 	// AccessPattern is the ID of the access pattern, such as AP1.
 	AccessPattern string
-	// Operation is the operation of DynamoDB, such as GetItem, BatchGetItem or Query.
+	// Operation is the DynamoDB operation, such as GetItem, BatchGetItem or Query.
 	Operation string
-	// Index is the name of the index that was read. It is empty for the table.
+	// Index is the name of the index that was read. It is empty if the table was read.
 	Index string
 	// Key describes the keys that were read or written.
 	Key string
@@ -32,13 +33,13 @@ type Request struct {
 	// ReadUnits and WriteUnits are the consumed capacity units.
 	ReadUnits, WriteUnits float64
 	Duration              time.Duration
-	// Wave is 1 for a request that waited for no other request. Otherwise it is 1 more than the
-	// highest wave of the requests that it waited for.
+	// Wave groups the requests that ran concurrently. It is 1 for a request that did not wait for
+	// another request. Otherwise it is the highest wave of the requests that it waited for, plus 1.
 	Wave int
 }
 
-// Requests returns the recorded requests, ordered by wave. The order within a wave does not depend
-// on which request ended first.
+// Requests returns the recorded requests in the order of their waves. The order within a wave does
+// not depend on the order in which the requests ended.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +63,8 @@ func (t *Trace) add(r Request) {
 	t.requests = append(t.requests, r)
 }
 
-// lastWave returns the highest wave so far, or 0.
+// lastWave returns the highest wave of the recorded requests. It returns 0 if there are no
+// requests.
 func (t *Trace) lastWave() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,8 +75,8 @@ func (t *Trace) lastWave() int {
 	return last
 }
 
-// Span is a sequence of requests within a Trace: each request waits for the one before. A context
-// without a Trace has a nil Span, whose methods do nothing.
+// Span is a sequence of requests in a Trace. Each request waits for the previous request. A context
+// without a Trace has a nil Span. The methods of a nil Span do nothing.
 type Span struct {
 	trace *Trace
 	path  string
@@ -84,24 +86,26 @@ type Span struct {
 	lastWave int
 }
 
-// unknownWave is the wave of a Span that begins after all requests of the Trace so far.
+// unknownWave is the value of Span.lastWave if the first request of the Span waits for all earlier
+// requests of the Trace.
 const unknownWave = -1
 
 type spanKey struct{}
 
-// NewContext returns a context whose requests are recorded in t. Its Span has waited for no
-// request.
+// NewContext returns a context that records its requests in t. The first request of its Span waits
+// for no other request.
 func (t *Trace) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: t})
 }
 
-// SpanFromContext returns the Span of ctx, or nil if ctx has no Trace.
+// SpanFromContext returns the Span of ctx. It returns nil if ctx has no Trace.
 func SpanFromContext(ctx context.Context) *Span {
 	s, _ := ctx.Value(spanKey{}).(*Span)
 	return s
 }
 
-// Fork returns ctx with a new Span that has waited for the same requests as s.
+// Fork returns ctx with a new Span. The first request of the new Span waits for the same requests
+// as the next request of s.
 func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
@@ -109,8 +113,7 @@ func (s *Span) Fork(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.wave()})
 }
 
-// WithPath returns ctx with a new Span that has the given path and has waited for the same requests
-// as s.
+// WithPath is like Fork, but the new Span has the given path.
 func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
@@ -118,8 +121,8 @@ func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.wave()})
 }
 
-// Unplanned returns ctx with a new Span for reads whose dependencies are unknown. Its first request
-// counts as waiting for all requests of the Trace so far.
+// Unplanned returns ctx with a new Span for reads with unknown dependencies. Its first request
+// counts as waiting for all earlier requests of the Trace.
 func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
@@ -127,7 +130,7 @@ func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// Wave returns the wave of the last request of the Span, or 0 if there was no request.
+// Wave returns the wave of the last request of the Span. It returns 0 if there was no request.
 func (s *Span) Wave() int {
 	if s == nil {
 		return 0
@@ -143,7 +146,7 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// WaitForWave records that the next request of the Span waits for a request of the given wave.
+// WaitForWave records that the next request of the Span waits for a request in the given wave.
 func (s *Span) WaitForWave(wave int) {
 	if s == nil {
 		return
@@ -153,8 +156,8 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// resolveWave replaces an unknown wave by the last wave of the Trace, so that all forks begin after
-// the same requests.
+// resolveWave replaces unknownWave by the last wave of the Trace. After this, all forks of the Span
+// wait for the same requests.
 func (s *Span) resolveWave() {
 	if s == nil || s.wave() != unknownWave {
 		return
@@ -168,14 +171,14 @@ func (s *Span) wave() int {
 	return s.lastWave
 }
 
-// timer measures one request. The zero value is for a context without a Trace.
+// timer measures one request. It is the zero value in a context without a Trace.
 type timer struct {
 	span  *Span
 	wave  int
 	start time.Time
 }
 
-// StartTimer begins to measure a request in the Span of ctx.
+// StartTimer starts to measure a request in the Span of ctx.
 func StartTimer(ctx context.Context) timer {
 	span := SpanFromContext(ctx)
 	if span == nil {
@@ -185,7 +188,7 @@ func StartTimer(ctx context.Context) timer {
 	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
 }
 
-// Enabled reports whether the request is recorded. If not, the caller must not call Stop.
+// Enabled reports whether the request is recorded. If it is not, the caller must not call Stop.
 func (t timer) Enabled() bool { return t.span != nil }
 
 // Stop records the request with its path, wave and duration.

@@ -9,15 +9,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// TransactWrite sends one TransactWriteItems. The SDK retries it with the same bytes. It returns a
-// ClockError while the clocks differ, or the SDK's error.
+// TransactWrite sends one TransactWriteItems. The AWS SDK retries it with the same bytes. The error
+// is a ClockError while the clocks differ. Otherwise it is the error of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
 		if err := t.ClockErr(); err != nil {
 			return err
 		}
-		// If there is no token, the request goes to the SDK, which fails with the same error.
+		// If no token can be generated, the request is sent through the AWS SDK, which fails with the
+		// same error.
 		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {
 			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
@@ -31,8 +32,8 @@ func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteIt
 	return err
 }
 
-// TransactGet reads one record with TransactGetItems. It is retried as often as a write. It returns
-// the SDK's error.
+// TransactGet reads one record with TransactGetItems. It is retried like a transaction that writes.
+// It returns the error of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {

@@ -95,7 +95,7 @@ func TestTransactionsHaveTokens(t *testing.T) {
 		}
 	}
 	if len(tokens) != 3 || tokens[""] {
-		t.Errorf("3 transactions have the tokens %v", tokens)
+		t.Errorf("3 transactions have the tokens %v, want 3 different tokens", tokens)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestTransactionsThatOnlyTheSDKEncodes(t *testing.T) {
 	requests := 0
 	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
 		if requests++; r.Header.Get("Amz-Sdk-Request") == "" {
-			t.Error("the request is on the fast path")
+			t.Error("the request uses the fast path, want the SDK")
 		}
 		return newResponse(http.StatusOK, `{}`), nil
 	})

@@ -1,5 +1,6 @@
-// Package units calculates what DynamoDB charges in read and write units. It follows the documented
-// rules, because not every engine reports the units. It imports dynamo/model. Sources:
+// Package units calculates the read and write units that DynamoDB charges. It follows the
+// documented rules, because not every DynamoDB engine reports the units. It imports dynamo/model.
+// Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 package units
@@ -10,22 +11,22 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ReadSize is the number of bytes per read unit. An eventually consistent read costs half a unit
-// per ReadSize bytes.
+// ReadSize is the number of bytes per read unit of a strongly consistent read. An eventually
+// consistent read costs half a unit per ReadSize bytes.
 const ReadSize = 4096
 
-// Read returns the units of an eventually consistent read of this number of bytes. Reading nothing
-// costs the minimum of half a unit.
+// Read returns the read units of an eventually consistent read of the given number of bytes. The
+// minimum is half a unit, even if no record is found.
 func Read(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/ReadSize)) / 2
 }
 
-// Query returns the units of a Query that reads these records. The sum of their sizes is rounded
-// up.
+// Query returns the read units of a Query that reads the given records. DynamoDB rounds up the sum
+// of their sizes.
 func Query(records []model.Reader) float64 { return Read(model.SizeOfAll(records)) }
 
-// Batch returns the units of a BatchGetItem that finds these records for this number of keys. Each
-// record is rounded up separately.
+// Batch returns the read units of a BatchGetItem with the given number of keys that finds the given
+// records. DynamoDB rounds up the size of each record separately.
 func Batch(records []model.Reader, keys int) float64 {
 	units := Read(0) * float64(keys-len(records))
 	for _, r := range records {
@@ -34,22 +35,23 @@ func Batch(records []model.Reader, keys int) float64 {
 	return units
 }
 
-// writeSize is the number of bytes per write unit. In a transaction each record costs twice as
-// much, because it is prepared and committed. The asynchronous write to an index costs the normal
-// price.
+// writeSize is the number of bytes per write unit. In a transaction, each record costs twice as
+// much, because DynamoDB prepares and commits each write. The asynchronous write to an index costs
+// the normal price.
 const writeSize = 1024
 
-// writeUnits returns the units of a write of this number of bytes outside a transaction: at least
-// 1.
+// writeUnits returns the write units of writing the given number of bytes outside a transaction.
+// The minimum is 1.
 func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
 }
 
-// Write returns the units of changing before to after in a transaction. Either record may be nil,
-// and the larger one counts. An index entry costs one write if it is added, removed or changed, and
-// two writes if its key changes. Further sources:
+// Write returns the write units of changing the record before to the record after in a transaction.
+// A record that does not exist is nil. The larger record determines the units.
+//
+// An index entry costs one write if it is added, removed or changed. It costs two writes if its key
+// changes. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
-// and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func Write(before, after model.Record) float64 {
 	oldSize, newSize := model.SizeOf(before), model.SizeOf(after)
@@ -69,8 +71,8 @@ func Write(before, after model.Record) float64 {
 	return units
 }
 
-// MaxWrite returns the maximum units of a transaction's action on a record of at most this size.
-// The key of an indexed record can change.
+// MaxWrite returns the maximum write units of one action of a transaction. bytes is the maximum
+// size of the record. The key of an indexed record may change.
 func MaxWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
@@ -78,10 +80,10 @@ func MaxWrite(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// Adjust returns the units of changing a number of an indexed record in a transaction. A nil record
-// counts as small.
+// Adjust returns the write units of changing a number of an indexed record in a transaction. A nil
+// record is treated as a record of up to 1 KB.
 func Adjust(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
-// Check returns the units of a condition check on a record in a transaction. A nil record counts as
-// small.
+// Check returns the write units of a condition check on a record in a transaction. A nil record is
+// treated as a record of up to 1 KB.
 func Check(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }

@@ -18,14 +18,14 @@ function edited(from, to) {
   return published.replace(from, to)
 }
 
-const order = 'type Order @key(fields: "id") @access(permission: READ_ORDER) {\n  "The order\'s ID. It is a ULID, so IDs sort by the time of placing."\n  id: ID!'
+const order = 'type Order @key(fields: "id") @access(permission: READ_ORDER) {\n  "The order\'s ID. It is a ULID, so IDs sort by the time at which the orders were placed."\n  id: ID!'
 
 for (const [what, from, to, message] of [
   ['a field that is gone', '  "The time at which the customer was created."\n  createdAt: DateTime!\n', '', "Field 'createdAt' was removed from object type 'Customer'"],
   ['a field that may be null', '  hasNextPage: Boolean!', '  hasNextPage: Boolean', "Field 'PageInfo.hasNextPage' changed type from 'Boolean!' to 'Boolean'"],
   ['a field of another type', '  currencyCode: CurrencyCode!\n}\n', '  currencyCode: String!\n}\n', "Field 'Money.currencyCode' changed type from 'CurrencyCode!' to 'String!'"],
   ['an argument that has to be given', '    email: String!\n  ): Customer', '    email: String!\n    country: String!\n  ): Customer', "Argument 'country: String!' added to field 'Query.customerByEmail'"],
-  ['an enum value that is gone', '  "The order was imported from another system, in the status of the field `to`."\n  IMPORTED\n', '', "Enum value 'IMPORTED' was removed from enum 'OrderEventType'"],
+  ['an enum value that is gone', '  "The order was imported from another system. The field `to` contains the imported status."\n  IMPORTED\n', '', "Enum value 'IMPORTED' was removed from enum 'OrderEventType'"],
   ['an interface that is gone', 'type NotFound implements UserError', 'type NotFound', "'NotFound' object type no longer implements 'UserError' interface"],
   ['a key that is gone', 'type Product @key(fields: "sku")', 'type Product', "Directive 'key' was removed from object 'Product'"],
   ['another key', order, order.replace('fields: "id"', 'fields: "version"'), "Argument 'fields' was removed from '@key'"],

@@ -1,5 +1,6 @@
-// Package bound computes the maximum DynamoDB requests of an operation. It imports commerce,
-// dynamo, dynamo/markdown, dynamo/model and graph/operation of this module.
+// Package bound computes the maximum DynamoDB load of a GraphQL operation without executing it.
+// Within the module, it imports commerce, dynamo, dynamo/markdown, dynamo/model and
+// graph/operation.
 package bound
 
 import (
@@ -13,37 +14,38 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Bound is the maximum load of an operation on DynamoDB, for any variables and any content of the
-// table. It assumes that this program wrote the records, and the limits in dynamo.Bounds. The bound
-// of a subscription applies to each event.
+// Bound is the maximum load that an operation can cause on DynamoDB, for all variables and all
+// contents of the table. It assumes that this program wrote all records, because dynamo.Bounds
+// relies on their maximum sizes. For a subscription, it is the maximum load of one event.
 type Bound struct {
 	// The same counts as in the explain output.
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// Patterns are the parts of each access pattern in the model's order, followed by the parts of
-	// each write pattern. If variables determine the access pattern of a field, all alternatives are
-	// listed.
+	// Patterns splits the bound by access pattern, in the order of the model. The write patterns
+	// follow the access patterns. If variables determine which access pattern a field uses, Patterns
+	// lists all possible patterns.
 	Patterns []Pattern `json:"patterns"`
 }
 
-// Pattern is the part of one access pattern or write pattern in a Bound.
+// Pattern is the maximum load of one access pattern or write pattern within a Bound.
 type Pattern struct {
 	AccessPattern string  `json:"accessPattern"`
 	Requests      int     `json:"requests"`
 	ReadUnits     float64 `json:"readUnits"`
 }
 
-// Unbounded is the value of a bound that is too large to be useful.
+// Unbounded replaces each number of a Bound that is too large to be useful.
 const Unbounded = math.MaxInt32
 
 // Compute computes the bound of a valid operation on a table with these limits.
 //
-// It visits the operation in the same way as the plan and the resolvers, but for any record of a
-// type instead of stored records. The access patterns in a field's @reads determine the requests. A
-// field without @reads causes no request. The cost of one record depends only on its selection set
-// and its origin, so it is computed once for each pair.
+// It visits the selections in the same way as the plan and the resolvers, but for any possible
+// record instead of stored records. The access patterns in a field's @reads directives determine
+// the requests. A field without @reads causes no request. The cost of one record depends only on
+// its selection set and on how the record was read (its origin). Compute calculates this cost once
+// for each selection set and origin.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
@@ -60,7 +62,8 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bou
 		}
 		bound := b.toBound(c)
 		bound.WriteUnits = units
-		// Each request of a change may depend on the one before, and the payload depends on the change.
+		// Each request of a change may depend on the previous request, and the payload depends on the
+		// change. All requests may therefore be sequential.
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
@@ -68,9 +71,9 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bou
 	}
 }
 
-// eventBound returns the bound of one event of a subscription. The reads of subscribing itself are
-// not included: the feed makes them, and their number grows with the events since the position to
-// resume from.
+// eventBound returns the bound of one event of a subscription. It excludes the reads at the start
+// of the subscription. The change feed makes those reads, and their number grows with the number of
+// missed events.
 func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	c := newCost(b)
 	for i := range root.Fields {
@@ -79,8 +82,8 @@ func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 		c.addChildren(b.selectionCost(update, origin{lookup: noPattern, single: true}), 1, 1)
 	}
 	bound := b.toBound(c)
-	// The plan depends on whether the event contains the order, so any request may depend on any
-	// other.
+	// All requests may be sequential, because the plan depends on whether the event contains the
+	// order.
 	bound.RoundTrips = bound.Requests
 	return bound
 }
@@ -93,15 +96,16 @@ type calculator struct {
 	writes   []model.WritePattern
 	// routes are the alternative reads of each Type.field.
 	routes map[string][]route
-	// consistent reports whether the operation uses consistent reads where DynamoDB supports them.
+	// consistent reports whether reads are strongly consistent wherever DynamoDB supports it.
 	consistent bool
-	// collectionFields are the fields, by Type.field, that the operation reads together with some
-	// record in one item collection. collectionTypes are the types of these records.
+	// collectionFields are the fields that one Query of an item collection may read together with
+	// their parent record. The keys are Type.field. collectionTypes are the types of the parent
+	// records.
 	collectionFields, collectionTypes map[string]bool
 	selectionCosts                    map[selectionKey]cost
 }
 
-// selectionKey identifies the cost of a selection set for records of one origin.
+// selectionKey is the key of a computed cost: a selection set and the origin of its records.
 type selectionKey struct {
 	set  *operation.SelectionSet
 	from origin
@@ -118,17 +122,18 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bou
 
 // origin describes how records were read.
 type origin struct {
-	// lookup is the index of the look-up that read the records. It is -1 if another pattern read them.
+	// lookup is the index of the access pattern that read the records by their own key. It is -1 if
+	// the records were read in another way.
 	lookup int
 	// single reports whether there is at most one record.
 	single bool
-	// The records may be edges, which lack some attributes of their records.
+	// partial reports whether the records may be copies from a list, which lack some attributes.
 	partial bool
 }
 
 const noPattern = -1
 
-// selectionCost returns the cost of a selection set per record.
+// selectionCost returns the cost of reading a selection set for one record.
 func (b *calculator) selectionCost(set *operation.SelectionSet, from origin) cost {
 	key := selectionKey{set, from}
 	if c, ok := b.selectionCosts[key]; ok {
@@ -140,7 +145,8 @@ func (b *calculator) selectionCost(set *operation.SelectionSet, from origin) cos
 	return c
 }
 
-// childrenCost returns the cost of the selection below a field, per record.
+// childrenCost returns the cost, for one record, of the selection below a field. For an interface
+// or union, it is the maximum over the possible types.
 func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
 	if f.Set != nil {
 		return b.selectionCost(f.Set, from)
@@ -153,7 +159,7 @@ func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
 }
 
 func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from origin) {
-	// Look-ups with the same pattern share requests within a selection.
+	// Within a selection set, lookups with the same access pattern share requests.
 	shared := map[int]bool{}
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -175,13 +181,14 @@ func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from origin
 			continue
 		}
 		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.partial || shared[own]) {
-			continue // the record has the field; only an edge may lack it, and one look-up completes the edge
+			continue // the record has the field; only an edge may lack it, and one lookup completes the edge
 		}
 		b.addField(c, set.Type, f, alternatives, set.Fields, from, shared)
 	}
 }
 
-// addBatch adds the cost of a field that looks up records by a list of size keys.
+// addBatch adds the cost of a field that looks up records by a list of keys. size is the number of
+// keys.
 func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, size int) {
 	each := newCost(b)
 	b.addField(&each, typ, f, alternatives, nil, origin{lookup: noPattern, single: size == 1}, map[int]bool{})
@@ -189,8 +196,8 @@ func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, 
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findCollectionReads records which fields are read together with the records that the fields of
-// root return. root is the root of a query or an update of a subscription.
+// findCollectionReads sets collectionFields and collectionTypes for the item collections that the
+// fields of root read. root is the selection of a query, or of an update of a subscription.
 func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
@@ -225,9 +232,9 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// Some records may have been read with the list. The others need a separate read, so the reads
-		// below the list form two groups. Lists that are too large to be read with their records form a
-		// third group.
+		// Lists of different parents become available at different times: with the parent, after a
+		// separate Query, or after another Query for a large item collection. Lists that become available
+		// together form a group. Lookups below the lists share requests only within a group.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
@@ -240,7 +247,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		if first.Direction != "" {
 			chainLength += max(child.keyChain, child.recordChain) // a Query has read the record, so everything below it is planned
 		} else {
-			// The key of the record is known before its own request returns.
+			// The key of the record is already known. Reads that need only this key run in the same round
+			// trip as the read of the record.
 			chainLength = max(rounds, rounds-1+child.keyChain, rounds+child.recordChain)
 		}
 		if !from.single && b.collectionTypes[typeOfField.Name] {
@@ -255,9 +263,9 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 	}
 }
 
-// addReads adds the requests that read a field, and returns the number of consecutive round trips.
-// The total is the maximum of the alternatives. The cost of each pattern is its cost in the
-// alternatives that use it.
+// addReads adds the requests that read a field, and returns the number of sequential round trips.
+// If the field has alternatives, the total increases by the maximum over the alternatives. The cost
+// of an access pattern increases with every alternative that uses the pattern.
 func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) int {
 	maximum, rounds := demand{}, 0
 	for _, patterns := range alternatives {
@@ -278,19 +286,20 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 	return rounds
 }
 
-// hasPartialEdges reports whether a list may contain edges that lack attributes of their records.
+// hasPartialEdges reports whether a list may contain copies of records that lack some attributes.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
 	})
 }
 
-// patternCost returns the cost of one pattern for a field and its round trips.
+// patternCost returns the cost of reading a field with one access pattern, and the number of
+// sequential round trips.
 func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (demand, int) {
 	p := b.patterns[pattern]
 	var bound dynamo.ReadBound
 	switch {
-	case p.Direction == "": // a look-up by key
+	case p.Direction == "": // a lookup by key
 		d := demand{perRecord: 1, perGroup: dynamo.KeysPerRequest - 1, readUnits: b.bounds.KeyUnits(p, b.consistent)}
 		if onlyPattern && shared[pattern] {
 			d.perGroup = 0
@@ -302,7 +311,7 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return !operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
-			// The list may be read completely, because its count is selected as well.
+			// The operation also selects the count of the list, so one Query may read the whole list.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
 	case len(f.Selections) > 0 && p.MaxLength == 0:
@@ -318,7 +327,8 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 	return demand{perRecord: 100 * float64(bound.Requests), readUnits: bound.ReadUnits}, bound.RoundTrips
 }
 
-// addMutation adds the cost of a mutation and its payload, and returns the write units.
+// addMutation adds the cost of a mutation and of its payload. It returns the maximum write units of
+// the mutation.
 func (b *calculator) addMutation(c *cost, f *operation.Field) (writeUnits float64) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {

@@ -2,11 +2,12 @@ package bound
 
 import "math"
 
-// demand is the load on DynamoDB for any number of records in any number of groups. The look-ups of
-// a group share requests: n keys take n/100 requests, rounded up, which is at most n/100 + 99/100.
+// demand is the maximum load on DynamoDB for a number of records in a number of groups. The lookups
+// of a group share requests, each with up to 100 keys. n keys take n/100 requests, rounded up,
+// which is at most n/100 + 99/100.
 type demand struct {
-	// Hundredths of requests, for each record and for each group of records, and read units for each
-	// record.
+	// perRecord and perGroup are requests for each record and for each group, in hundredths of a
+	// request. readUnits are read capacity units for each record.
 	perRecord, perGroup, readUnits float64
 }
 
@@ -16,16 +17,16 @@ func (d *demand) add(more demand, records, groups float64) {
 	d.readUnits = cappedSum(d.readUnits, more.readUnits*records)
 }
 
-// cappedSum adds two numbers. The cap prevents overflows in later calculations.
+// cappedSum adds two numbers. The maximum of the sum prevents overflows in later calculations.
 func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 
 // cost is the cost of a selection per record.
 type cost struct {
 	total demand
-	// patterns are the parts of the access patterns and the write patterns.
+	// patterns splits total by access pattern and write pattern.
 	patterns []demand
-	// The lengths of the longest chains of requests. The first chain starts when the keys of the
-	// records are known. The second chain starts when the records have been read.
+	// The lengths, in round trips, of the longest chains of dependent requests. The key chain starts
+	// when the keys of the records are known. The record chain starts when the records have been read.
 	keyChain, recordChain int
 }
 
@@ -39,8 +40,8 @@ func (c *cost) addRead(pattern int, d demand) {
 	c.patterns[pattern].add(d, 1, 1)
 }
 
-// addChildren adds the cost of a selection for a number of records in a number of groups, without
-// the chains.
+// addChildren adds the cost of a selection for these numbers of records and groups. It does not
+// change the chain lengths.
 func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
@@ -48,8 +49,9 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// setMaximum sets c to the maximum of c and another cost, for records of one of several types. The
-// records of each type form a group.
+// setMaximum raises c to the maximum of c and other, which are the costs of two possible types of a
+// record. The records of each type form their own group of lookups, so the costs per group are
+// added.
 func (c *cost) setMaximum(other cost) {
 	setMax := func(a *demand, b demand) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)
@@ -61,7 +63,7 @@ func (c *cost) setMaximum(other cost) {
 	c.keyChain, c.recordChain = max(c.keyChain, other.keyChain), max(c.recordChain, other.recordChain)
 }
 
-// toBound converts the cost of the root to a Bound.
+// toBound converts the cost of the root selection to a Bound.
 func (b *calculator) toBound(c cost) Bound {
 	requests := func(a demand) int { return int(math.Min((a.perRecord+a.perGroup)/100, Unbounded)) }
 	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.readUnits)/2, Unbounded) }

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// addEntities adds the cost of the records that a federation gateway looks up. Each record is read
-// like the field of Query that returns a record of its type by key.
+// addEntities adds the cost of _entities, the field that federation gateways use to look up
+// records. Each record costs as much as a lookup with the field of Query for its type.
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
@@ -15,8 +15,8 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	}
 	most := newCost(b)
 	for _, field := range b.entityFields(f) {
-		// A record is looked up even if nothing is selected of its type, because the response reports
-		// whether it exists.
+		// A record is looked up even if the operation selects no field of its type, because the response
+		// reports whether the record exists.
 		if types != nil && !types[field.Definition.Type.Name()] {
 			continue
 		}
@@ -28,8 +28,8 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	c.keyChain = max(c.keyChain, most.keyChain)
 }
 
-// entityFields returns the fields of Query that look up a record of each type that _entities may
-// return. Each field has the selection of _entities for its type.
+// entityFields returns a field of Query for each type that _entities may return. The field looks up
+// a record of the type and has the selection of _entities for the type.
 func (b *calculator) entityFields(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {
@@ -40,8 +40,8 @@ func (b *calculator) entityFields(f *operation.Field) []*operation.Field {
 	return fields
 }
 
-// literalTypes returns the types in representations that are literals. It returns nil if a variable
-// may contain other types.
+// literalTypes returns the type names in representations. It returns nil if a type name is not a
+// literal, because a variable can contain any type.
 func literalTypes(representations ast.ChildValueList) map[string]bool {
 	types := map[string]bool{}
 	for _, r := range representations {

@@ -14,17 +14,18 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// route is one alternative for reading a field, as declared with @reads in the schema.
+// route is one way to read a field, as declared with a @reads directive in the schema.
 type route struct {
 	// pattern is the index of the access pattern in calculator.patterns.
 	pattern int
-	// arguments select the route if all of them have values. sub is the name of a field that selects
-	// the route if it is selected.
+	// A route may have a condition. If arguments is not empty, the route applies if all these
+	// arguments have values. If sub is not empty, the route applies if the subfield with this name is
+	// selected.
 	arguments []string
 	sub       string
 }
 
-// describe formats a field with the condition of the route, such as Query.orders(placed).
+// describe adds the condition of the route to the name of a field, such as Query.orders(placed).
 func (r route) describe(field string) string {
 	if len(r.arguments) > 0 {
 		field += "(" + strings.Join(r.arguments, ", ") + ")"
@@ -35,7 +36,7 @@ func (r route) describe(field string) string {
 	return field
 }
 
-// routesOf returns the routes of a field, in the order of the schema.
+// routesOf returns the routes of a field, in the order of its @reads directives.
 func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	var routes []route
 	for _, d := range f.Directives.ForNames(operation.ReadsDirective) {
@@ -54,7 +55,7 @@ func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	return routes
 }
 
-// schemaRoutes returns the routes of all fields that need requests, by Type.field.
+// schemaRoutes returns the routes of all fields that need requests. The keys are Type.field.
 func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]route {
 	routes := map[string][]route{}
 	for _, t := range schema.Types {
@@ -71,8 +72,8 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 	return routes
 }
 
-// PatternsMarkdown returns the table of the access patterns for the docs, with the fields that each
-// pattern serves.
+// PatternsMarkdown returns the table of the access patterns for the docs. The table lists the
+// fields that use each access pattern.
 func PatternsMarkdown(schema *ast.Schema) string {
 	patterns := model.AccessPatterns()
 	fields := map[string][]string{}
@@ -87,7 +88,8 @@ func PatternsMarkdown(schema *ast.Schema) string {
 	return markdown.Patterns(fields)
 }
 
-// ways returns the alternatives for reading a field. Each alternative is a list of patterns.
+// alternatives returns the possible ways to read a field. Each alternative is a list of access
+// patterns that are used together, as indexes of b.patterns.
 func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]int {
 	var withSub, alternatives [][]int
 	var plain []int
@@ -125,13 +127,13 @@ func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]i
 	return append(withSub, alternatives...)
 }
 
-// serves reports whether a field may be read by a pattern.
+// serves reports whether an access pattern can read a field.
 func (b *calculator) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
-// readableByKey reports whether a field is read as soon as the key of its parent record is known,
-// without waiting for the record.
+// readableByKey reports whether the key of the parent record is enough to read a field. The read
+// then does not wait for the parent record.
 func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alternatives [][]int) bool {
 	if typ == b.schema.Query {
 		return true
@@ -152,7 +154,8 @@ func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alte
 	return ok
 }
 
-// entityOf returns the entity of a type. It returns false if the type has no records.
+// entityOf returns the entity that stores the records of a type. It returns false if the type has
+// no records.
 func entityOf(typ *ast.Definition) (model.Entity, bool) {
 	for _, e := range model.Entities() {
 		if e.Name == entityName(typ) {
@@ -162,14 +165,14 @@ func entityOf(typ *ast.Definition) (model.Entity, bool) {
 	return model.Entity{}, false
 }
 
-// entityName returns the name of a type's entity in the model. The field of Query that returns a
-// record by key has the same name.
+// entityName returns the name of the entity that stores the records of a type. The field of Query
+// that looks up a record of the type has the same name.
 func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookupPattern returns the pattern among some patterns that reads a record of a type by its own
-// key. It returns none if there is no such pattern.
+// lookupPattern returns the access pattern that reads records of a type by their own key. It
+// searches only the patterns in among, and returns noPattern if none of them matches.
 func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
@@ -181,8 +184,8 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns the statuses whose partitions a list of orders may merge: the statuses in
-// the argument, or all. It returns nil for other lists.
+// mergedStatuses returns the statuses with partitions that a list of orders may merge. These are
+// the statuses in the argument, or all statuses. For other lists, it returns nil.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
@@ -209,8 +212,8 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether an argument may have a value, and whether it certainly has one. An
-// object in a variable may be empty.
+// hasArgument reports whether an argument may have a value, and whether it has a value for all
+// variables. A variable that contains an object may have no value, because the object may be empty.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -228,7 +231,7 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false
 }
 
-// selected reports whether a field may be selected below f, and whether it is selected for all
+// selected reports whether a subfield of f may be selected, and whether it is selected for all
 // variables.
 func selected(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {

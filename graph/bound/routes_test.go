@@ -21,7 +21,7 @@ func loadSchema(t *testing.T) *ast.Schema {
 	t.Helper()
 	files, err := filepath.Glob("../../*.graphqls")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files of the schema: %v", len(files), err)
+		t.Fatalf("found %d schema files: %v", len(files), err)
 	}
 	var sources []*ast.Source
 	for _, name := range files {
@@ -94,7 +94,7 @@ func TestReadsDirectives(t *testing.T) {
 			}
 			for _, id := range mentioned.FindAllString(f.Description, -1) {
 				if !slices.Contains(declared, id) {
-					t.Errorf("the description of %s names %s, its @reads %v", name, id, declared)
+					t.Errorf("the description of %s names the access pattern %s, but its @reads declares %v", name, id, declared)
 				}
 			}
 		}

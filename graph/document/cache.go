@@ -11,7 +11,7 @@ import (
 // memory are bounded. It is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
-	// documents contains at most the number of documents that newCache was called with.
+	// documents contains at most the number of documents passed to newCache.
 	documents *simplelru.LRU[documentHash, cachedDocument]
 	// bytes is the estimated memory of the cached documents. It never exceeds maxBytes.
 	bytes, maxBytes int
@@ -23,7 +23,8 @@ type cachedDocument struct {
 	bytes    int
 }
 
-// newCache returns a cache with at most this number of documents and this number of bytes.
+// newCache returns a cache that contains at most this number of documents and uses at most this
+// number of bytes.
 func newCache(documents, bytes int) *cache {
 	c := &cache{maxBytes: bytes}
 	// NewLRU fails only if the size is less than one.
@@ -39,8 +40,8 @@ func (c *cache) get(hash documentHash) *Document {
 	return kept.document
 }
 
-// add caches a document. It ignores documents with errors and documents that are larger than the
-// whole cache.
+// add caches a document. It ignores documents with errors and documents that are larger than
+// maxBytes.
 func (c *cache) add(hash documentHash, d *Document) {
 	if len(d.errs) > 0 {
 		return
@@ -60,20 +61,20 @@ func (c *cache) add(hash documentHash, d *Document) {
 	}
 }
 
-// Estimates of a document's memory besides its text, from measurements
-// (TestDocumentsTakeWhatTheyAreSaidTo). A node needs memory for its members, for the token of its
-// position and for its slot in a list, which may have spare capacity. The estimates include memory
-// for the operations that will be prepared later.
+// These constants estimate the memory of a document in bytes, without its text. The numbers come
+// from measurements (TestDocumentMemoryEstimates in package graph). A node needs memory for its
+// fields, for the token of its position, and for its slot in a list, which may have spare capacity.
+// The estimates include memory for prepared operations, which are added to the document later.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes
 	commentBytes  = 192
 	// preparedReserveBytes and nodePreparedReserveBytes reserve memory for prepared operations. The
-	// reserve fits a typical document with two combinations of conditions.
+	// reserve is enough for a typical document with two combinations of conditions.
 	preparedReserveBytes, nodePreparedReserveBytes = 1 << 10, 320
 )
 
-// Bytes estimates the memory of the document. The estimate is rather too high than too low.
+// Bytes estimates the memory of the document. The estimate is usually too high.
 func (d *Document) Bytes() int {
 	// Names and values are substrings of the text. A string with escapes is a copy in a buffer of up
 	// to twice its size. A "#" inside a string counts as a comment, which makes the estimate too high.

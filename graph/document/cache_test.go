@@ -38,19 +38,19 @@ func TestCacheBounds(t *testing.T) {
 				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
 				c.add(documentHash{byte(i)}, texts[i])
 				if cached := c.get(documentHash{byte(i)}); cached != texts[i] && texts[i].Bytes() <= bytes {
-					t.Fatalf("document %d of %d bytes is not kept", i, texts[i].Bytes())
+					t.Fatalf("the cache lost document %d of %d bytes, which was just added", i, texts[i].Bytes())
 				}
 			},
 			"get": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
 				if cached := c.get(documentHash{byte(i)}); cached != nil && cached != texts[i] {
-					t.Fatalf("%q is kept as document %d", cached.Text, i)
+					t.Fatalf("the cache returns %q for document %d", cached.Text, i)
 				}
 			},
 			"add an invalid one": func(t *rapid.T) {
 				c.add(documentHash{0xff}, invalid)
 				if c.get(documentHash{0xff}) != nil {
-					t.Fatal("a document with errors is kept")
+					t.Fatal("the cache stores a document with errors")
 				}
 			},
 			"": func(t *rapid.T) {
@@ -59,7 +59,7 @@ func TestCacheBounds(t *testing.T) {
 					total += cached.document.Bytes()
 				}
 				if c.documents.Len() > most || total > bytes || total != c.bytes {
-					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.documents.Len(), most, total, c.bytes, bytes)
+					t.Fatalf("the cache has %d documents, want at most %d, with %d bytes, counted as %d, want at most %d", c.documents.Len(), most, total, c.bytes, bytes)
 				}
 			},
 		})
@@ -76,10 +76,10 @@ func TestDocumentsCopyTheirText(t *testing.T) {
 		d.registered.add(documentHash{byte(i)}, d.Parse(text, false))
 	}
 	if grown := heapBytes() - before; grown > 1<<20 {
-		t.Errorf("100 small documents take %d bytes", grown)
+		t.Errorf("100 small documents use %d bytes of memory, want at most 1 MiB", grown)
 	}
 	if d.registered.documents.Len() != 100 {
-		t.Errorf("%d documents are kept", d.registered.documents.Len())
+		t.Errorf("the cache has %d documents, want 100", d.registered.documents.Len())
 	}
 }
 
@@ -103,6 +103,6 @@ func TestTrustedOnlyCachesNothing(t *testing.T) {
 		}
 	}
 	if n := d.registered.documents.Len() + d.recent.documents.Len(); n != 0 {
-		t.Errorf("%d documents were kept", n)
+		t.Errorf("the caches store %d rejected documents", n)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Error is an error in a document. Line and Column count from 1. They are 0 if the error concerns
-// the document as a whole.
+// Error is an error in a document. Line and Column start at 1. They are 0 if the error has no
+// position.
 type Error struct {
 	Message string `json:"message"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 }
 
-// Error returns the message. Line and column precede the message if they are known.
+// Error returns the message. If the error has a position, line and column precede the message.
 func (e Error) Error() string {
 	if e.Line == 0 {
 		return e.Message
@@ -22,7 +22,7 @@ func (e Error) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
 }
 
-// Errors converts a list of GraphQL errors. Each error has its first location.
+// Errors converts a list of GraphQL errors. Each result has the first location of its error.
 func Errors(errs gqlerror.List) []Error {
 	converted := make([]Error, len(errs))
 	for i, err := range errs {

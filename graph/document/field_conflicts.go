@@ -14,10 +14,11 @@ import (
 // all other rules.
 //
 // The specification compares all pairs of fields. This function compares each field only with the
-// first field of the same response name. That is sufficient: having the same shape is transitive,
-// and so is being the same field with the same arguments. The selections below merged fields are
-// checked once, as one merged selection. The cost is at most the size of the expanded document,
-// times the number of types that select fields of one response name.
+// first field of the same response name. Comparing with the first field is sufficient, because both
+// conditions are transitive: having the same shape, and having the same name and arguments. The
+// selections below merged fields are checked once, as one merged selection. The time is at most
+// proportional to the size of the expanded document, multiplied by the number of types with fields
+// of the same response name.
 func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
 		o := conflictFinder{schema: schema}
@@ -33,8 +34,9 @@ type conflictFinder struct {
 	found  *gqlerror.Error
 }
 
-// check compares the fields of merged selections. With shapesOnly, no record has the types of both
-// selections. Their fields may differ then, but their types must have the same shape.
+// check compares the fields of selections that are merged. If shapesOnly is true, the selections
+// are on different object types, so they never apply to the same record. Their fields may differ,
+// but must return values of the same shape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range byResponseName(sets) {
 		first := named[0]
@@ -82,7 +84,7 @@ func (o *conflictFinder) checkBelow(fields []*ast.Field, shapesOnly bool) {
 
 func (o *conflictFinder) refuse(a, b *ast.Field, why string) {
 	if o.found == nil {
-		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields with the response name %q conflict because they %s: give one of them another alias", a.Alias, why)
+		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields with the response name %q conflict because they %s: use a different alias for one of the fields", a.Alias, why)
 		o.found.Locations = append(o.found.Locations, gqlerror.Location{Line: b.Position.Line, Column: b.Position.Column})
 	}
 }
@@ -107,8 +109,9 @@ func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	return groups
 }
 
-// byType groups fields by the object type that they are selected on. Each group also has the fields
-// that are selected on interfaces and unions, because every record may have them.
+// byType groups fields by the object type that they are selected on. Each group also contains the
+// fields that are selected on interfaces and unions, because every object type can have these
+// fields.
 func byType(fields []*ast.Field) [][]*ast.Field {
 	var types []*ast.Definition
 	classes := map[*ast.Definition][]*ast.Field{} // the key nil has the fields of interfaces and unions
@@ -131,7 +134,7 @@ func byType(fields []*ast.Field) [][]*ast.Field {
 	return groups
 }
 
-// sameShape reports whether values of both types can share one response name.
+// sameShape reports whether fields of both types can have the same response name.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

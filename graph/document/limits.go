@@ -12,16 +12,17 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// PerLimit has one value of type T for each limit of a request. setting.Limits describes the tags.
-// Typical requests stay far below the defaults.
+// PerLimit has one field for each limit of a request. T is int for the values of the limits, and
+// string for their error codes. setting.Limits describes the tags. Typical requests stay far below
+// the default limits.
 type PerLimit[T any] struct {
-	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document; standard introspection has 185"`
-	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"nesting of fields, except below '__schema' and '__type'"`
+	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document; the standard introspection query has 185"`
+	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"levels of nested fields, except below '__schema' and '__type'"`
 	Aliases            T `env:"ORDERGRAPH_MAX_ALIASES" default:"100" code:"TOO_MANY_ALIASES" meaning:"aliases, with fragments expanded"`
 	RootFields         T `env:"ORDERGRAPH_MAX_ROOT_FIELDS" default:"50" code:"TOO_MANY_ROOT_FIELDS" meaning:"root fields, with fragments expanded"`
 	Directives         T `env:"ORDERGRAPH_MAX_DIRECTIVES" default:"50" code:"TOO_MANY_DIRECTIVES" meaning:"directives in a document"`
-	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"nesting of lists and objects in a value"`
-	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"nesting of 'fields', 'inputFields', 'interfaces', 'possibleTypes'"`
+	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"levels of nested lists and objects in a value"`
+	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"levels of nested 'fields', 'inputFields', 'interfaces' and 'possibleTypes'"`
 	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"cost of an operation"`
 	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"DynamoDB reads per operation"`
 	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
@@ -42,24 +43,24 @@ const (
 	// with every spread replaced by its fragment. The time of validation, planning and execution is
 	// proportional to this number.
 	MaxExpanded = 50_000
-	// maxName is the maximum length of a name in bytes. For each unknown name, validation computes the
-	// edit distance to the names of the schema.
+	// maxName is the maximum length of a name in bytes. Long names are expensive: for each unknown
+	// name, validation computes the edit distance to names of the schema.
 	maxName = 200
 	// maxSchemaNesting is the maximum nesting of fields below __schema and __type. The introspection
-	// query that tools send has 14 levels.
+	// query that tools usually send has 14 levels.
 	maxSchemaNesting = 20
 )
 
-// parseError converts an error of the parser. The parser's limits get the codes and messages of
-// this package.
+// parseError converts an error of the parser. If a limit of the parser is exceeded, the result has
+// a code and a message of this package.
 func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {
 	case strings.HasPrefix(parserErr.Message, "exceeded token limit"):
 		count, position := tokens(text, l.Tokens)
-		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select less in one request, or move values into variables", count, l.Tokens)
+		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select fewer fields in one request, or move values into variables", count, l.Tokens)
 	case strings.HasPrefix(parserErr.Message, "exceeded maximum nesting depth"):
-		parserErr.Message = "the document nests brackets more than 1000 levels deep: flatten it"
+		parserErr.Message = "the document nests brackets more than 1000 levels deep: reduce the nesting"
 		return errcode.WithCode(parserErr, Codes.Depth)
 	}
 	parserErr.Message = errcode.Excerpt(parserErr.Message, maxMessage)
@@ -82,6 +83,6 @@ func tokens(text string, limit int) (count int, firstExcess *ast.Position) {
 	}
 }
 
-// maxMessage is the maximum length of a message of gqlparser in bytes. Its messages quote parts of
-// the document.
+// maxMessage is the maximum length in bytes of a message from gqlparser. These messages quote parts
+// of the document.
 const maxMessage = 300

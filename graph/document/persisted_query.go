@@ -9,8 +9,8 @@ import (
 // persistedQuery reads extensions.persistedQuery, which identifies a document in Apollo's protocol
 // of automatic persisted queries
 // (https://www.apollographql.com/docs/apollo-server/performance/apq): {"version": 1, "sha256Hash":
-// "..."}. present reports whether the extension exists. Unknown members are ignored, because urql
-// adds one when it sends the text after a miss.
+// "..."}. present reports whether the extension exists. Unknown members are ignored, because the
+// client urql adds a member when it sends the text after a cache miss.
 //
 // It returns BAD_USER_INPUT with the name of the invalid member if the extension is malformed.
 func persistedQuery(extensions map[string]any) (hash string, present bool, err *gqlerror.Error) {

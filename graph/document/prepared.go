@@ -12,15 +12,15 @@ type Prepared interface {
 	Bytes() int
 }
 
-// PreparedKey identifies a prepared operation of a document. It has the operation and one bit for
-// each variable that is a condition of @skip or @include.
+// PreparedKey identifies a prepared operation of a document. It contains the operation, and one bit
+// for each variable that is a condition of @skip or @include.
 type PreparedKey struct {
 	operation  *ast.OperationDefinition
 	conditions uint64
 }
 
-// PreparedKey returns the key of the prepared operation for these variables. It returns false if
-// the document has more conditions than the key has bits.
+// PreparedKey returns the key of the operation that is prepared for these variables. It returns
+// false if the document has more conditions than the key has bits.
 func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map[string]any) (PreparedKey, bool) {
 	key := PreparedKey{operation: operation}
 	if len(d.conditions) > 64 {
@@ -34,7 +34,7 @@ func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map
 	return key, true
 }
 
-// Prepared returns the cached prepared operation of a key, or nil.
+// Prepared returns the cached prepared operation of a key, or nil if the key is not cached.
 func (d *Document) Prepared(key PreparedKey) Prepared {
 	if cached := d.prepared.Load(); cached != nil {
 		return (*cached)[key]
@@ -54,8 +54,9 @@ func (d *Document) PreparedBytes() int {
 	return d.preparedBytes
 }
 
-// CachePrepared caches a prepared operation if Room allows it, and returns the operation. If
-// another request cached one for the same key first, CachePrepared returns that one.
+// CachePrepared caches a prepared operation if PreparedCapacity allows it, and returns the
+// operation. If another request has already cached an operation for the same key, CachePrepared
+// returns the cached operation.
 func (d *Document) CachePrepared(key PreparedKey, prepared Prepared) Prepared {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 
 // singleRootField is the rule that a subscription has one root field
 // (https://spec.graphql.org/September2025/#sec-Single-Root-Field). The root field must not be an
-// introspection field and must not have a condition. Without the field there would be nothing to
-// subscribe to. gqlparser's own rule allows conditions, and counts one field with two aliases as a
-// single root field.
+// introspection field. It must not have @skip or @include, because a subscription without its root
+// field has no events. gqlparser's own rule is less strict: it allows conditions, and counts one
+// field with two aliases as a single root field.
 var singleRootField = core.Rule{
 	Name: "SingleFieldSubscriptions",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
@@ -24,7 +24,7 @@ var singleRootField = core.Rule{
 				EvaluateConditions: func(directives ast.DirectiveList) (in, optional bool) {
 					for _, d := range directives {
 						if d.Name == "skip" || d.Name == "include" {
-							add(core.Message("@%s is not allowed at the root of a subscription: without its field there is nothing to subscribe to", d.Name), core.At(d.Position))
+							add(core.Message("@%s is not allowed at the root of a subscription: remove it, because a subscription needs its root field", d.Name), core.At(d.Position))
 						}
 					}
 					return true, false
@@ -32,11 +32,11 @@ var singleRootField = core.Rule{
 				Field: func(f *ast.Field, _ bool) {
 					switch {
 					case strings.HasPrefix(f.Name, "__"):
-						add(core.Message("%s is not allowed at the root of a subscription: leave it out", f.Name), core.At(f.Position))
+						add(core.Message("%s is not allowed at the root of a subscription: remove this field", f.Name), core.At(f.Position))
 					case name == "":
 						name = f.Alias
 					case name != f.Alias:
-						add(core.Message("a subscription has exactly one root field: send a subscription of its own for each other field"), core.At(f.Position))
+						add(core.Message("a subscription has exactly one root field: send a separate subscription for each field"), core.At(f.Position))
 					}
 				},
 			}

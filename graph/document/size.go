@@ -10,17 +10,17 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// size measures a selection set with every spread replaced by its fragment. Its numbers stop
-// growing at maxCount.
+// size contains the measurements of a selection set, with every fragment spread replaced by its
+// fragment. The counts never exceed maxCount.
 type size struct {
 	// depth is the nesting of fields. dataDepth ignores the fields below __schema and __type.
 	depth, dataDepth int
 	// nesting is the nesting of selection sets.
 	nesting int
-	// lists is the nesting of the schema's lists in an introspection.
+	// lists is the nesting of the fields in schemaLists.
 	lists int
-	// fields is the number of fields at the top. aliases and nodes are the numbers of all aliases and
-	// all nodes.
+	// fields is the number of fields at the top level. aliases and nodes are the numbers of aliases
+	// and nodes at all levels.
 	fields, aliases, nodes int
 }
 
@@ -34,7 +34,7 @@ func formatCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-// plus returns the size of two selections side by side.
+// plus returns the size of two selections that are in the same selection set.
 func (s size) plus(t size) size {
 	return size{
 		depth: max(s.depth, t.depth), dataDepth: max(s.dataDepth, t.dataDepth), nesting: max(s.nesting, t.nesting), lists: max(s.lists, t.lists),
@@ -68,9 +68,9 @@ type measurer struct {
 // its fragments may be unknown, duplicate or cyclic. The time is proportional to the length of the
 // document, and the recursion is bounded.
 //
-// The errors are one for each limit that the document exceeds, with the code of the limit.
-// TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also report fixed bounds. BAD_USER_INPUT
-// reports cyclic fragments and names that are too long.
+// The result contains one error for each limit that the document exceeds, with the code of the
+// limit. TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also report the fixed bounds in
+// limits.go. BAD_USER_INPUT reports cyclic fragments and names that are too long.
 func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	m := &measurer{doc: document, limits: l, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[*ast.FragmentDefinition]*size{}, reported: map[string]bool{}}
 	for _, f := range document.Fragments {
@@ -82,7 +82,7 @@ func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	return m
 }
 
-// refuse adds an error, unless an error of the same kind was added before.
+// refuse adds an error if no error with the same code and format was added before.
 func (m *measurer) refuse(position *ast.Position, code, format string, args ...any) {
 	if !m.reported[code+format] {
 		m.reported[code+format] = true
@@ -98,10 +98,10 @@ func (m *measurer) document() {
 			m.refuse(o.Position, Codes.Depth, "the %s nests fields %d levels deep, and the limit is %d: request the inner records separately", o.Operation, s.dataDepth, m.limits.Depth)
 		}
 		if s.fields > m.limits.RootFields {
-			m.refuse(o.Position, Codes.RootFields, "the %s has %s root fields, and the limit is %d: split it into several requests", o.Operation, formatCount(s.fields), m.limits.RootFields)
+			m.refuse(o.Position, Codes.RootFields, "the %s has %s root fields, and the limit is %d: send the fields in several requests", o.Operation, formatCount(s.fields), m.limits.RootFields)
 		}
 		if s.aliases > m.limits.Aliases {
-			m.refuse(o.Position, Codes.Aliases, "the %s has %s aliases, counted wherever a fragment is spread, and the limit is %d: ask for lists instead of one record at a time, or send several requests", o.Operation, formatCount(s.aliases), m.limits.Aliases)
+			m.refuse(o.Position, Codes.Aliases, "the %s has %s aliases with its fragments expanded, and the limit is %d: request lists instead of single records, or send several requests", o.Operation, formatCount(s.aliases), m.limits.Aliases)
 		}
 	}
 	for _, f := range m.doc.Fragments {
@@ -152,7 +152,7 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		return size{}
 	}
 	if m.levels >= maxNesting {
-		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: flatten the document", maxNesting)
+		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 		return size{}
 	}
 	m.levels++
@@ -177,15 +177,15 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		}
 		total = total.plus(part)
 	}
-	// A fragment may have been measured at a smaller depth than the depth of this spread, so nesting
-	// is added up here.
+	// A fragment is measured only once, possibly at a smaller depth than this spread. The total
+	// nesting is therefore checked here too.
 	if total.nesting++; total.nesting > maxNesting {
-		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: flatten the document", maxNesting)
+		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 	}
 	return total
 }
 
-// schemaLists are the lists of the introspection types that can form cycles.
+// schemaLists are the list fields of the introspection types that can form cycles.
 var schemaLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
 
 func (m *measurer) field(f *ast.Field) size {
@@ -238,7 +238,7 @@ func (m *measurer) directiveList(directives ast.DirectiveList) (s size) {
 	return s
 }
 
-// value counts the values inside a value.
+// value counts the values inside a list or an object.
 func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	if v == nil {
 		return 0
@@ -247,7 +247,7 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
 		if depth >= m.limits.ListDepth {
-			m.refuse(v.Position, Codes.ListDepth, "a value nests lists and objects more than %d levels deep, which is the limit: no argument of this schema accepts such a value", m.limits.ListDepth)
+			m.refuse(v.Position, Codes.ListDepth, "a value nests lists and objects more than %d levels deep, which is the limit: no argument of this schema needs more levels", m.limits.ListDepth)
 			return 0
 		}
 	case ast.EnumValue, ast.Variable:

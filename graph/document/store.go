@@ -1,6 +1,7 @@
 // Package document finds or parses the document of a request, checks its limits, validates it and
-// coerces its variables. Of the module it imports graph/errcode, internal/admission and
-// internal/setting. It knows the schema as gqlparser's AST, and neither DynamoDB nor the resolvers.
+// coerces its variables. Within the module, it imports graph/errcode, internal/admission and
+// internal/setting. It uses the schema as gqlparser's AST, and does not depend on DynamoDB or the
+// resolvers.
 package document
 
 import (
@@ -21,29 +22,30 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Bounds of the two caches, besides the trusted documents. Clients determine their content, so each
-// cache is bounded in number and in memory. A document with the default maximum of tokens takes
-// about half a megabyte.
+// Limits of the two caches, which do not contain the trusted documents. Clients determine the
+// contents of a cache, so the number of documents and their memory are limited. A document with the
+// default maximum number of tokens needs about half a megabyte.
 const (
 	defaultCacheSize     = 1000
 	registeredCacheBytes = 16 << 20
-	// recentCacheBytes bounds the cache of documents without a registered hash. An evicted document
-	// only costs another parsing, and any client can send thousands of such texts.
+	// recentCacheBytes is the memory limit of the cache of documents without a registered hash. The
+	// limit is lower than registeredCacheBytes, because any client can send thousands of such
+	// documents. An evicted document only needs to be parsed again.
 	recentCacheBytes = 8 << 20
 )
 
 // Document is a text that was parsed, checked against the limits and validated. Requests share
-// documents. After validation only CachePrepared modifies a document.
+// documents, so only CachePrepared may modify a document after validation.
 type Document struct {
 	Text   string
 	Parsed *ast.QueryDocument
-	// errs are the reasons why the document cannot be executed. Only trusted documents with errors are
-	// kept. redactedErrs are the same errors for callers who may not see the schema, if the messages
-	// differ.
+	// errs are the reasons why the document cannot be executed. A document with errors is stored only
+	// if it is trusted. redactedErrs are the errors for callers who may not see the schema. They are
+	// empty if the messages are the same.
 	errs, redactedErrs gqlerror.List
-	// prepared are the prepared operations. Readers take no lock, because the map is replaced and
-	// never modified. mu protects the replacement. preparedBytes is the memory of all prepared
-	// operations.
+	// prepared are the prepared operations. Reading the map needs no lock, because the map is never
+	// modified, only replaced. mu protects the replacement. preparedBytes is the memory of all
+	// prepared operations.
 	prepared      atomic.Pointer[map[PreparedKey]Prepared]
 	mu            sync.Mutex
 	preparedBytes int
@@ -53,7 +55,7 @@ type Document struct {
 	// tree.
 	conditions []string
 	nodes      int
-	// work is the work that parsing and validating the document took.
+	// work is the work of parsing and validating the document.
 	work Work
 }
 
@@ -65,8 +67,8 @@ type Work struct {
 	Visited int
 }
 
-// Errors returns the errors of the document. With hideSchema, the messages reveal nothing of the
-// schema.
+// Errors returns the errors of the document. If hideSchema is true, the messages reveal nothing
+// about the schema.
 func (d *Document) Errors(hideSchema bool) gqlerror.List {
 	if hideSchema && len(d.redactedErrs) > 0 {
 		return d.redactedErrs
@@ -75,7 +77,7 @@ func (d *Document) Errors(hideSchema bool) gqlerror.List {
 }
 
 // Operation returns the operation with this name, or the only operation if the name is empty. It
-// returns nil if there is no such operation.
+// returns nil if the operation does not exist.
 func (d *Document) Operation(name string) *ast.OperationDefinition {
 	if d.Parsed == nil {
 		return nil
@@ -86,7 +88,7 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 // OperationNotFound returns the error for a name that Operation does not find.
 func (d *Document) OperationNotFound(name string) *gqlerror.Error {
 	if name == "" {
-		return gqlerror.Errorf("the document has several operations: set operationName to the one to execute")
+		return gqlerror.Errorf("the document has several operations: set operationName to the operation to execute")
 	}
 	err := gqlerror.Errorf("the document has no operation with the name in operationName")
 	if len(d.Parsed.Operations) == 1 && d.Parsed.Operations[0].Name == "" {
@@ -109,9 +111,10 @@ func parseHash(text string) (hash documentHash, ok bool) {
 
 // Store finds or parses the document of a request. It is safe for concurrent use.
 //
-// A store has three collections: the trusted documents of the operator, which are permanent; the
-// documents that clients registered by hash; and the most recent texts. The latter two are separate
-// caches, so that a flood of new texts evicts no registered document.
+// A store contains the operator's trusted documents, the documents that clients registered by hash,
+// and the documents of recent requests. Trusted documents are permanent. Registered and recent
+// documents have separate caches, so that a flood of new documents cannot evict a registered
+// document.
 type Store struct {
 	schema *ast.Schema
 	limits Limits
@@ -123,7 +126,8 @@ type Store struct {
 	// trustedOnly reports whether only trusted documents are executed.
 	trustedOnly        bool
 	registered, recent *cache
-	// preparations limits how many documents are parsed at the same time. Nil means no limit.
+	// preparations limits the number of documents that are parsed at the same time. Nil means no
+	// limit.
 	preparations *admission.Pool
 }
 
@@ -135,8 +139,8 @@ type Options struct {
 	// Trusted are the trusted documents. TrustedOnly rejects all other documents.
 	Trusted     []Trusted
 	TrustedOnly bool
-	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
-	// with its first error.
+	// OnInvalid, if not nil, is called for each trusted document that is invalid or exceeds a limit.
+	// It receives the document and its first error.
 	OnInvalid func(Trusted, Error)
 	// Preparations is admission.PoolPreparations. Nil means no limit.
 	Preparations *admission.Pool
@@ -161,15 +165,15 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 	return d
 }
 
-// Find returns the document that a request specifies by the ID of a trusted document, by its text
-// or by its extensions. The document may have errors. With hideSchema, errors reveal nothing of the
-// schema that the request does not contain. work is the work of parsing the document. It is zero
-// for a cached document.
+// Find returns the document of a request. The request contains the ID of a trusted document, the
+// text of the document, or a hash in the extensions. The document may have errors. If hideSchema is
+// true, error messages contain no name of the schema that the request does not contain. work is the
+// work of parsing the document, or zero for a cached document.
 //
 // It returns TIMED_OUT if the context ends while the document waits to be parsed. It returns
-// BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. It
-// returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or DOCUMENT_NOT_TRUSTED as
-// described in package errcode.
+// BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. Package
+// errcode describes when Find returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or
+// DOCUMENT_NOT_TRUSTED.
 func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	hash, byHash, err := persistedQuery(extensions)
 	switch {
@@ -195,9 +199,9 @@ func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
 	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// withHash returns a document by the hash of Apollo's protocol: a trusted document or a registered
-// one. In place of the hash, a request can send the ID of a trusted document. A text with a
-// matching hash is registered.
+// withHash returns the trusted or registered document with this hash, as in Apollo's protocol.
+// Instead of the hash, name can be the ID of a trusted document. If the request also contains the
+// text, and the hash matches, withHash registers the document.
 func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
@@ -217,7 +221,8 @@ func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool
 	}
 	found = d.registered.get(hash)
 	if found == nil && text == "" {
-		// Clients recognize this error by its message or its code, and then send the text.
+		// Clients recognize a cache miss by the message or the code of this error, and then send the
+		// text.
 		return nil, work, errcode.New(nil, errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 	}
 	if found == nil {
@@ -256,14 +261,14 @@ func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (fou
 	return found, found.work, nil
 }
 
-// untrusted returns an error that clients do not mistake for a cache miss, so they do not send the
-// text.
+// untrusted returns the error for a document that is not trusted. Its code differs from the code of
+// a cache miss, so that clients do not send the text.
 func untrusted() *gqlerror.Error {
-	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document, as documentId or as extensions.persistedQuery.sha256Hash")
+	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document in documentId or in extensions.persistedQuery.sha256Hash")
 }
 
 func mismatch() *gqlerror.Error {
-	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not the SHA-256 of the text in query: send the hash of exactly this text, or omit one of them")
+	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not the SHA-256 of the text in query: send the hash of exactly this text, or omit the hash or the text")
 }
 
 // Variables coerces the variables of an operation; see coerceVariables.
@@ -271,7 +276,7 @@ func (d *Store) Variables(doc *Document, operation *ast.OperationDefinition, val
 	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
 }
 
-// parse waits for the caller's slot in the pool of preparations, and then calls Parse.
+// parse waits for a free slot in the pool d.preparations, and then calls Parse.
 func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Document, *gqlerror.Error) {
 	if d.preparations == nil {
 		return d.Parse(text, hideSchema), nil
@@ -284,14 +289,14 @@ func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Docum
 	return d.Parse(text, hideSchema), nil
 }
 
-// Parse parses a text, checks the limits and validates the document. The result has either no
-// errors or the errors that were found. A document without errors does not depend on hideSchema, so
-// all callers share it.
+// Parse parses a text, checks the limits and validates the document. The result contains the errors
+// that were found. A document without errors does not depend on hideSchema, so all callers can
+// share it.
 func (d *Store) Parse(text string, hideSchema bool) *Document {
-	// Names and values are substrings of the text and live as long as the document. The clone keeps a
-	// larger string, such as a URL, from staying in memory.
+	// The document contains substrings of the text. If text is part of a larger string, such as a URL,
+	// the clone prevents the larger string from staying in memory.
 	text = strings.Clone(text)
-	// A token and its separator take at least two bytes.
+	// A token and its separator have at least two bytes, so this number is an upper bound.
 	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {

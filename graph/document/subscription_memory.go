@@ -9,24 +9,25 @@ import (
 // SubscriptionMemory counts the memory of the documents and variables that subscriptions hold. It
 // is safe for concurrent use.
 //
-// Queries release their documents when the response is sent. Without a limit, ten thousand
-// subscriptions with documents of the maximum size would hold gigabytes. Subscriptions with the
-// same text share one document, which counts only once, for one of their callers.
+// A query releases its document when the response is sent, but a subscription holds its document
+// until it ends. Without a limit, ten thousand subscriptions with documents of the maximum size
+// would hold gigabytes. Subscriptions with the same text share one document. The memory of a shared
+// document counts only once, for one of the callers.
 type SubscriptionMemory struct {
 	pool    *admission.Pool
 	mu      sync.Mutex
 	holders map[*Document]*holders
 }
 
-// holders are the callers that hold a document.
+// holders are the callers with subscriptions that hold a document.
 type holders struct {
 	// payer is the caller whose quota the document is charged to.
 	payer admission.Caller
-	// subscriptions is the number of subscriptions with the document for each caller.
+	// subscriptions is the number of each caller's subscriptions with the document.
 	subscriptions map[admission.Caller]int
 }
 
-// NewSubscriptionMemory returns a Held that reserves memory in this pool of bytes.
+// NewSubscriptionMemory returns a SubscriptionMemory that reserves bytes in this pool.
 func NewSubscriptionMemory(pool *admission.Pool) *SubscriptionMemory {
 	return &SubscriptionMemory{pool: pool, holders: map[*Document]*holders{}}
 }
@@ -50,7 +51,7 @@ func (h *SubscriptionMemory) Reserve(caller admission.Caller, d *Document, varia
 	return nil
 }
 
-// Release releases the memory that Take reserved.
+// Release releases the memory that Reserve reserved.
 func (h *SubscriptionMemory) Release(caller admission.Caller, d *Document, variables map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,8 +73,8 @@ func (h *SubscriptionMemory) Release(caller admission.Caller, d *Document, varia
 	delete(h.holders, d)
 }
 
-// variableBytes estimates the memory of a variable's value. Each value is stored in a list or a
-// map, which needs some words for it.
+// variableBytes estimates the memory of a variable's value. In addition to its content, each value
+// needs a slot in a list or a map.
 func variableBytes(value any) int {
 	const slotBytes = 64
 	switch value := value.(type) {

@@ -18,8 +18,8 @@ type Trusted struct {
 }
 
 // loadTrusted parses and validates the trusted documents. A document that is invalid or exceeds a
-// limit is stored with its errors, which become the response to requests for it. Its first error is
-// passed to onInvalid.
+// limit is stored with its errors. Requests for such a document receive these errors. The first
+// error is passed to onInvalid.
 func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error)) {
 	for _, trusted := range documents {
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
@@ -38,12 +38,13 @@ func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error))
 	}
 }
 
-// sha256Prefix is the prefix of an ID that is the hash of the document's text, as in GraphQL over
-// HTTP (https://github.com/graphql/graphql-over-http, appendix on persisted documents).
+// sha256Prefix is the prefix of document IDs that contain the hash of the document's text, as in
+// GraphQL over HTTP (https://github.com/graphql/graphql-over-http, appendix on persisted
+// documents).
 const sha256Prefix = "sha256:"
 
 // trusted returns a trusted document by its ID in the manifest or by the hash of its text. It
-// returns nil if there is no such document.
+// returns nil if no trusted document has this ID or hash.
 func (d *Store) trusted(id string) *Document {
 	if found := d.byID[id]; found != nil {
 		return found

@@ -11,15 +11,15 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// validate returns the errors of a document that is within its limits, at most MaxErrors. It also
-// fills in the definitions in the document's AST, so it must run before requests share the
-// document. Without introspection, a document may not select __schema and __type. With hideSchema,
-// messages reveal nothing of the schema.
+// validate validates a document that is within the limits, and returns at most MaxErrors errors. It
+// also sets the definitions in the document's AST, so it must run before requests share the
+// document. If introspection is false, a document may not select __schema and __type. If hideSchema
+// is true, messages reveal nothing about the schema.
 //
-// The rules are gqlparser's, with four exceptions. Cyclic fragments and the depth of introspection
-// are checked in size.go. Fields that cannot be merged are found by overlaps, in time proportional
-// to the expanded document. The library's rule compares all pairs of fields. The root of a
-// subscription is checked by singleRootField.
+// The rules are gqlparser's, with four exceptions. size.go checks for cyclic fragments, and checks
+// the depth of introspection. findFieldConflicts finds fields that cannot be merged. Its time is
+// proportional to the size of the expanded document, while gqlparser's rule compares all pairs of
+// fields. singleRootField checks the root field of a subscription.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
@@ -31,19 +31,20 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hi
 	return errs
 }
 
-// clearVariableDefinitions removes the definitions of variables from their uses. The uses in a
-// fragment refer to the last operation that spreads the fragment, and the library would apply the
-// default of that operation's variable in all operations. Coerced variables have the defaults of
-// their own operation, so the definitions are no longer needed.
+// clearVariableDefinitions removes the reference to a variable's definition from each use of the
+// variable. In a fragment, the reference points to the last operation that spreads the fragment.
+// gqlparser would therefore use the default value of that operation in all operations. The
+// references are not needed, because coerceVariables sets the default values of the executed
+// operation.
 func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
 	core.Walk(schema, document, events)
 }
 
-// stopWalk is the panic value that ends the validation when it has found MaxErrors errors. An error
-// can cost more than the field that it is about: the library searches for similar names, and quotes
-// the document.
+// stopWalk is the panic value that ends the validation after MaxErrors errors. Errors are limited
+// because they can be expensive: for an unknown field, gqlparser searches for similar names and
+// quotes the document.
 type stopWalk struct{}
 
 func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
@@ -66,7 +67,8 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 				err.Message = redacted
 			}
 			err.Message = errcode.Excerpt(err.Message, maxMessage)
-			// An error in a fragment is found in the fragment and in each operation that spreads it.
+			// gqlparser reports an error in a fragment for the fragment and for each operation that spreads
+			// the fragment.
 			if !slices.ContainsFunc(errs, func(known *gqlerror.Error) bool {
 				return known.Message == err.Message && slices.Equal(known.Locations, err.Locations)
 			}) {
@@ -81,8 +83,8 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 	return errs
 }
 
-// ruleSet returns the validation rules. It returns a new slice for each call, so the caller may
-// append to the slice.
+// ruleSet returns the validation rules. Each call returns a new slice, so the caller may append to
+// the slice.
 func ruleSet(introspection, hideSchema bool) []core.Rule {
 	set := []core.Rule{
 		rules.FragmentsOnCompositeTypesRule,
@@ -124,22 +126,22 @@ var introspectionOff = core.Rule{
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
 		events.OnField(func(_ *core.Walker, f *ast.Field) {
 			if f.Name == "__schema" || f.Name == "__type" {
-				add(core.Message("introspection is disabled on this server: leave out %s, and ask the server's operator for the schema", f.Name), core.At(f.Position),
+				add(core.Message("introspection is disabled on this server: remove %s, and ask the server's operator for the schema", f.Name), core.At(f.Position),
 					func(err *gqlerror.Error) { err.Extensions = map[string]any{"code": errcode.IntrospectionOff} })
 			}
 		})
 	},
 }
 
-// redactedMessages are the messages for callers who may not see the schema. They replace messages
-// of rules that contain names of types, fields or arguments that the client did not send.
+// redactedMessages are messages for callers who may not see the schema. Each message replaces the
+// messages of a rule that would reveal names of types, fields or arguments.
 var redactedMessages = map[string]string{
-	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist here",
-	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot be on this type",
-	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "this argument does not exist here",
-	rules.PossibleFragmentSpreadsRule.Name:               "this fragment can never apply here",
-	rules.ProvidedRequiredArgumentsRule.Name:             "a required argument is missing here",
-	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field requires a selection, or does not allow one",
-	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value does not have the type that is expected here",
-	rules.VariablesInAllowedPositionRule.Name:            "this variable does not have the type that is expected here",
+	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist on its parent type",
+	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot have this type condition",
+	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "this argument does not exist on this field or directive",
+	rules.PossibleFragmentSpreadsRule.Name:               "this fragment can never apply to its parent type",
+	rules.ProvidedRequiredArgumentsRule.Name:             "a required argument of this field or directive is missing",
+	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field requires a selection set, or does not allow a selection set",
+	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value does not have the expected type",
+	rules.VariablesInAllowedPositionRule.Name:            "this variable does not have the expected type",
 }

@@ -16,29 +16,31 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxDigits is the maximum number of digits of a number that represents an ID.
+// maxDigits is the maximum number of digits of an ID that a client sends as a number.
 const maxDigits = 64
 
-// maxRepeated is the maximum length in bytes of a name or string from the variables that a message
-// quotes.
+// maxRepeated is the maximum length in bytes of a name or string that a message quotes from the
+// variables.
 const maxRepeated = 50
 
-// coerceVariables validates the variables of a request and converts them to the values that
-// execution reads (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). Integers
+// coerceVariables validates the variables of a request and converts them to the values that the
+// executor expects (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). Integers
 // become int64, IDs become strings, lists become []any, and missing values get their defaults.
 // Without this step, the generated code would accept invalid values: "1" as a number, "yes" as
 // false, null as the ID "null". Custom scalars are not converted. Variables that the operation does
 // not define are ignored.
 //
-// With hideSchema, messages contain no types and fields that the client did not send.
+// If hideSchema is true, messages contain no names of types and fields that the client did not
+// send.
 //
-// nonNullUses are the positions that do not allow null but have a nullable variable, because the
-// variable or the position has a default. The specification leaves null in such a position to
-// execution (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed). This
-// function rejects it.
+// nonNullUses are the uses of nullable variables in positions that do not allow null. Validation
+// accepts such a use if the variable or the position has a default. If the variable is null, the
+// specification requires an error during execution
+// (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed). This function
+// returns the error before execution.
 //
-// It returns BAD_USER_INPUT errors, at most MaxErrors, which name the variable and the path of the
-// value. It returns LIST_TOO_DEEP if a value exceeds the limit of nesting.
+// It returns at most MaxErrors BAD_USER_INPUT errors, which contain the name of the variable and
+// the path of the value. It returns LIST_TOO_DEEP if a value exceeds the nesting limit.
 func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, values map[string]any, limits Limits, hideSchema bool, nonNullUses ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
 	c := coercer{schema: schema, hideSchema: hideSchema}
@@ -52,7 +54,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 			c.refuse("must be defined")
 		case !ok:
 		case exceedsDepth(value, limits.ListDepth):
-			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q nests lists and objects more than %d levels deep, which is the limit: no argument of this schema accepts such a value", d.Variable, limits.ListDepth))
+			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q nests lists and objects more than %d levels deep, which is the limit: no argument of this schema needs more levels", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}
@@ -90,8 +92,8 @@ func (d *Document) collectNonNullUses() core.Rule {
 	}}
 }
 
-// exceedsDepth reports whether a value nests lists and objects more than limit levels deep. Its own
-// recursion stops at the limit.
+// exceedsDepth reports whether a value nests lists and objects more than limit levels deep. The
+// recursion of exceedsDepth stops at the limit.
 func exceedsDepth(value any, limit int) bool {
 	switch value := value.(type) {
 	case []any:
@@ -109,8 +111,8 @@ func exceedsDepth(value any, limit int) bool {
 	return false
 }
 
-// coercer coerces the variables of one operation. Its recursion is bounded by exceedsDepth, and for
-// the types of variables by the parser.
+// coercer coerces the variables of one operation. Its recursion is bounded: exceedsDepth limits the
+// nesting of values, and the parser limits the nesting of types.
 type coercer struct {
 	schema     *ast.Schema
 	hideSchema bool
@@ -119,7 +121,7 @@ type coercer struct {
 	errs       gqlerror.List
 }
 
-// refuse adds an error about the value at the path.
+// refuse adds an error about the value at c.path.
 func (c *coercer) refuse(format string, args ...any) {
 	if len(c.errs) >= errcode.MaxErrors {
 		return
@@ -131,7 +133,7 @@ func (c *coercer) refuse(format string, args ...any) {
 	c.errs = append(c.errs, errcode.New(c.variable.Position, errcode.BadUserInput, "variable %q: %s%s", c.variable.Variable, where, fmt.Sprintf(format, args...)))
 }
 
-// mistyped adds an error about a value that has another type than expected.
+// mistyped adds an error about a value that does not have the expected type.
 func (c *coercer) mistyped(value any, expected string) {
 	if c.hideSchema {
 		expected = "another type"
@@ -145,7 +147,8 @@ func (c *coercer) at(element string, coerce func()) {
 	c.path = c.path[:len(c.path)-1]
 }
 
-// literal coerces a default value in the document. Validation has checked its type.
+// literal coerces a default value. The type of the value is valid, because validation has checked
+// the document.
 func (c *coercer) literal(t *ast.Type, literal *ast.Value) any {
 	value, err := literal.Value(nil)
 	if err != nil {
@@ -197,7 +200,7 @@ func (c *coercer) enum(definition *ast.Definition, value any) any {
 	case !ok:
 		c.mistyped(value, "a value of "+definition.Name+", as a string")
 	case definition.EnumValues.ForName(text) == nil && c.hideSchema:
-		c.refuse("has the value %q, which is invalid there", errcode.Excerpt(text, maxRepeated))
+		c.refuse("has the invalid value %q", errcode.Excerpt(text, maxRepeated))
 	case definition.EnumValues.ForName(text) == nil:
 		c.refuse("has the value %q, which is not a value of %s", errcode.Excerpt(text, maxRepeated), definition.Name)
 	}
@@ -240,7 +243,7 @@ func (c *coercer) object(definition *ast.Definition, value any) any {
 
 func (c *coercer) unknown(definition *ast.Definition, name string) {
 	if c.hideSchema {
-		c.refuse("has a field %q, which does not exist there", errcode.Excerpt(name, maxRepeated))
+		c.refuse("has the unknown field %q", errcode.Excerpt(name, maxRepeated))
 		return
 	}
 	c.refuse("has a field %q, which %s does not have", errcode.Excerpt(name, maxRepeated), definition.Name)
@@ -266,7 +269,7 @@ func (c *coercer) scalar(name string, value any) any {
 		whole, ok := wholeNumber(value)
 		switch {
 		case !ok:
-			c.mistyped(value, "an Int, a number without a fraction and without quotes")
+			c.mistyped(value, "an Int, which is a number without a fraction and without quotes")
 		case whole < math.MinInt32 || whole > math.MaxInt32:
 			c.refuse("does not fit into an Int, which has 32 bits")
 		}
@@ -274,12 +277,12 @@ func (c *coercer) scalar(name string, value any) any {
 	case "Float":
 		n, ok := number(value)
 		if !ok {
-			c.mistyped(value, "a Float, a number without quotes")
+			c.mistyped(value, "a Float, which is a number without quotes")
 		}
 		return n
 	case "Boolean":
 		if _, ok := value.(bool); !ok {
-			c.mistyped(value, "a Boolean, true or false without quotes")
+			c.mistyped(value, "a Boolean, which is true or false without quotes")
 		}
 	case "String":
 		if _, ok := value.(string); !ok {
@@ -291,7 +294,8 @@ func (c *coercer) scalar(name string, value any) any {
 	return value
 }
 
-// id coerces a string or an integer. It keeps the digits of an integer, which may exceed 32 bits.
+// id coerces a string or an integer to an ID. It keeps all digits of an integer, which may exceed
+// 32 bits.
 func (c *coercer) id(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -307,8 +311,8 @@ func (c *coercer) id(value any) any {
 	return nil
 }
 
-// number converts a number of JSON or of the document. It returns false if a float64 cannot
-// represent the number.
+// number converts a number from JSON or from the document. It returns false if the number exceeds
+// the range of a float64.
 func number(value any) (float64, bool) {
 	switch value := value.(type) {
 	case json.Number:
@@ -324,14 +328,15 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// wholeNumber converts a number without a fraction. JSON does not distinguish 1.0 from 1.
+// wholeNumber converts a number without a fraction. It accepts 1.0, because JSON does not
+// distinguish 1.0 from 1.
 func wholeNumber(value any) (float64, bool) {
 	n, ok := number(value)
 	return n, ok && n == math.Trunc(n)
 }
 
-// kindOf returns the kind of a value. Messages do not contain the value itself, because it can be
-// long or secret.
+// kindOf describes the kind of a value for a message, such as "a string". The message does not
+// contain the value, which can be long or secret.
 func kindOf(value any) string {
 	switch value.(type) {
 	case string:

@@ -13,20 +13,22 @@ type FieldVisitor struct {
 	// applies to the field.
 	Field func(f *ast.Field, optional bool)
 	// EvaluateConditions evaluates @skip and @include. in reports whether the selection is included.
-	// optional reports whether that depends on a variable. If Conditions is nil, every selection is
-	// included.
+	// optional reports whether the inclusion depends on a variable. If EvaluateConditions is nil,
+	// every selection is included.
 	EvaluateConditions func(ast.DirectiveList) (in, optional bool)
-	// Satisfies are the type conditions of the fragments to visit. Nil means all fragments.
+	// Satisfies contains the type conditions of the fragments to visit. If Satisfies is nil, all
+	// fragments are visited.
 	Satisfies []string
-	// Visited is the number of selections that were visited, including those that are not included.
+	// Visited is the number of visited selections, including selections that @skip or @include
+	// excludes.
 	Visited int
-	// certain and optional are the names of the visited fragments whose spreads have no condition and
-	// a condition, respectively.
+	// certain contains the names of the fragments visited through a spread without a condition.
+	// optional contains the names of the fragments visited through a spread with a condition.
 	certain, optional []string
 }
 
 // Visit visits the fields of a selection set. optional reports whether a condition applies to the
-// whole set.
+// entire set.
 func (v *FieldVisitor) Visit(set ast.SelectionSet, optional bool) {
 	v.Visited += len(set)
 	for _, s := range set {
@@ -55,9 +57,9 @@ func (v *FieldVisitor) evaluate(directives ast.DirectiveList) (in, optional bool
 	return v.EvaluateConditions(directives)
 }
 
-// firstSpread reports whether this is the first spread of a fragment, and records it. A spread
-// without a condition also counts if all earlier spreads had one, because its fields are not
-// optional.
+// firstSpread records a spread of a fragment, and reports whether the fragment must be visited. A
+// second visit is necessary if this spread has no condition and all earlier spreads had a
+// condition. The fields of the fragment are then no longer optional.
 func (v *FieldVisitor) firstSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -14,7 +14,7 @@ import (
 const (
 	// BadUserInput means that the document, a variable or an argument is invalid.
 	BadUserInput = "BAD_USER_INPUT"
-	// Unavailable means that the server cannot reach the table now.
+	// Unavailable means that the server cannot reach the table at this time.
 	Unavailable = "UNAVAILABLE"
 	// TimedOut means that the request exceeded its time limit.
 	TimedOut = "TIMED_OUT"
@@ -35,7 +35,7 @@ const (
 	// Codes of subscriptions.
 
 	// TooSlow means that the server ended a subscription because its client reads too slowly. The
-	// client can resume with the argument after.
+	// client can resume the subscription with the argument "after".
 	TooSlow = "TOO_SLOW"
 	// TooManySubscriptions means that the server or the connection has reached its maximum number of
 	// subscriptions.
@@ -55,10 +55,11 @@ const (
 	BodyTooLarge = "BODY_TOO_LARGE"
 	// UnsupportedMediaType means that the body is not uncompressed JSON in UTF-8.
 	UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
-	// CSRFPrevented means that another site could have made a browser send the request.
+	// CSRFPrevented means that the request could be a CSRF attack: another website could have made a
+	// browser send the request.
 	CSRFPrevented = "CSRF_PREVENTED"
-	// HostNotAllowed means that a server without authentication does not serve the name in the Host
-	// header.
+	// HostNotAllowed means that a server without authentication does not accept the host name in the
+	// Host header.
 	HostNotAllowed = "HOST_NOT_ALLOWED"
 	// Overloaded means that the server has reached its maximum number of concurrent requests.
 	Overloaded = "OVERLOADED"
@@ -67,20 +68,20 @@ const (
 
 	// IntrospectionOff means that the server rejects introspection.
 	IntrospectionOff = "INTROSPECTION_OFF"
-	// PersistedQueryNotFound is the code of Apollo's protocol for an unknown hash. The client then
-	// sends the document with the hash.
+	// PersistedQueryNotFound is the code of Apollo's protocol for an unknown hash. After this error,
+	// the client sends the document together with the hash.
 	PersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
 	// PersistedQueryMismatch means that the hash does not match the document.
 	PersistedQueryMismatch = "PERSISTED_QUERY_HASH_MISMATCH"
-	// UntrustedDocument means that the server executes only trusted documents, and the document is not
-	// trusted.
+	// UntrustedDocument means that the document is not trusted, but the server executes only trusted
+	// documents.
 	UntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
-// New returns an error for clients with a code. A nil position adds no location.
+// New returns an error with a code for clients. If position is nil, the error has no location.
 func New(position *ast.Position, code, format string, args ...any) *gqlerror.Error {
 	if position == nil {
-		// ErrorPosf would set line -1, but line numbers start at 1.
+		// Without a position, ErrorPosf would set the line to -1, but line numbers start at 1.
 		return WithCode(gqlerror.Errorf(format, args...), code)
 	}
 	return WithCode(gqlerror.ErrorPosf(position, format, args...), code)
@@ -89,7 +90,7 @@ func New(position *ast.Position, code, format string, args ...any) *gqlerror.Err
 // MaxErrors is the maximum number of errors in the response to one document.
 const MaxErrors = 20
 
-// Excerpt returns at most length bytes of a text, for messages that repeat client input.
+// Excerpt returns at most length bytes of a text, for messages that quote client input.
 func Excerpt(text string, length int) string {
 	if len(text) <= length {
 		return text
@@ -103,7 +104,8 @@ func WithCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	return e
 }
 
-// LastName returns the last name in a path, or an empty text if the path contains no name.
+// LastName returns the last name in a path, or an empty string if the path contains only list
+// indexes.
 func LastName(path ast.Path) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if name, ok := path[i].(ast.PathName); ok {

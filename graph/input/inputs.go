@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Validator collects the user errors of an input, so that a client can correct all of them at once.
+// Validator collects the user errors of an input, so that one response contains all of them.
 type Validator struct {
-	// currency is the currency of amounts without a currency.
+	// currency is the default currency of amounts.
 	currency   commerce.Currency
 	userErrors commerce.UserErrors
 }
@@ -25,7 +25,7 @@ func (c *Validator) reject(r commerce.UserError) {
 	}
 }
 
-// NewValidator returns Checks for an input. currency is the currency of amounts without a currency.
+// NewValidator returns a Validator for an input. currency is the default currency of amounts.
 func NewValidator(currency commerce.Currency) *Validator { return &Validator{currency: currency} }
 
 // IdempotencyKey validates an idempotency key. It returns the empty string for nil.
@@ -43,8 +43,8 @@ func (c *Validator) Err() error {
 	return c.userErrors
 }
 
-// parseValue parses the value at a path of the input. If the value is invalid, it adds a user
-// error.
+// parseValue parses the value at a path of the input. If the value is invalid, parseValue adds a
+// user error to c.
 func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
@@ -53,7 +53,7 @@ func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...s
 	return parsed
 }
 
-// parseOptional is parseValue for an optional value. It returns the zero value for nil.
+// parseOptional is like parseValue, for an optional value. It returns the zero value for nil.
 func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
 		var zero T
@@ -62,8 +62,8 @@ func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path 
 	return parseValue(c, parse, *v, path...)
 }
 
-// parseChange is parseValue for a value of a change. It returns nil for nil, which leaves the field
-// unchanged.
+// parseChange is like parseValue, for the new value of a record's field. It returns nil for nil, so
+// that the field keeps its current value.
 func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
@@ -72,7 +72,7 @@ func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ..
 	return &parsed
 }
 
-// parseListChange is parseChange for a list.
+// parseListChange is like parseChange, for a list.
 func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v []V) *[]T {
 	if v == nil {
 		return nil
@@ -81,8 +81,8 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable is parseChange for a value that null removes. It returns nil if the value is
-// omitted, and a pointer to the zero value for null.
+// parseOmittable is like parseChange, for a field that clients can clear with null. It returns nil
+// if the field is omitted, and a pointer to the zero value if the field is null.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
@@ -93,11 +93,13 @@ func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.
 
 func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
-// The functions below are rules: they validate the value of an input field. A generated Command
-// uses the most specific rule: for the command and the field (productChangeUnitPrice), for the
-// record and the field (employeeName), or for the field (email). A string without a rule is a name.
+// The functions below are rules. A rule validates the value of an input field, and its name
+// determines the fields to which it applies. A generated Command method uses the most specific
+// rule: for the command and the field (productChangeUnitPrice), for the record and the field
+// (employeeName), or for the field (email). If no rule matches a string field, the rule for names
+// applies.
 
-// listedName validates a name that lists of records are searched or sorted by.
+// listedName validates a name by which lists of records are searched or sorted.
 func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
 
 func employeeName(s string) (string, error) { return listedName(s) }
@@ -153,13 +155,13 @@ func shippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	}
 }
 
-// unitPrice validates a price. A price without a currency is in the default currency.
+// unitPrice validates a price. If the price has no currency, the default currency applies.
 func unitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return money(c, commerce.ParsePrice, in, "unitPrice")
 }
 
 // expectedTotal parses the total that an order must have. It allows more digits than unitPrice,
-// because external records may have such prices.
+// because prices written by other software may have more digits.
 func expectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	if in == nil {
 		return nil
@@ -168,7 +170,7 @@ func expectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	return &total
 }
 
-// money parses the amount of a field. An amount without a currency is in the default currency.
+// money parses the amount of a field. If the amount has no currency, the default currency applies.
 func money(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
@@ -182,7 +184,8 @@ func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 }
 
 // productChangeUnitPrice parses the new price of a product. A price without a currency is in the
-// product's currency, which is not known here. It is then validated by the mutation.
+// product's currency, which is not known here. The mutation validates the amount after it has read
+// the product.
 func productChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
@@ -230,8 +233,8 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 	return order
 }
 
-// Lines validates the input and returns its lines. They have at most commerce.MaxLines different
-// products.
+// Lines validates the input and returns its lines. The lines have at most commerce.MaxLines
+// different products.
 //
 // It returns commerce.UserErrors of InvalidInput and TooManyLines.
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
@@ -246,8 +249,8 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	return lines, nil
 }
 
-// Quote returns the quote of the lines. If the input is invalid, the quote has no lines and the
-// user errors of the input. price returns the quote of valid lines.
+// Quote returns a quote for the input. If the input is valid, Quote calls price with the lines. If
+// the input is invalid, the quote contains only the user errors.
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {
@@ -275,11 +278,11 @@ func orderLine(c *Validator, in *OrderLineInput, index string) commerce.OrderLin
 	}
 }
 
-// maxValidatedLines is the maximum number of lines that are validated one by one. Longer lists are
-// rejected even if many lines have the same product.
+// maxValidatedLines is the maximum number of lines in a list that is validated line by line. A
+// longer list is rejected, even if many lines have the same product.
 const maxValidatedLines = 10 * commerce.MaxLines
 
-// move returns the command that changes an order to a status.
+// move returns the command that changes the status of an order.
 func move(c *Validator, to commerce.Status, id string, noteText *string, version *int32) commerce.OrderStatusChange {
 	return commerce.OrderStatusChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, id, "orderId"),

@@ -7,21 +7,21 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A shipping address. Each text has up to 200 bytes.
+// A shipping address. Each field has at most 200 bytes.
 type AddressInput struct {
 	// The name of the recipient.
 	Recipient string `json:"recipient"`
-	// Street and number.
+	// The street and house number.
 	Line1 string `json:"line1"`
-	// Further details for the carrier.
+	// A second line of the street address, such as an apartment number.
 	Line2 *string `json:"line2,omitempty"`
 	// City.
 	City string `json:"city"`
-	// State, province or region.
+	// The state, province or region.
 	Region *string `json:"region,omitempty"`
-	// Postal code. Omit it in countries without postal codes.
+	// The postal code. Omit this field in countries without postal codes.
 	PostalCode *string `json:"postalCode,omitempty"`
-	// Two-letter ISO 3166-1 country code: `US`.
+	// The two-letter ISO 3166-1 country code, such as `US`.
 	CountryCode string `json:"countryCode"`
 }
 
@@ -31,24 +31,26 @@ type AdjustInventoryInput struct {
 	Sku string `json:"sku"`
 	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
-	// The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0
-	// is invalid.
+	// The number of units to add, from -1,000,000,000 to 1,000,000,000. A negative number removes units.
+	// The number must not be 0.
 	Delta int32 `json:"delta"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// The employee responsible for a customer.
+// A customer, and the employee to assign as the customer's account rep.
 type AssignAccountRepInput struct {
 	// The customer's ID.
 	CustomerID string `json:"customerId"`
-	// The employee's ID, or null to assign no employee. The field must be present.
+	// The employee's ID, or null to remove the assignment. The field must be present, even if its value
+	// is null.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
-	// The expected `version` of the customer. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current customer.
+	// The `version` that the customer must have. If the customer has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -56,15 +58,16 @@ type AssignAccountRepInput struct {
 type CancelOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note for the timeline, up to 1,000 bytes.
+	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -72,41 +75,44 @@ type CancelOrderInput struct {
 type ConfirmOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note for the timeline, up to 1,000 bytes.
+	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // A customer to create.
 type CreateCustomerInput struct {
-	// The ID: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. The server generates one if it is
-	// omitted.
+	// The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. If the ID is omitted,
+	// the server generates an ID.
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// The email address, up to 254 bytes without `#`. It must be unique; case does not matter.
+	// The email address, up to 254 bytes, without the character `#`. The address must be unique,
+	// ignoring case.
 	Email string `json:"email"`
 	// Up to 10 phone numbers of up to 40 bytes each.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The ID of the employee responsible for the customer.
+	// The ID of the employee who is responsible for the customer.
 	AccountRepID *string `json:"accountRepId,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // A product to create.
 type CreateProductInput struct {
-	// The SKU: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`.
+	// The SKU, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`.
 	Sku string `json:"sku"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
@@ -114,47 +120,50 @@ type CreateProductInput struct {
 	Category string `json:"category"`
 	// The price of one unit.
 	UnitPrice *MoneyInput `json:"unitPrice"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // A warehouse to create.
 type CreateWarehouseInput struct {
-	// The ID: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. The server generates one if it is
-	// omitted.
+	// The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. If the ID is omitted,
+	// the server generates an ID.
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// An order that the customer received.
+// An order to mark as delivered.
 type DeliverOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note for the timeline, up to 1,000 bytes.
+	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An employee to create.
 type HireEmployeeInput struct {
-	// The ID: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. The server generates one if it is
-	// omitted.
+	// The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. If the ID is omitted,
+	// the server generates an ID.
 	ID *string `json:"id,omitempty"`
 	// The full name, up to 200 bytes.
 	Name string `json:"name"`
@@ -166,28 +175,30 @@ type HireEmployeeInput struct {
 	WarehouseID *string `json:"warehouseId,omitempty"`
 	// Up to 10 phone numbers of up to 40 bytes each.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An amount of money.
 type MoneyInput struct {
-	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. It has at most
-	// 15 digits, and at most the number of decimal places of the currency.
+	// The amount in the major unit of the currency, such as dollars instead of cents. The amount is a
+	// string such as `"29.99"`, and must not be negative. The maximum is 15 digits. The amount cannot
+	// have more decimal places than the currency.
 	Amount string `json:"amount"`
-	// The currency. The default is the product's present currency for `updateProduct`, otherwise the
-	// shop's currency.
+	// The currency. For `updateProduct`, the default is the product's current currency. For other
+	// mutations, the default is the shop's currency.
 	CurrencyCode *commerce.Currency `json:"currencyCode,omitempty"`
 }
 
-// Changes of the order book. Each mutation is one DynamoDB transaction: either all of its records are
-// written or none. If the shop's rules reject a change, nothing is written and `userErrors` contains
-// the reasons. Top-level errors report malformed requests and faults. After a fault such as
-// `UNAVAILABLE`, it can be unknown whether the change was made. Send the same request again with the
-// same `idempotencyKey`: the change is made once, however often the request is sent.
+// Changes to the order book. Each mutation is one DynamoDB transaction, which writes all its records
+// or no record. If the shop's rules reject a change, the server writes nothing and `userErrors`
+// contains the reasons. Top-level errors report malformed requests and faults. After a fault such as
+// `UNAVAILABLE`, the client may not know whether the server made the change. The client can then send
+// the same request again with the same `idempotencyKey`. The server makes the change only once.
 type Mutation struct {
 }
 
@@ -207,24 +218,25 @@ type PlaceOrderInput struct {
 	Items []*OrderLineInput `json:"items"`
 	// The shipping address. It can be set later with `updateShippingAddress`.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
-	// The total that the customer agreed to. If the order's total differs, nothing is written, and the
-	// result is a `PriceChanged`. If it is omitted, the order is placed at any total.
+	// The total that the customer agreed to. If the order's total differs, the server does not place the
+	// order and returns `PriceChanged`. If this field is omitted, the server accepts any total.
 	ExpectedTotal *MoneyInput `json:"expectedTotal,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// The queries of the order book. The description of each field names the access pattern (AP) of the
-// table that serves it.
+// The queries of the order book. If the server reads a field from DynamoDB, the last line of the
+// field's description names the access pattern (AP) and its requests.
 type Query struct {
 }
 
 // The line items to quote.
 type QuoteInput struct {
-	// The line items. Quantities of the same product are added.
+	// The line items. If several line items have the same product, their quantities are added together.
 	Items []*OrderLineInput `json:"items"`
 }
 
@@ -234,12 +246,12 @@ type RemoveOrderItemInput struct {
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The stock of a product in a warehouse, to be set.
+// The new stock of a product in a warehouse.
 type SetInventoryLevelInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
@@ -247,12 +259,12 @@ type SetInventoryLevelInput struct {
 	WarehouseID string `json:"warehouseId"`
 	// The number of units, 0 to 1,000,000,000.
 	Quantity int32 `json:"quantity"`
-	// The expected `version` of the inventory level. If the version differs, nothing is changed, and
-	// the result is a `VersionConflict` with the current inventory level.
+	// The `version` that the inventory level must have. If the inventory level has a different version,
+	// the mutation changes nothing and returns a `VersionConflict` with the current inventory level.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The quantity of a product in an order.
+// The new quantity of a product in an order.
 type SetOrderItemInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
@@ -260,8 +272,8 @@ type SetOrderItemInput struct {
 	Sku string `json:"sku"`
 	// The number of units, 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -271,50 +283,52 @@ type ShipOrderInput struct {
 	OrderID string `json:"orderId"`
 	// The ID of the warehouse that ships the order.
 	WarehouseID string `json:"warehouseId"`
-	// Whether to ship the order even if it has no shipping address. By default, such an order is
-	// rejected with `ADDRESS_MISSING`.
+	// Whether to ship the order even if it has no shipping address. By default, the server rejects an
+	// order without an address with `ADDRESS_MISSING`.
 	WithoutAddress bool `json:"withoutAddress"`
 	// The carrier's tracking number, up to 200 bytes.
 	TrackingNumber *string `json:"trackingNumber,omitempty"`
 	// The company that carries the shipment, up to 200 bytes.
 	Carrier *string `json:"carrier,omitempty"`
-	// A note for the timeline, up to 1,000 bytes.
+	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
-	// request is sent again with the same key within 24 hours, the server returns the first result and
-	// makes no further change. Send a key with every request that must not be executed twice. Keys are
-	// separate for each caller, but shared by all callers if the server does not authenticate them.
+	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
+	// character `#`. If the same request is sent again with the same key within 24 hours, the server
+	// changes nothing and returns the first result. Send a key with every request that must not be
+	// executed twice. Two callers can use the same key for different requests, except on a server
+	// without authentication.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// Live events over WebSocket (the graphql-transport-ws protocol) or server-sent events. They include
-// changes by this server, by other servers and by other software. Other software must not change
-// `version`.
+// Live changes of orders, delivered over WebSocket (the graphql-transport-ws protocol) or as
+// server-sent events. Subscriptions deliver changes made by this server, by other servers and by other
+// software. Other software must not change the attribute `version` of an order.
 type Subscription struct {
 }
 
-// The changes of a customer. Fields that are omitted or null keep their values.
+// The changes to a customer. Fields that are omitted or null keep their values.
 type UpdateCustomerInput struct {
 	// The customer's ID.
 	ID string `json:"id"`
 	// The new name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new email address. The server does not verify that the customer owns it.
+	// The new email address. The server does not verify that the customer owns the address.
 	//
 	// Access: staff, admins.
 	Email *string `json:"email,omitempty"`
-	// The new phone numbers, which replace all present ones. An empty list removes them.
+	// The new phone numbers, which replace all current phone numbers. An empty list removes all phone
+	// numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The expected `version` of the customer. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current customer.
+	// The `version` that the customer must have. If the customer has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The changes of an employee. Fields that are omitted or null keep their values, except that a
-// `warehouseId` of null removes the warehouse.
+// The changes to an employee. Fields that are omitted or null keep their values, with one exception:
+// `warehouseId: null` removes the warehouse.
 type UpdateEmployeeInput struct {
 	// The employee's ID.
 	ID string `json:"id"`
@@ -322,16 +336,17 @@ type UpdateEmployeeInput struct {
 	Name *string `json:"name,omitempty"`
 	// The new job title, up to 200 bytes.
 	JobTitle *string `json:"jobTitle,omitempty"`
-	// The ID of the new warehouse, or null for no warehouse.
+	// The ID of the new warehouse, or null to remove the warehouse.
 	WarehouseID graphql.Omittable[*string] `json:"warehouseId,omitempty"`
-	// The new phone numbers, which replace all present ones. An empty list removes them.
+	// The new phone numbers, which replace all current phone numbers. An empty list removes all phone
+	// numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The expected `version` of the employee. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current employee.
+	// The `version` that the employee must have. If the employee has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current employee.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The changes of a product. Fields that are omitted or null keep their values.
+// The changes to a product. Fields that are omitted or null keep their values.
 type UpdateProductInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
@@ -339,10 +354,10 @@ type UpdateProductInput struct {
 	Name *string `json:"name,omitempty"`
 	// The new category, up to 200 bytes.
 	Category *string `json:"category,omitempty"`
-	// The new price. The default currency is the product's present one.
+	// The new price of one unit. The default currency is the product's current currency.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
-	// The expected `version` of the product. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current product.
+	// The `version` that the product must have. If the product has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current product.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -352,7 +367,7 @@ type UpdateShippingAddressInput struct {
 	OrderID string `json:"orderId"`
 	// The shipping address.
 	ShippingAddress *AddressInput `json:"shippingAddress"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

@@ -11,37 +11,39 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// Access checks the permissions of operations. The schema declares the permission of a field with
-// @access. The policy grants permissions to roles.
+// Access checks whether a caller may use the fields of an operation. The @access directive in the
+// schema declares the permission that a field requires. The policy grants permissions to roles.
 //
-// Check rejects a field before anything is read if the role has no grant at all. If the role is
-// granted only its own records, other records appear not to exist. Three components hide them: the
-// loaders (loaders.Viewer), changes (change.Caller) and subscriptions (mayFollowOrder).
+// Check rejects a field before anything is read if the caller's role does not have the permission.
+// A role can also have a permission only for the caller's own records. Other records then look like
+// missing records. They are hidden by the loaders (loaders.Viewer), by changes (change.Caller) and
+// by subscriptions (visibleChanges in package graph).
 //
-// An input field can also require a permission. The ownership of the record is then checked with
-// the permission of the mutation.
+// An input field can require a permission in addition to the mutation's permission. Only the
+// mutation's permission decides which records the caller may change.
 type Access struct {
 	Policy commerce.Policy
-	// fields are the permissions of the fields that require one. If a field lacks @access but its type
-	// or a sibling has it, the field requires a permission that no policy grants. A forgotten @access
-	// therefore denies access.
+	// fields maps each field to the permission that it requires. A field without @access requires the
+	// permission of its type. If the type has no permission but other fields have one, the field
+	// requires missingPermission. A forgotten @access therefore denies access.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions are the permissions of types.
 	TypePermissions map[string]commerce.Permission
-	// inputs are the permissions of the input fields that require one.
+	// inputs maps each input field to the permission that it requires, if there is one.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
 	// introspection reports whether introspection is enabled.
 	introspection bool
 }
 
-// missingPermission is the permission of a field that lacks its @access. No policy grants it.
+// missingPermission is the permission of a field with a forgotten @access. No policy grants it.
 const missingPermission commerce.Permission = 0
 
 // accessDirective is the directive that declares permissions in the schema.
 const accessDirective = "access"
 
-// NewAccess reads the permissions of a schema. A nil policy means commerce.StandardPolicy.
+// NewAccess reads the required permissions from a schema. A nil policy means
+// commerce.StandardPolicy.
 func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) Access {
 	a := Access{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, TypePermissions: map[string]commerce.Permission{},
@@ -100,15 +102,15 @@ func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool
 	return p, true
 }
 
-// HidesSchema reports whether messages for a principal must not reveal parts of the schema that the
-// request does not contain.
+// HidesSchema reports whether messages for a principal must not mention parts of the schema that
+// the request does not contain. This applies to principals that may not use introspection.
 func (a Access) HidesSchema(principal commerce.Principal) bool {
 	return !a.introspection || a.Policy.GrantedTo(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
-// Check rejects an operation if the caller's role may not use a selected field or an input field
-// with a value. It returns one error per use, at most MaxErrors. The variables are coerced. The
-// result does not depend on IDs. Refusal describes the errors.
+// Check returns an error for each selected field that the caller's role may not use. The same
+// applies to input fields with a value. It returns at most errcode.MaxErrors errors. The variables
+// must be coerced. The result does not depend on IDs.
 func (a Access) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	allowed := func(p commerce.Permission) bool { return a.Policy.GrantedTo(principal, p) != commerce.GrantNone }
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {
@@ -126,7 +128,7 @@ func (a Access) Check(principal commerce.Principal, operation *Prepared, variabl
 	return c.errs
 }
 
-// accessCheck collects the fields of an operation that the principal has no permission for.
+// accessCheck collects errors for fields of an operation that the principal may not use.
 type accessCheck struct {
 	Access
 	principal commerce.Principal
@@ -188,12 +190,13 @@ func (c *accessCheck) refuse(position *ast.Position, action string) {
 	}
 }
 
-// PermissionError returns the error for a caller whose role lacks a permission. action is a verb
-// phrase, such as "use the field \"orders\"". The code is UNAUTHENTICATED for a caller without a
-// token, because clients react to this code with a login. Otherwise the code is FORBIDDEN.
+// PermissionError returns the error for a caller with a role that lacks a permission. action is a
+// verb phrase, such as "use the field \"orders\"". For a caller without a token, the code is
+// UNAUTHENTICATED, because clients react to this code with a login. Otherwise the code is
+// FORBIDDEN.
 func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
-		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: leave it out, or send a token as Authorization: Bearer TOKEN", action)
+		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: remove this part of the request, or send a token as Authorization: Bearer TOKEN", action)
 	}
-	return errcode.New(position, errcode.Forbidden, "%s may not %s: leave it out, or use a token with this permission", principal.Role, action)
+	return errcode.New(position, errcode.Forbidden, "%s may not %s: remove this part of the request, or use a token with this permission", principal.Role, action)
 }

@@ -13,37 +13,37 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// An operation costs one point for each value that its response can have at most: a field's value,
-// an element of a list, an object or null. Reads and writes of DynamoDB cost extra.
+// An operation costs one point for each value that its response can contain. Scalars, list
+// elements, objects and nulls count as values. Reads and writes of DynamoDB cost additional points.
 const (
-	// ListCost is the cost of a page of a list, which can require a Query.
+	// ListCost is the number of points for a page of a list, which can require a Query.
 	ListCost = 10
-	// MutationCost is the cost of a mutation in addition to its write units, because a mutation reads
-	// before it writes.
+	// MutationCost is the number of points for a mutation, in addition to its write units. It covers
+	// the reads before the write.
 	MutationCost = 10
-	// lineCost is the cost of each line in the input of a mutation or a quote. The server reads the
-	// product of each line.
+	// lineCost is the number of points for each line in the input of a mutation or quote. It covers
+	// the read of the line's product.
 	lineCost = 1
-	// plainListLength is the assumed length of a list that is not a connection, such as phone numbers
-	// or the path of a user error. Only phone numbers in external records can exceed it. The length of
-	// a list of an enum is the number of the enum's values. User errors have their own limit,
-	// MaxUserErrors.
+	// plainListLength is the assumed maximum length of a list that is not a connection, such as phone
+	// numbers or the path of a user error. Only phone numbers in external records can exceed it. The
+	// maximum length of a list of enum values is the number of the enum's values. User errors have
+	// their own limit, MaxUserErrors.
 	plainListLength = commerce.MaxPhoneNumbers
 )
 
 // EntitiesField is the field of Query that federation gateways use to look up entities.
 const EntitiesField = "_entities"
 
-// MaxRepresentations is the maximum number of entities in one _entities field. A gateway asks for
-// one entity per record of the page that refers to them.
+// MaxRepresentations is the maximum number of entities in one _entities field. If the records of a
+// page refer to entities, a gateway requests the entities of all these records at once.
 const MaxRepresentations = 1000
 
-// MaxBatchKeys is the maximum number of keys of a field that looks up records by a list of keys,
-// such as productsBySku. One BatchGetItem reads all of them.
+// MaxBatchKeys is the maximum number of keys for a field that looks up records by a list of keys,
+// such as productsBySku. One BatchGetItem can read this many records.
 const MaxBatchKeys = 100
 
-// BatchArgument returns the argument with the list of keys that a field looks up. It returns nil
-// for other fields.
+// BatchArgument returns the argument with the list of keys, for a field that looks up records by a
+// list of keys. It returns nil for other fields.
 func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 	if f.Type.Elem == nil || len(f.Arguments) != 1 || f.Arguments[0].Type.Elem == nil {
 		return nil
@@ -54,10 +54,10 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // MaxUserErrors is the maximum number of user errors in a payload.
 const MaxUserErrors = 50
 
-// quote is the type with a list "lines" that has at most one element per item of the field's input.
-// Other lists of quotedLine have up to commerce.MaxLines elements. singleMember is a type of user
-// error with such a list. A payload has at most one error of this type. linesField is the field of
-// an input that lists the lines of an order.
+// The names of types and fields with special list lengths. A Quote has at most one QuotedLine for
+// each item of its input. Other lists of QuotedLine have up to commerce.MaxLines elements. A
+// payload contains the user error PriceChanged, which has such a list, at most once. The input
+// field items lists the lines of an order.
 const (
 	quote        = "Quote"
 	quotedLine   = "QuotedLine"
@@ -68,18 +68,18 @@ const (
 // Costs computes and limits the costs of operations.
 type Costs struct {
 	limit int
-	// writeUnits returns the maximum write units of a mutation for an order with this number of lines.
+	// writeUnits returns the maximum write units of a mutation for an order with this many lines.
 	writeUnits func(mutation string, lines int) float64
 	// enums is the number of values of each enum.
 	enums map[string]float64
-	// hasLines marks the inputs that list the lines of an order.
+	// hasLines is true for input types that list the lines of an order.
 	hasLines map[string]bool
 	// listLengths are the lengths of lists in an introspection.
 	listLengths listLengths
 }
 
 // NewCosts returns the costs for operations of a schema. writeUnits returns the maximum write units
-// of a mutation's transaction for an order with this number of lines.
+// of a mutation's transaction for an order with this many lines.
 func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) Costs {
 	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
@@ -91,30 +91,30 @@ func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutati
 	return Costs{limits.Cost, writeUnits, enums, lined, measureLists(schema)}
 }
 
-// Check returns an error if an operation costs more than the limit. Loaders read each record once,
-// so a query that goes back and forth between customers and orders needs few requests. But each
-// nested list multiplies the size of the response, which is built in memory.
+// Check returns an error if the cost of an operation exceeds the limit. The limit protects memory:
+// each nested list multiplies the size of the response, which is built in memory. The number of
+// reads grows more slowly, because loaders read each record only once.
 func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
 	}
-	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d points because page sizes multiply, and the limit is %d: ask for smaller pages, fewer nested lists or fewer fields", operation.Operation, cost, c.limit)
+	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d points, but the limit is %d: request smaller pages, fewer fields or fewer nested lists, because nested page sizes multiply", operation.Operation, cost, c.limit)
 }
 
-// costAmount is the cost of a selection: a part that counts once, and a part that counts for each
-// record of the surrounding page.
+// costAmount is the cost of a selection. once is the part that counts once, and perRecord is the
+// part that counts for each record of the surrounding page.
 type costAmount struct{ once, perRecord float64 }
 
 func (a costAmount) plus(b costAmount) costAmount {
 	return costAmount{a.once + b.once, a.perRecord + b.perRecord}
 }
 
-// A pricing describes how the cost of a field depends on the cost of the selection below the field.
+// costRule determines the cost of a field from the cost of the selection below the field.
 type costRule struct {
 	kind costRuleKind
 	// base is the cost of the field itself. elements is the maximum number of list elements.
 	base, elements float64
-	// line is the cost of each line in the field's input. It is 0 if the input has no lines.
+	// line is the cost of each line in the field's input, or 0 if the input has no lines.
 	line float64
 }
 
@@ -123,17 +123,18 @@ type costRuleKind int
 const (
 	// perElement multiplies the selection by the number of elements.
 	perElement costRuleKind = iota
-	// perPageRecord multiplies the selection of each record by the page size.
+	// perPageRecord multiplies the cost of each record's selection by the page size.
 	perPageRecord
 	// listsPageRecords applies to a field that lists the records of the surrounding page.
 	listsPageRecords
-	// perKey multiplies the selection by the number of keys that are looked up.
+	// perKey multiplies the cost of the selection by the number of keys that the field looks up.
 	perKey
-	// perQuoteLine multiplies the selection of each line by the number of lines of the quote.
+	// perQuoteLine multiplies the cost of each line's selection by the number of lines of the quote.
 	perQuoteLine
 )
 
-// ruleOf returns the pricing of a field at a position in an introspection, or outside of one.
+// ruleOf returns the cost rule of a field. in is the position of the field within an introspection
+// query, or outsideIntrospection.
 func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
 	p := costRule{kind: perElement, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
@@ -184,7 +185,7 @@ func listsRecords(f *ast.Field) bool {
 }
 
 // Cost returns the cost of an operation with these coerced variables. The cost does not depend on
-// the content of the table. It is never lower than the number of values in the response.
+// the contents of the table. It is never lower than the number of values in the response.
 func (p *Prepared) Cost(variables map[string]any) int {
 	const maxCost = 1 << 52                                                // nested page sizes can overflow an integer
 	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // averages in introspections can be fractions
@@ -251,8 +252,8 @@ func (f *Field) dependsOnVariables() bool {
 	return f.Set != nil && len(f.Set.variableCostFields) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.variableCostFields) > 0 })
 }
 
-// PageSize returns the maximum number of records of a page. Without variables, it assumes
-// MaxPageSize for a size that is a variable.
+// PageSize returns the maximum number of records of a page. If variables is nil and a variable sets
+// the size, it returns MaxPageSize.
 func (f *Field) PageSize(variables map[string]any) int {
 	size := 0
 	for _, name := range []string{"first", "last"} {
@@ -280,7 +281,7 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(keys))))
 }
 
-// LinePoints returns the points for the lines in the inputs of the root fields.
+// LinePoints returns the points for the lines in the inputs of all root fields.
 func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	for i := range p.Root.Fields {
 		if f := &p.Root.Fields[i]; f.costRule.line > 0 {
@@ -290,8 +291,8 @@ func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	return points
 }
 
-// lineCount returns the maximum number of lines in the input of a field. Without variables, it
-// assumes commerce.MaxLines for items in a variable.
+// lineCount returns the maximum number of lines in the input of a field. If variables is nil and a
+// variable contains the lines, it returns commerce.MaxLines.
 func (f *Field) lineCount(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
@@ -307,8 +308,8 @@ func (f *Field) lineCount(variables map[string]any) int {
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }
 
-// MaxKeys returns the maximum number of records that a field looks up by a list of keys, for any
-// variables. It returns 0 for a field without such a list.
+// MaxKeys returns the maximum number of records that a field looks up by a list of keys, for all
+// variables. It returns 0 for a field without a list of keys.
 func (f *Field) MaxKeys() int {
 	if f.costRule.kind == perQuoteLine {
 		return f.lineCount(nil)

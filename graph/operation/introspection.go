@@ -4,24 +4,25 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// introspectionPosition is a position in an introspection. It determines the length of the lists
-// that are selected there.
+// introspectionPosition is a position within an introspection query. It determines which lengths
+// the cost assumes for the lists selected at this position.
 type introspectionPosition int
 
 const (
 	// outsideIntrospection is a position outside of an introspection.
 	outsideIntrospection introspectionPosition = iota
 	schemaObject
-	// allTypes, allFields and allDirectives are selections that apply to every type, field and
-	// directive of the schema. Average lengths of lists are therefore exact.
+	// allTypes, allFields and allDirectives are positions where a selection applies to every type,
+	// field or directive of the schema. Average list lengths therefore lead to an exact cost.
 	allTypes
 	allFields
 	allDirectives
-	// oneElement is a single type, field or argument, which can be any.
+	// oneElement is a single type, field or argument. It can be any element of the schema, so the
+	// maximum list lengths apply.
 	oneElement
 )
 
-// childPosition returns the position of the selection below a field.
+// childPosition returns the position of the selection below a field at position p.
 func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition {
 	switch {
 	case f.Name == "__schema":
@@ -41,8 +42,8 @@ func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition
 	}
 }
 
-// listLengths are the lengths of the schema's lists in an introspection. Depending on the position,
-// a length is the average or the maximum.
+// listLengths are the lengths of the schema's lists by position and list name. Depending on the
+// position, a length is the average or the maximum.
 type listLengths map[introspectionPosition]map[string]float64
 
 func (s listLengths) length(list string, in introspectionPosition) float64 { return s[in][list] }

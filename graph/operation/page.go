@@ -8,7 +8,7 @@ const (
 	MaxPageSize     = 100
 )
 
-// ReturnsPage reports whether a field returns a page of a list, which is a field with the argument
+// ReturnsPage reports whether a field returns a page of a list. Such a field has the argument
 // "first".
 func ReturnsPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
 

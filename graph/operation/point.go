@@ -9,24 +9,25 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// The resources that one point pays for. The smallest request costs one point, so PointCPU is about
-// the processor time of that request, including HTTP. No operation uses more than three times the
-// resources that its points pay for (TestPointsPayForResources).
+// These constants are the resources that one point pays for. The smallest request costs one point,
+// so PointCPU is about the processor time of that request, including HTTP. No operation uses more
+// than three times the resources that its points pay for (TestPointsPayForResources).
 const (
-	// PointCPU is the processor time, on the machine that determined the cost of points. gqlparser
-	// parses about 200 fields in this time, which is how tests measure it on other machines.
+	// PointCPU is the processor time that one point pays for, on the machine that determined the cost
+	// of points. On other machines, tests use the time in which gqlparser parses about 200 fields.
 	PointCPU = 50 * time.Microsecond
-	// PointBytes is the number of bytes of a request, and of a response's data.
+	// PointBytes is the number of bytes of a request, or of a response's data, that one point pays
+	// for.
 	PointBytes = 1 << 10
 	// PointReadUnits is the number of DynamoDB read capacity units.
 	PointReadUnits = 1
 	// PointWriteUnits is the number of DynamoDB write capacity units.
 	PointWriteUnits = 1
-	// PointParsedNodes is the number of parsed document nodes that one point covers. Parsing them
+	// PointParsedNodes is the number of document nodes that can be parsed for one point. Parsing them
 	// takes about PointCPU.
 	PointParsedNodes = 50
-	// PointVisitedNodes is the number of visited nodes that one point covers. The nodes of a fragment
-	// count once for every spread. Visiting them takes about PointCPU.
+	// PointVisitedNodes is the number of document nodes that can be visited for one point. The nodes
+	// of a fragment count for every spread of the fragment. Visiting them takes about PointCPU.
 	PointVisitedNodes = 250
 )
 

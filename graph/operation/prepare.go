@@ -1,6 +1,7 @@
-// Package operation prepares operations for execution. A prepared operation is one tree of selected
-// fields, which permissions, cost and execution read. Of the module this package imports commerce,
-// graph/document and graph/errcode. The generated code is passed in.
+// Package operation prepares operations for execution. A prepared operation is one tree of the
+// selected fields. The permission checks, the cost calculation and the execution all use this tree.
+// Within the module, the package imports commerce, graph/document and graph/errcode. Package graph
+// imports this package, and passes the generated code of package graph as arguments.
 package operation
 
 import (
@@ -17,43 +18,44 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Prepared is an operation that is ready to execute, for one combination of conditions. Fragments
-// are merged, @skip and @include are evaluated, and arguments without variables are read.
+// Prepared is an operation that is ready to execute with one combination of @skip and @include
+// conditions. Fragments are merged, the conditions are evaluated, and arguments without variables
+// are read.
 //
-// Requests with the same conditions share the tree. Only ResponseBytes changes after Prepare.
+// Requests with the same conditions share the tree. After Prepare, only ResponseBytes changes.
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// variableFields are the fields with variables in their arguments. Each request reads these
-	// arguments into its own slots.
+	// variableFields are the fields with variables in their arguments. Each execution reads these
+	// arguments into its own slice, at the index in Field.slot.
 	variableFields []*Field
-	// permissions are the permissions that the selected fields require, and the permissions that their
-	// arguments may require.
+	// permissions are the permissions that the selected fields require, and the permissions that input
+	// fields in their arguments may require.
 	permissions []commerce.Permission
 	// fields is the number of fields in the tree. TooLarge reports that the operation has more than
-	// MaxExpanded fields. The tree is incomplete then.
+	// MaxExpanded fields, and that the tree is therefore incomplete.
 	fields   int
 	TooLarge bool
 	// visited is the number of selections that Prepare visited to build the tree.
 	visited int
 	// bytes is the estimated memory of the tree.
 	bytes int
-	// ResponseBytes is the size of the latest response, at most MaxResponseHint.
+	// ResponseBytes is the size of the latest response in bytes, at most MaxResponseHint.
 	ResponseBytes atomic.Int64
 }
 
-// MaxResponseHint limits the initial capacity of a response's buffer. Otherwise, one large response
-// would make all later responses allocate the same amount.
+// MaxResponseHint limits the initial capacity of a response's buffer in bytes. Without this limit,
+// one large response would make all later responses allocate as much memory.
 const MaxResponseHint = 1 << 20
 
-// SelectionSet is the selection of one object type at one path.
+// SelectionSet contains the selected fields of one object type at one path of the response.
 type SelectionSet struct {
 	Type   *ast.Definition
 	Fields []Field
 	// Reads are the fields that may trigger further reads after the record has been read.
 	Reads []*Field
-	// cost is the cost of the fields whose cost does not depend on variables. variableCostFields are
-	// the other fields.
+	// cost is the total cost of the fields with a cost that does not depend on variables.
+	// variableCostFields are the fields with a cost that depends on variables.
 	cost               costAmount
 	variableCostFields []*Field
 }
@@ -63,23 +65,24 @@ type Field struct {
 	*ast.Field
 	// Number identifies the field within its type; see execute_generated.go.
 	Number int
-	// Key is the JSON that precedes the value in the response. It is the quoted response name with a
-	// colon, after a comma unless the field is the first one.
+	// Key is the JSON text before the value in the response: the quoted response name and a colon. It
+	// starts with a comma unless the field is the first one.
 	Key string
-	// Path is the dotted path from the root of the response. Leaf fields have no path.
+	// Path is the dotted path from the root of the response. A leaf field has a path only if a
+	// hand-written resolver may read records for it.
 	Path string
 	// Selections are the merged selection sets of the document.
 	Selections []ast.SelectionSet
-	// Set is the selection of the field's object type. Members are the selections of each possible
-	// type of an interface or union, in alphabetical order of the types.
+	// Set is the selection of the field's object type. For an interface or union, Members are the
+	// selections of the possible types, in alphabetical order of the types.
 	Set     *SelectionSet
 	Members []*SelectionSet
-	// Records are the selections of the records that the field returns. For a connection these are the
-	// selections of nodes and edges.
+	// Records are the selections of the records that the field returns. For a connection, these are
+	// the selections of nodes and of edges { node }.
 	Records []*SelectionSet
-	// reader reads the field's arguments. It is nil if the field has no arguments. arguments is the
-	// result if the arguments contain no variables. Otherwise each execution stores the result in its
-	// slot with this index.
+	// reader reads the field's arguments. It is nil if the field has no arguments. If the arguments
+	// contain no variables, arguments is the result. Otherwise, slot is the index of the result in the
+	// slice that VariableArguments returns.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
@@ -87,7 +90,7 @@ type Field struct {
 	PageInfo PageInfoSelection
 	// SelectsItemCount reports whether "itemCount" is selected beside the field.
 	SelectsItemCount bool
-	// Optional reports whether a variable determines if the field is selected. Only PrepareAny sets
+	// Optional reports whether variables decide if the field is selected. Only PrepareAny sets
 	// Optional.
 	Optional bool
 	// Permission is the permission that a guarded field requires.
@@ -96,25 +99,24 @@ type Field struct {
 	costRule   costRule
 }
 
-// TypenameField and IntrospectionField are the numbers of fields that all types share: __typename,
-// and fields that return parts of the schema.
+// TypenameField is the number of __typename in every type. IntrospectionField is the number of
+// __schema and of __type.
 const (
 	TypenameField      = -1
 	IntrospectionField = -2
 )
 
-// ObjectType describes an object, interface or union of the schema. The generator provides the
-// values.
+// ObjectType describes an object, interface or union of the schema. Its values are generated.
 type ObjectType struct {
-	// Satisfies are the type conditions that apply to an object. Satisfies is nil for an interface or
-	// union, which has Members instead.
+	// Satisfies are the type conditions that apply to an object. Members are the possible types of an
+	// interface or union. At most one of the two is set.
 	Satisfies, Members []string
-	// Field returns the number of a field and the function that reads its arguments. It returns 0 for
-	// a field that does not exist.
+	// Field returns the number of a field and the function that reads its arguments. The number is 0
+	// if the field does not exist.
 	Field func(name string) (number int, read ArgumentsReader)
 }
 
-// ArgumentsReader converts the arguments of a field to the generated struct of its resolver.
+// ArgumentsReader converts the arguments of a field to the generated struct for its resolver.
 // generated is the state of the generated code.
 type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
@@ -123,8 +125,8 @@ func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
-// ArgumentsIn returns the arguments of a field. varying is the result of VariableArguments for the
-// execution. ArgumentsIn returns nil if the arguments are invalid.
+// ArgumentsIn returns the arguments of a field, or nil if they are invalid. varying is the result
+// of VariableArguments for the execution.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
@@ -132,8 +134,8 @@ func (f *Field) ArgumentsIn(varying []any) any {
 	return varying[f.slot]
 }
 
-// VariableArguments reads the arguments that contain variables, for ArgumentsIn. Invalid arguments
-// are nil.
+// VariableArguments reads all arguments that contain variables, for use with ArgumentsIn. The
+// result contains nil for invalid arguments.
 func (p *Prepared) VariableArguments(ctx context.Context, generated any, variables map[string]any) []any {
 	if len(p.variableFields) == 0 {
 		return nil
@@ -147,8 +149,9 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 	return arguments
 }
 
-// Prepare returns the prepared operation for these variables. The document caches it while it has
-// room. work is the work of preparing the operation. It is zero for a cached operation.
+// Prepare returns the prepared operation for these variables. The document caches the prepared
+// operation if it has capacity left. work counts the visited selections. It is zero for a cached
+// operation.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.Work) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
@@ -166,8 +169,8 @@ func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinit
 	return prepared, work
 }
 
-// included reports whether @skip and @include include a selection. The variables are coerced, so
-// each condition is a Boolean.
+// included reports whether @skip and @include select a field or fragment. The variables are
+// coerced, so each condition is a Boolean.
 func included(directives ast.DirectiveList, variables map[string]any) bool {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -181,7 +184,8 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// possiblyIncluded evaluates conditions for PrepareAny. in reports whether some variables include
+// possiblyIncluded evaluates @skip and @include for PrepareAny, which has no variables. in reports
+// whether some variables select the field or fragment. optional reports whether variables decide
 // the selection.
 func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
 	for _, d := range directives {
@@ -203,12 +207,12 @@ type Preparer struct {
 	schema *ast.Schema
 	access Access
 	costs  Costs
-	// types returns the generated description of a type. It returns the zero value for an
-	// introspection type. generated is the state of the generated code that reads arguments.
+	// types returns the generated description of a type, or the zero value for an introspection type.
+	// generated is the state of the generated code that reads arguments.
 	types     func(name string) ObjectType
 	generated any
-	// slots limits the number of trees that are built concurrently. Building a tree uses only the
-	// processor.
+	// slots limits the number of trees that are built concurrently to the number of processors,
+	// because building a tree is CPU-bound.
 	slots chan struct{}
 }
 
@@ -225,8 +229,8 @@ func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast
 	return b.out
 }
 
-// PrepareAny prepares an operation for any variables. Fields that are selected only with some
-// variables are included and marked optional.
+// PrepareAny prepares an operation for all variables. It includes fields that are selected only
+// with some variables, and marks them as Optional.
 func (p *Preparer) PrepareAny(operation *ast.OperationDefinition) *Prepared {
 	return p.build(operation, possiblyIncluded)
 }
@@ -261,11 +265,12 @@ type mergedField struct {
 // (https://spec.graphql.org/September2025/#CollectFields()).
 type fieldMerger struct {
 	fields []mergedField
-	// indexes maps response names to indexes of fields. It is nil for few fields.
+	// indexes maps response names to indexes of fields. It is nil while there are few fields.
 	indexes map[string]int
 }
 
-// fewFields is the number of fields up to which a linear search is faster than a map.
+// fewFields is the maximum number of fields that are searched linearly. With more fields, a map is
+// faster.
 const fewFields = 12
 
 func (m *fieldMerger) find(alias string) int {
@@ -303,8 +308,8 @@ func (m *fieldMerger) field(f *ast.Field, optional bool) {
 // Bytes returns the estimated memory of the prepared operation.
 func (p *Prepared) Bytes() int { return p.bytes }
 
-// Estimates of the memory of a tree with its map entry in the document, a selection set, a field
-// and a pointer to a field (TestDocumentsKeepNoMoreThanTheyAreSaidTo).
+// Estimated sizes in bytes of a tree with its map entry in the document, a selection set, a field,
+// and a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
 const (
 	treeBytes    = 640
 	setBytes     = 112
@@ -434,7 +439,7 @@ func (b *treeBuilder) require(permission commerce.Permission) {
 }
 
 // arguments reads the arguments of a field if they contain no variables. Invalid arguments are read
-// again for each object, which reports the error at each path.
+// again for each object, so that the error has the path of the object.
 func (b *treeBuilder) arguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
@@ -450,7 +455,8 @@ func (b *treeBuilder) arguments(f *Field) {
 	b.out.bytes += 2 * pointerBytes
 }
 
-// argumentBytes estimates the memory of an argument's converted value. An object may be a map.
+// argumentBytes estimates the memory of an argument's converted value in bytes. It assumes that
+// objects are maps.
 func argumentBytes(v *ast.Value) int {
 	const value, object, name = 40, 448, 40
 	bytes := value
@@ -477,11 +483,11 @@ func isVariable(v *ast.Value) bool {
 // ReadsDirective is the directive that declares the access patterns of a field.
 const ReadsDirective = "reads"
 
-// IsPrefixArgument reports whether an argument filters a list by a prefix of a name. An empty
-// prefix means no filter.
+// IsPrefixArgument reports whether an argument limits a list to names with a prefix. An empty
+// prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// hasHandWrittenRead reports whether a leaf field may trigger a read in a handwritten resolver, as
+// hasHandWrittenRead reports whether a leaf field may read records in a hand-written resolver, as
 // declared with @reads(byHand).
 func hasHandWrittenRead(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
@@ -500,7 +506,7 @@ func mayTriggerRead(f *Field) bool {
 	}
 }
 
-// SelectsReading reports whether one of the selections has a field with this name among its Reads.
+// SelectsReading reports whether the Reads of one of the selections contain a field with this name.
 func SelectsReading(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {

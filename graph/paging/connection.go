@@ -4,13 +4,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Connection is one page of a list. It creates cursors only if they are requested.
+// Connection is one page of a list. Cursors are created only if the client requests them.
 type Connection[T any] struct {
 	Page  dynamo.Page[T]
 	scope Scope
 }
 
-// NewConnection returns the connection of a page. list is the scope of its cursors.
+// NewConnection returns the connection of a page. list is the list that the page belongs to.
 func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
 	return &Connection[T]{Page: slice, scope: list}
 }
@@ -22,7 +22,7 @@ type Edge[T any] struct {
 	scope    *Scope
 }
 
-// PageInfo describes the position of a page in its list.
+// PageInfo reports whether other pages exist, and returns the first and last cursors of the page.
 type PageInfo struct {
 	HasNextPage, HasPreviousPage bool
 	positions                    []string
@@ -42,7 +42,7 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 	return edges
 }
 
-// PageInfo returns the position of the page in the list.
+// PageInfo returns the value of the field pageInfo.
 func (c *Connection[T]) PageInfo() *PageInfo {
 	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: c.Page.ItemPositions(), scope: &c.scope}
 }

@@ -9,41 +9,41 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A cursor is base64url(version, signature, position). The signature covers the position of a
-// record and the name and arguments of its list. A cursor contains no key of the table and no
-// shard, so it stays valid after either changes.
+// A cursor is the base64url encoding of a version, a signature and a position. The signature covers
+// the position, and the name and arguments of the list. A cursor contains no key of the table and
+// no shard, so it stays valid if keys or shards change.
 
 const (
 	cursorVersion = 1
-	// signatureSize is the number of bytes of the HMAC-SHA-256 in a cursor.
+	// signatureSize is the number of bytes of the truncated HMAC-SHA-256 in a cursor.
 	signatureSize = 12
-	// maxPosition is the maximum size of a position in bytes. DynamoDB's limit for a sort key is 1,024
-	// bytes. The difference leaves room for key prefixes and for the text that a key condition adds.
+	// maxPosition is the maximum size of a position in bytes. It is below DynamoDB's limit of 1,024
+	// bytes for a sort key, because key prefixes and key conditions add text to the position.
 	maxPosition = 1000
 )
 
 // Cursors signs and verifies the cursors of all lists.
 type Cursors struct{ key []byte }
 
-// NewCursors returns cursors signed with a key. Servers with the same key accept each other's
+// NewCursors returns Cursors that sign with a key. Servers with the same key accept each other's
 // cursors.
 func NewCursors(key []byte) Cursors { return Cursors{key: key} }
 
-// Scope identifies the list that a cursor belongs to: a field and its arguments, except the
-// arguments that choose the page.
+// Scope identifies the list that a cursor belongs to. It consists of a field and its arguments,
+// except the arguments that choose the page.
 type Scope struct {
 	cursors Cursors
 	field   string
-	// arguments are the arguments of the list. The last element holds all further ones. They are not
-	// joined, because most pages need no cursor.
+	// arguments are the arguments of the list as text. The last element contains all remaining
+	// arguments. The other arguments are not joined, because most pages need no cursor.
 	arguments     [maxListArguments]string
 	argumentCount int
 }
 
-// maxListArguments is the number of arguments that are stored separately.
+// maxListArguments is the length of Scope.arguments.
 const maxListArguments = 2
 
-// Scope returns the scope of a field with its arguments as text.
+// Scope returns the scope of a field with these arguments in text form.
 func (c Cursors) Scope(field string, arguments ...string) Scope {
 	s := Scope{cursors: c, field: field}
 	for _, a := range arguments {
@@ -87,22 +87,22 @@ func (s Scope) Encode(position string) string {
 
 // Decode returns the position in a cursor.
 //
-// It returns a commerce.InvalidError if Seal did not create the cursor for the same list with the
-// same key.
+// It returns a commerce.InvalidError unless Encode created the cursor for the same list and with
+// the same key.
 func (s Scope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
-		return "", commerce.NewInvalidError("is not a cursor: use an unchanged cursor of this list")
+		return "", commerce.NewInvalidError("is not a cursor: send a cursor of this list unchanged")
 	}
 	if b[0] != cursorVersion {
-		return "", commerce.NewInvalidError("is a cursor of another server version: start again without a cursor")
+		return "", commerce.NewInvalidError("is a cursor of another server version: request the first page again")
 	}
 	position := string(b[1+signatureSize:])
 	if !hmac.Equal(b[1:1+signatureSize], s.sign(position)) {
-		return "", commerce.NewInvalidError("is a cursor of another list: use the field and the arguments that returned it")
+		return "", commerce.NewInvalidError("is a cursor of another list: send the cursor to the same field with the same arguments")
 	}
 	return position, nil
 }

@@ -22,7 +22,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		list := NewCursors(key).Scope(field, argument)
 		cursor := list.Encode(at)
 		if got, err := list.Decode(cursor); err != nil || got != at {
-			t.Fatalf("open gives %q, %v, want %q", got, err, at)
+			t.Fatalf("Decode returns %q, %v, want %q", got, err, at)
 		}
 		for name, other := range map[string]Scope{
 			"another field":       NewCursors(key).Scope(field+"x", argument),
@@ -32,7 +32,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 			"another key":         NewCursors(append([]byte("x"), key...)).Scope(field, argument),
 		} {
 			if got, err := other.Decode(cursor); err == nil {
-				t.Fatalf("%s opens the cursor: %q", name, got)
+				t.Fatalf("%s: a scope of another list decodes the cursor to %q", name, got)
 			}
 		}
 		// Changing any byte invalidates the cursor.
@@ -40,7 +40,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		i := rapid.IntRange(0, len(changed)-1).Draw(t, "changed")
 		changed[i] = rapid.SampledFrom([]byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")).Draw(t, "to")
 		if got, err := list.Decode(string(changed)); string(changed) != cursor && err == nil {
-			t.Fatalf("a changed cursor opens: %q", got)
+			t.Fatalf("a modified cursor is decoded to %q, want an error", got)
 		}
 	})
 }
@@ -50,11 +50,11 @@ func TestCursorsOfListsWithManyArguments(t *testing.T) {
 	c := NewCursors([]byte("a key for tests"))
 	list := c.Scope("Query.list", "a", "b", "c", "d")
 	if got, err := list.Decode(list.Encode("x")); err != nil || got != "x" {
-		t.Errorf("open gives %q, %v", got, err)
+		t.Errorf("Decode returns %q, %v, want x", got, err)
 	}
 	for _, other := range []Scope{c.Scope("Query.list", "a", "b", "c"), c.Scope("Query.list", "a", "b", "c", "e"), c.Scope("Query.list", "a", "b", "x", "d")} {
 		if _, err := other.Decode(list.Encode("x")); err == nil {
-			t.Errorf("a cursor opens in another list, %+v", other)
+			t.Errorf("a cursor is also valid in the scope of another list, %+v", other)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func FuzzCursorOpen(f *testing.F) {
 			return
 		}
 		if list.Encode(position) != cursor {
-			t.Errorf("%q opens to %q, whose cursor is %q", cursor, position, list.Encode(position))
+			t.Errorf("the cursor %q is decoded to %q, but this position has the cursor %q", cursor, position, list.Encode(position))
 		}
 		if position == "" || len(position) > maxPosition || !utf8.ValidString(position) {
 			t.Errorf("%q opens to %q", cursor, position)

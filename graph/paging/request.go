@@ -12,7 +12,7 @@ import (
 )
 
 // Arguments are the arguments that choose a page. Beyond reports whether the query selects
-// hasNextPage or hasPreviousPage.
+// hasNextPage and hasPreviousPage.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -21,17 +21,17 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// page validates the arguments and returns the request of the page. It is the only place that
-// decides the size of a page.
+// page validates the arguments and returns the page request. No other function decides the size of
+// a page.
 //
-// It returns a commerce.InvalidError with the name of the argument.
+// It returns a commerce.InvalidError with the name of the invalid argument.
 func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	page := dynamo.PageRequest{Limit: operation.DefaultPageSize, DetectMore: p.Beyond.HasNextPage}
 	size, argument := p.First, "first"
 	if p.Last != nil && p.First != nil {
 		return page, commerce.WithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
 	}
-	// A client that sets before, but no size, requests the last records before the cursor.
+	// If a client sets before without a size, the page contains the last records before the cursor.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
 		page.FromEnd, page.DetectMore = true, p.Beyond.HasPreviousPage
 		size, argument = p.Last, "last"
@@ -56,8 +56,8 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	return page, nil
 }
 
-// Request is the request of a field for a page of a list: the key of the page in the loader and the
-// scope of its cursors. Both include every argument except those that choose the page.
+// Request is a request for a page of the list that a field returns. Key is the key of the page in
+// the loader. Scope identifies the list in cursors, so it omits the arguments that choose the page.
 type Request struct {
 	Key   dynamo.ListRequest
 	Scope Scope
@@ -67,8 +67,8 @@ type Request struct {
 	empty bool
 }
 
-// Request returns the request for the list of a field. parent is the ID of the record that owns the
-// list.
+// Request returns the request for the list that a field returns. parent is the ID of the record
+// that owns the list. Lists of Query have no parent.
 func (c Cursors) Request(field string, parent ...string) Request {
 	q := Request{Scope: c.Scope(field)}
 	for _, id := range parent {
@@ -78,15 +78,15 @@ func (c Cursors) Request(field string, parent ...string) Request {
 	return q
 }
 
-// reject stores the error of an argument if it is the first.
+// reject stores the error of an argument unless another error is already stored.
 func (q *Request) reject(argument string, err error) {
 	if q.Err == nil {
 		q.Err = commerce.WithArgument(argument, err)
 	}
 }
 
-// Text limits the list to records whose key contains a text. The list is empty if a key cannot
-// contain the text.
+// Text limits the list to the partition that a text identifies, such as a product category. The
+// list is empty if no key can contain the text.
 func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
@@ -96,7 +96,7 @@ func (q *Request) Text(text string) {
 	q.Scope.addArgument(text)
 }
 
-// OptionalText calls Text unless text is nil, and reports whether it did.
+// OptionalText calls Text unless text is nil. It reports whether it called Text.
 func (q *Request) OptionalText(text *string) bool {
 	if text == nil {
 		return false
@@ -105,9 +105,9 @@ func (q *Request) OptionalText(text *string) bool {
 	return true
 }
 
-// Prefix limits a list by name to names that begin with a text, ignoring case. It reports whether
-// it limits the list: nil and the empty text do not. The list is empty if no name can begin with
-// the text.
+// Prefix limits a list that is sorted by name to the names that begin with a text, ignoring case.
+// It returns false if it does not limit the list, because the text is nil or empty. The list is
+// empty if no name can begin with the text.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
@@ -118,7 +118,7 @@ func (q *Request) Prefix(text *string) bool {
 	return true
 }
 
-// maxText is the maximum size in bytes of a search text. Every key has room for it.
+// maxText is the maximum size of a search text in bytes. Every key has room for this size.
 const maxText = 256
 
 // Status limits a list of orders to one status.
@@ -129,8 +129,8 @@ func (q *Request) Status(argument string, status commerce.Status) {
 	q.addStatuses(dynamo.Statuses(status))
 }
 
-// Statuses limits a list of orders to several statuses, and reports whether it limits the list. nil
-// means all statuses. The list of an empty slice is empty.
+// Statuses limits a list of orders to several statuses. nil means all statuses, and an empty slice
+// means an empty list. Statuses reports whether the slice contains a status.
 func (q *Request) Statuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.Statuses(statuses...))
@@ -142,7 +142,8 @@ func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Scope.addArgument(strconv.Itoa(int(set)))
 }
 
-// TimeRange limits a list of orders to the time of placing, and reports whether it limits the list.
+// TimeRange limits a list of orders to orders placed within a time range. It reports whether it
+// limits the list.
 func (q *Request) TimeRange(argument string, r *commerce.TimeRange) bool {
 	var times commerce.TimeRange
 	if r != nil {
@@ -166,8 +167,8 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// DateRange limits a list of employees to the date of hiring, and reports whether it limits the
-// list.
+// DateRange limits a list of employees to employees hired within a date range. It reports whether
+// it limits the list.
 func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
 	if r != nil {

@@ -1,5 +1,5 @@
-// Package rate limits the cost that each principal can use over time. Within the module, it imports
-// graph/errcode and internal/setting.
+// Package rate limits the cost of the requests of each principal over time. Within the module, it
+// imports graph/errcode and internal/setting.
 package rate
 
 import (
@@ -14,43 +14,46 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Options configure the rate limit: a token bucket for each principal. Requests take points from
-// the bucket, and time restores points.
+// Options configure the rate limit, which is a token bucket for each principal. Requests take
+// points from the bucket, and points are restored over time.
 type Options struct {
-	// Burst is the capacity of a bucket in points. A new bucket is full. 0 disables the limit. Burst
-	// must be at least Limits.Cost, or operations above Burst are rejected with TOO_EXPENSIVE.
+	// Burst is the capacity of a bucket in points. A new bucket is full. 0 disables the limit. If
+	// Burst is below Limits.Cost, operations that cost more than Burst are rejected with
+	// TOO_EXPENSIVE.
 	Burst int
 	// Restore is the number of points restored per second, at least 1.
 	Restore int
-	// Now is the clock. Sleep waits for d or until the context ends. nil means the real clock.
+	// Now is the clock. Sleep waits for d, or until the context ends. If either is nil, the real clock
+	// is used.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// DefaultOptions are for a server that authenticates callers. A page of 20 records with ten fields
-// costs about 250 points. The defaults allow 800 such pages at once and 8 per second; an empty
-// bucket is full again after 100 seconds.
+// DefaultOptions returns the options for a server that authenticates callers. A page of 20 records
+// with ten fields costs about 250 points. The defaults allow 800 such pages in a burst, and 8 pages
+// per second over time. An empty bucket is full again after 100 seconds.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
 // Settings returns the settings of the rate limit. Burst has no default here, because its default
-// depends on the authentication of callers.
+// depends on whether the server authenticates callers.
 func (o *Options) Settings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points that a caller can spend at once, `0` for no limit; by default the higher of `%d` and `ORDERGRAPH_MAX_COST`, without authentication `0`", DefaultOptions().Burst)},
+		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points that a caller can spend in a burst; `0` disables the limit. The default is `0` without authentication, otherwise the higher of `%d` and `ORDERGRAPH_MAX_COST`", DefaultOptions().Burst)},
 		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points that a caller regains per second"},
 	}
 }
 
-// maxBuckets is the maximum number of principals with a bucket, of about 100 bytes each. The least
-// recently used bucket is dropped, and its principal starts again with a full bucket.
+// maxBuckets is the maximum number of buckets. Each bucket takes about 100 bytes. When there are
+// too many, the least recently used bucket is dropped. Its principal then starts again with a full
+// bucket.
 const maxBuckets = 1 << 16
 
-// unitsPerPoint is the number of bucket units in a point. With nanoseconds as units, restored
-// amounts are whole numbers and need no rounding.
+// unitsPerPoint is the number of units in a point. Buckets count in these units, so that the amount
+// restored in each nanosecond is a whole number.
 const unitsPerPoint = int64(time.Second)
 
-// Limiter holds the buckets of all principals. It is safe for concurrent use. A nil Limiter limits
-// no caller.
+// Limiter holds the buckets of all principals. It is safe for concurrent use. A nil Limiter does
+// not limit callers.
 type Limiter struct {
 	Options
 	mu      sync.Mutex
@@ -59,7 +62,7 @@ type Limiter struct {
 
 // bucket is the balance of a principal.
 type bucket struct {
-	// balance is the number of units at the time at, from 0 to the capacity.
+	// balance is the number of units in the bucket at updatedAt, from 0 to the capacity.
 	balance int64
 	// updatedAt is the time of the last update.
 	updatedAt time.Time
@@ -90,7 +93,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// withBucket updates a principal's bucket to the current time and calls do with the bucket.
+// withBucket restores the points of a principal's bucket up to the current time. It then calls do
+// with the bucket.
 func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,9 +118,9 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 // capacity returns the capacity of a bucket in units.
 func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
-// Take takes points from a principal's bucket if it has enough. Otherwise Take returns the time
-// until the bucket has the points and the points paid before. A retry must pay the earlier points
-// again. points must not exceed the capacity of a bucket.
+// Take takes points from a principal's bucket. If the bucket has too few points, Take takes none
+// and returns the time until a retry can succeed. paid is the number of points that the request has
+// already paid. The retry must pay them again. points must not exceed the capacity of a bucket.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true
@@ -133,7 +137,7 @@ func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, 
 	return wait, ok
 }
 
-// Deduct takes points that were used without a reservation, down to a balance of 0.
+// Deduct takes points that were used without a reservation. It does not reduce the balance below 0.
 func (r *Limiter) Deduct(principal string, points int) {
 	if r != nil && points > 0 {
 		r.withBucket(principal, func(b *bucket) { b.balance = max(0, b.balance-int64(points)*unitsPerPoint) })

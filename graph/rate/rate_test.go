@@ -79,7 +79,7 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 			wait, ok := r.Take(principal, points, 0)
 			b, want := of(principal), new(big.Rat).SetInt64(int64(points))
 			if fits := want.Cmp(b.left) <= 0; fits != ok || fits != (wait == 0) {
-				rt.Fatalf("%d points of %s: accepted: %v, wait %v", points, b.left.FloatString(9), ok, wait)
+				rt.Fatalf("taking %d points of %s: accepted is %v with a wait of %v", points, b.left.FloatString(9), ok, wait)
 			}
 			if ok {
 				b.left = new(big.Rat).Sub(b.left, want)
@@ -113,7 +113,7 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 			}
 			left := of(principal).left
 			if got, want := r.Available(principal), int(new(big.Int).Quo(left.Num(), left.Denom()).Int64()); got != want || got < 0 || got > burst {
-				rt.Fatalf("%d points are available, want %d of %d", got, want, burst)
+				rt.Fatalf("%d points are available, want %d, and at most %d", got, want, burst)
 			}
 		}
 	})
@@ -145,7 +145,7 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 	all.Wait()
 	if left := r.Available("p0") + r.Available("p1"); left != 2000-int(taken.Load()) || left >= 2*7 {
-		t.Errorf("%d points are left, %d were taken", left, taken.Load())
+		t.Errorf("%d points are left after %d of 2000 were taken", left, taken.Load())
 	}
 }
 
@@ -160,7 +160,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 	clock.advance(-5 * time.Second)
 	if left := r.Available("p"); left != 50 {
-		t.Errorf("%d points are left before, want 50", left)
+		t.Errorf("after the clock moved back, %d points are left, want 50", left)
 	}
 	clock.advance(5 * time.Second)
 	if left := r.Available("p"); left != 50 {
@@ -180,7 +180,7 @@ func TestBucketsAreBounded(t *testing.T) {
 		t.Errorf("%d buckets", n)
 	}
 	if left := r.Available("first"); left != 10 {
-		t.Errorf("the principal without a bucket has %d points", left)
+		t.Errorf("the principal of the evicted bucket has %d points, want a full bucket", left)
 	}
 	if left := r.Available(fmt.Sprint(maxBuckets - 1)); left != 0 {
 		t.Errorf("the last principal has %d points", left)
@@ -198,13 +198,13 @@ func TestEventsWaitForPoints(t *testing.T) {
 		}
 	}
 	if got := clock.now.Sub(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != 6*time.Second { // 160 points: 100 of the full bucket, 60 restored
-		t.Errorf("four events took %v", got)
+		t.Errorf("waiting for the points of four events took %v, want 6s", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	clock.advance(time.Minute)
 	if _, err := r.Wait(ctx, "p", 40); err == nil || r.Available("p") != 100 {
-		t.Errorf("after the context ended: %v, %d points are left", err, r.Available("p"))
+		t.Errorf("with a canceled context, Wait returns %v and leaves %d points, want an error and 100", err, r.Available("p"))
 	}
 	// The real clock's sleep ends with the context.
 	sleep(ctx, time.Hour)

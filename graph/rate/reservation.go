@@ -13,12 +13,13 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// MinRequestCost is the minimum cost of a request. Rejected requests cost it, too.
+// MinRequestCost is the minimum cost of a request in points. Rejected requests also cost this
+// amount.
 const MinRequestCost = 1
 
-// Charge takes the points of a request before its execution: MinRequestCost and more, at most the
-// capacity of the bucket. paid is the number of points taken. If there are not enough points,
-// Charge takes nothing and returns the time until there are enough.
+// Charge takes points for a request before its execution: the sum of MinRequestCost and more,
+// limited to the capacity of the bucket. paid is the number of these points. If the bucket has too
+// few points, Charge takes none and returns the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -28,21 +29,23 @@ func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Durati
 	return paid, wait
 }
 
-// Reservation holds the maximum cost of one execution, taken before the execution begins. Settle
-// refunds the unused part. A nil Reservation is for a nil Limiter.
+// Reservation holds the points for the maximum cost of one execution. They are taken before the
+// execution begins, and Settle refunds the unused points. A nil Limiter returns nil Reservations.
 //
-// The actual cost is counted from the response and the writes. A record that the principal may not
-// read costs the same as a record that does not exist, so the cost reveals nothing about such
-// records.
+// The actual cost depends on the response, the reads and the writes. A record that the principal
+// may not read costs the same as a missing record. The cost therefore does not reveal whether a
+// record exists.
 type Reservation struct {
 	limiter   *Limiter
 	principal string
-	// requested is the number of points taken. paid is the part that is never refunded.
+	// requested is the number of points that were taken. paid is the number of these points that are
+	// never refunded.
 	requested, paid int
 }
 
-// Reserve takes the cost of an operation, minus the points paid for its request before. If there
-// are not enough points, Reserve takes nothing and returns the time until there are enough.
+// Reserve takes the points for the cost of an operation. It does not take the points that the
+// request has already paid. If the bucket has too few points, Reserve takes none and returns the
+// time until there are enough.
 func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0
@@ -54,8 +57,8 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 	return &Reservation{limiter: r, principal: principal, requested: cost, paid: max(paid, MinRequestCost)}, 0
 }
 
-// Wait reserves the cost of an event of a subscription. It waits until there are enough points, so
-// events may be late, but none is lost.
+// Wait reserves the cost of one event of a subscription. It waits until there are enough points, so
+// an event may be late but is never lost.
 //
 // It returns the error of ctx if ctx ends.
 func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
@@ -69,8 +72,8 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	return nil, ctx.Err()
 }
 
-// Settle refunds the points that were not spent, or deducts the points spent in excess of the
-// reservation. It adds the cost to the extensions of the response, which may be nil.
+// Settle refunds the points that were not spent, or takes the points that were spent beyond the
+// reservation. If response is not nil, Settle adds the cost to its extensions.
 func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return
@@ -107,9 +110,9 @@ func (r *Limiter) addCost(extensions map[string]any, principal string, requested
 // RateLimitedResponse returns the response to a request that exceeds the rate limit.
 func (r *Limiter) RateLimitedResponse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
 	extensions := r.addCost(nil, principal, requested, actual)
-	// Round up, or a client that retries after exactly this time would be rejected again.
+	// Round up. Otherwise a client that retries after exactly this time would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
-	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s s, or request fewer fields",
+	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s seconds, or request fewer fields",
 		requested, extensions["cost"].(Cost).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}

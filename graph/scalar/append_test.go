@@ -37,7 +37,7 @@ func TestAppendEqualsMarshal(t *testing.T) {
 			var want bytes.Buffer
 			c.marshaler.MarshalGQL(&want)
 			if !bytes.Equal(c.appended, want.Bytes()) {
-				rt.Errorf("%s: appended %s, marshaled %s", name, c.appended, want.Bytes())
+				rt.Errorf("%s: the Append function writes %s, MarshalGQL writes %s", name, c.appended, want.Bytes())
 			}
 		}
 	})

@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// dateTimeLayout is RFC 3339 in UTC with milliseconds, the precision of order IDs.
+// dateTimeLayout is the format of RFC 3339 in UTC, with milliseconds. Order IDs have the same
+// precision.
 const dateTimeLayout = "2006-01-02T15:04:05.000Z"
 
 // MarshalDateTime marshals a DateTime.
@@ -23,10 +24,10 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime unmarshals a DateTime. It returns the zero time for null, which leaves the end
-// of a range open.
+// UnmarshalDateTime unmarshals a DateTime. It returns the zero time for null. In a range, the zero
+// time means that the range has no start or no end.
 //
-// It returns a commerce.InvalidError unless v is null or a string in RFC 3339 format.
+// It returns a commerce.InvalidError if v is neither null nor a string in RFC 3339 format.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", func(s string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339Nano, s)
@@ -35,7 +36,7 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 }
 
 // unmarshalTime parses a string. noun describes the value in messages. It must not be the name of a
-// type, because the server may hide its schema. form is an example of the format.
+// type, because messages must not reveal a hidden schema. form is an example of the format.
 func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	if v == nil {
@@ -52,10 +53,10 @@ func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error
 // MarshalDate marshals a Date.
 func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalString(string(d)) }
 
-// UnmarshalDate unmarshals a Date. It returns the empty date for null, which leaves the end of a
-// range open.
+// UnmarshalDate unmarshals a Date. It returns the empty date for null. In a range, the empty date
+// means that the range has no start or no end.
 //
-// It returns a commerce.InvalidError unless v is null or a string of the form 2026-02-01.
+// It returns a commerce.InvalidError if v is neither null nor a string of the form 2026-02-01.
 func UnmarshalDate(v any) (commerce.Date, error) {
 	return unmarshalTime(v, "a date", "2026-02-01", commerce.ParseDate)
 }
@@ -64,9 +65,9 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
 // UnmarshalDecimal unmarshals a Decimal from a string or a number. The parser may have converted a
-// number to a float. Floats are exact for the 15 digits that an amount can have.
+// number to a float64. A float64 is exact for the 15 digits that an amount can have.
 //
-// It returns a commerce.InvalidError if v is not a string or a number.
+// It returns a commerce.InvalidError if v is neither a string nor a number.
 func UnmarshalDecimal(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

@@ -2,10 +2,10 @@ package scalar
 
 import "math"
 
-// Count converts a count to GraphQL's Int. Larger numbers become the largest Int.
+// Count converts a count to GraphQL's Int. A count that exceeds the range becomes the largest Int.
 func Count(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
 
-// CountOrNull is Count for a count that can be nil.
+// CountOrNull is like Count, but the count can be nil.
 func CountOrNull(n *int, err error) (*int32, error) {
 	if n == nil {
 		return nil, err

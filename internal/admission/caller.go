@@ -2,15 +2,15 @@ package admission
 
 import "context"
 
-// Caller is the owner of a share of each pool. Without authentication all requests have the same
-// caller, the zero value.
+// Caller identifies who uses the capacity of a pool. Each caller has a share of each pool. Without
+// authentication, all requests have the same caller, the zero value.
 type Caller struct {
 	// Key identifies the caller.
 	Key string
-	// Anonymous reports whether no token identifies the caller. The key is then a network address. All
-	// such callers together have at most half of a pool.
+	// Anonymous reports whether the caller has no verified token. Its key is then a network address.
+	// All anonymous callers together can use at most half of a pool.
 	Anonymous bool
-	// Weight multiplies the caller's share; 0 stands for 1.
+	// Weight multiplies the caller's share of a pool. 0 means 1.
 	Weight int
 }
 
@@ -21,11 +21,11 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller of a context, or the zero value if the context has no caller.
+// CallerOf returns the caller in ctx, or the zero value if ctx contains no caller.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// weight returns the factor of the caller's share.
+// weight returns the factor that multiplies the caller's share.
 func (c Caller) weight() int64 { return int64(max(1, c.Weight)) }

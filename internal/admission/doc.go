@@ -1,4 +1,5 @@
-// Package admission decides which requests a server accepts. It owns every pool that callers share,
-// and gives each caller a share of each pool. A caller that requests too much slows down only its
-// own requests. The package imports only graph/errcode and internal/setting of the module.
+// Package admission decides whether the server has capacity for a request. It has a pool for each
+// resource, such as connections or requests, and gives each caller a share of each pool. So a
+// caller with too many requests delays only its own requests. Of this module, the package imports
+// only graph/errcode and internal/setting.
 package admission

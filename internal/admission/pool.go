@@ -6,38 +6,39 @@ import (
 	"sync"
 )
 
-// A caller can use up to shareFactor times the free part of a pool. So a single caller can use
-// seven eighths of a pool, and two callers seven fifteenths each. Some capacity always remains for
-// the next caller.
+// shareFactor limits the capacity of one caller to shareFactor times the free capacity of the pool.
+// So a single caller can use seven eighths of a pool, and two callers can use seven fifteenths
+// each. Some capacity always remains free for another caller.
 //
-// This is the dynamic threshold of switches with shared buffers (A. Choudhury and E. Hahne,
-// "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
-// Networking 6, 1998). A caller above the threshold gets no more until it has released enough, so
-// the pool never revokes capacity.
+// The method is called dynamic thresholds in network switches with shared buffers (A. Choudhury and
+// E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM
+// Transactions on Networking 6, 1998). A caller above its threshold gets no more capacity until it
+// has released enough, so the pool never revokes capacity.
 const shareFactor = 7
 
-// anonymousDivisor is the divisor of a pool's size that gives the capacity of all anonymous callers
-// together.
+// anonymousDivisor limits the capacity of all anonymous callers together. Their maximum is the size
+// of the pool divided by anonymousDivisor.
 const anonymousDivisor = 2
 
-// Pool is a capacity that callers share. Callers acquire parts of it and release them. It is safe
-// for concurrent use.
+// Pool is an amount of capacity that callers share. Callers acquire capacity and release it. A Pool
+// is safe for concurrent use.
 type Pool struct {
 	Declaration
 	size int64
-	// full is the refusal if the capacity is exhausted, and exceeded if only the caller's share is.
+	// full is the refusal if the pool is exhausted. exceeded is the refusal if only the caller's share
+	// is exhausted.
 	full, exceeded Refusal
 
 	mu sync.Mutex
-	// used is the capacity that all callers have, usedByAnonymous the capacity of all
-	// anonymous callers, and usedByKey the capacity of each caller by its key.
+	// used is the capacity that all callers use together. usedByAnonymous is the capacity that all
+	// anonymous callers use together. usedByKey maps Caller.Key to the capacity that the caller uses.
 	used, usedByAnonymous int64
 	usedByKey             map[string]int64
-	// waiting is a heap of the callers that wait, the next one first. queues has the same callers by
-	// their keys.
+	// waiting is a heap of the callers that wait for capacity. queues contains the same callers by
+	// Caller.Key.
 	waiting queueHeap
 	queues  map[string]*callerQueue
-	// grants counts the parts that waiting callers have got.
+	// grants counts how often a waiting caller has been granted capacity.
 	grants uint64
 }
 
@@ -47,8 +48,9 @@ func newPool(d Declaration) *Pool {
 	return p
 }
 
-// TryAcquire acquires n for a caller without waiting. It returns nil, or the reason why the caller
-// cannot have n now. If n exceeds the pool, Take acquires the whole pool, which must be unused.
+// TryAcquire acquires n units of capacity for a caller without waiting. It returns nil, or the
+// reason why the capacity is not available. If n exceeds the size of an unused pool, TryAcquire
+// acquires the whole pool.
 func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	if n <= p.UncountedUpTo {
 		return nil
@@ -63,7 +65,7 @@ func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	return nil
 }
 
-// Release releases n that the caller has acquired.
+// Release releases n units that the caller has acquired.
 func (p *Pool) Release(c Caller, n int) {
 	if n <= p.UncountedUpTo {
 		return
@@ -74,7 +76,9 @@ func (p *Pool) Release(c Caller, n int) {
 	p.grantWaiting()
 }
 
-// amount returns the capacity that a request for n acquires: at most all that the caller can have.
+// amount returns the capacity that a request for n units acquires. It is at least Minimum and at
+// most the size of the pool. An anonymous caller can acquire at most the capacity of all anonymous
+// callers.
 func (p *Pool) amount(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
@@ -83,7 +87,8 @@ func (p *Pool) amount(c Caller, n int) int64 {
 	return min(int64(max(n, p.Minimum)), maximum)
 }
 
-// Transfer transfers n from one caller to another, even if n exceeds the other caller's share.
+// Transfer transfers n units of capacity from one caller to another. The new owner may then exceed
+// its share.
 func (p *Pool) Transfer(from, to Caller, n int) {
 	if n <= p.UncountedUpTo {
 		return
@@ -95,8 +100,9 @@ func (p *Pool) Transfer(from, to Caller, n int) {
 	p.grantWaiting()
 }
 
-// Acquire acquires n as soon as the caller can have it. Of the waiting callers, the one with the
-// least capacity is next. It returns the context's error if the context ends first.
+// Acquire waits until the caller can use n more units of capacity, and acquires them. Of the
+// waiting callers, the caller that uses the least capacity is served first. Acquire returns the
+// context's error if ctx ends first.
 func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	part := p.amount(c, n)
 	p.mu.Lock()
@@ -132,14 +138,14 @@ func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	return ctx.Err()
 }
 
-// Used returns how much of the pool is in use.
+// Used returns the capacity that all callers use.
 func (p *Pool) Used() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(p.used)
 }
 
-// UsedBy returns how much of the pool a caller uses.
+// UsedBy returns the capacity that the caller uses.
 func (p *Pool) UsedBy(c Caller) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +166,7 @@ func (p *Pool) ExceedsShare(c Caller) bool {
 	return p.refusal(c, 0) != nil
 }
 
-// refusal returns nil if a caller can have a part now, and otherwise the reason.
+// refusal returns nil if the caller can acquire part units now. Otherwise, it returns the reason.
 func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	free := p.size - p.used
 	switch {
@@ -179,7 +185,7 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	return nil
 }
 
-// add adds a part to the capacity in use. A negative part releases capacity.
+// add adds part to the capacity that the caller uses. A negative part releases capacity.
 func (p *Pool) add(c Caller, part int64) {
 	p.used += part
 	if c.Anonymous {
@@ -195,9 +201,9 @@ func (p *Pool) add(c Caller, part int64) {
 	}
 }
 
-// grantWaiting grants capacity to waiting callers. It skips a caller that has its share. If a part
-// exceeds the free capacity, grantWaiting stops there: otherwise small parts could keep a large one
-// out forever.
+// grantWaiting grants capacity to waiting callers. It skips callers that have reached their share,
+// and anonymous callers that cannot get capacity. If the pool has too little capacity for any other
+// request, grantWaiting stops. Otherwise, small requests could block a large request forever.
 func (p *Pool) grantWaiting() {
 	var passed []*callerQueue
 	for len(p.waiting) > 0 {
@@ -233,17 +239,18 @@ type waiter struct {
 	granted chan struct{}
 }
 
-// callerQueue has the waiters of one caller, the oldest first.
+// callerQueue contains the waiting requests of one caller, in the order of their arrival.
 type callerQueue struct {
 	pool    *Pool
 	caller  Caller
 	waiters []*waiter
-	// lastGrant orders callers by when they last got a part. index is the position in Pool.waiting.
+	// lastGrant is the value of Pool.grants when the caller was last granted capacity. index is the
+	// position of the queue in Pool.waiting.
 	lastGrant uint64
 	index     int
 }
 
-// remove removes a waiter.
+// remove removes a waiting request.
 func (q *callerQueue) remove(w *waiter) {
 	for i := range q.waiters {
 		if q.waiters[i] == w {
@@ -257,9 +264,9 @@ func (q *callerQueue) remove(w *waiter) {
 	}
 }
 
-// queueHeap is a heap of the callers that wait. The first is the caller that has the least in
-// relation to its weight. Of equal callers, the first is the one that has waited longest since its
-// last part.
+// queueHeap is a heap of the callers that wait. The first caller uses the least capacity in
+// relation to its weight. Among equal callers, the first caller has waited longest since its last
+// grant.
 type queueHeap []*callerQueue
 
 func (h queueHeap) Len() int { return len(h) }

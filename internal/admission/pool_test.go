@@ -26,7 +26,7 @@ func TestShares(t *testing.T) {
 	p := pool(800)
 	a, b, c := Caller{Key: "a"}, Caller{Key: "b"}, Caller{Key: "c"}
 	if first, second, third := maxParts(p, a), maxParts(p, b), maxParts(p, c); first != 700 || second != 88 || third != 11 {
-		t.Errorf("the callers get %d, %d and %d, want 700, 88 and 11", first, second, third)
+		t.Errorf("the callers can acquire %d, %d and %d units, want 700, 88 and 11", first, second, third)
 	}
 	for range 5000 {
 		for _, caller := range []Caller{a, b, c} {
@@ -40,7 +40,7 @@ func TestShares(t *testing.T) {
 	}
 	for _, caller := range []Caller{a, b, c} {
 		if has := p.UsedBy(caller); has < 240 || has > 270 {
-			t.Errorf("%s has %d in the end, want about 255", caller.Key, has)
+			t.Errorf("caller %s uses %d units in the end, want about 255", caller.Key, has)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestWeights(t *testing.T) {
 	}
 	maxParts(p, heavy)
 	if l, h := p.UsedBy(light), p.UsedBy(heavy); h < 3*l {
-		t.Errorf("a caller of weight 4 has %d, one of weight 1 %d", h, l)
+		t.Errorf("a caller with weight 4 uses %d units, a caller with weight 1 uses %d, want at least three times that number", h, l)
 	}
 }
 
@@ -68,16 +68,16 @@ func TestWeights(t *testing.T) {
 func TestAnonymousCallers(t *testing.T) {
 	p := pool(160)
 	if n := maxParts(p, Caller{Key: "1.2.3.4", Anonymous: true}); n != 70 {
-		t.Errorf("one anonymous caller gets %d, want seven eighths of 80", n)
+		t.Errorf("one anonymous caller can acquire %d units, want seven eighths of 80", n)
 	}
 	for i := range 100 {
 		maxParts(p, Caller{Key: fmt.Sprint("2.2.2.", i), Anonymous: true})
 	}
 	if p.Used() > 80 {
-		t.Errorf("strangers have %d of 160", p.Used())
+		t.Errorf("anonymous callers use %d of 160 units, want at most half", p.Used())
 	}
 	if n := maxParts(p, Caller{Key: "known"}); n < 70 {
-		t.Errorf("beside strangers, a caller gets %d", n)
+		t.Errorf("an authenticated caller can acquire only %d units next to anonymous callers, want at least 70", n)
 	}
 }
 
@@ -86,12 +86,12 @@ func TestPartSizes(t *testing.T) {
 	p := newPool(Declaration{Size: 100, UncountedUpTo: 10})
 	a, b := Caller{Key: "a"}, Caller{Key: "b"}
 	if p.TryAcquire(a, 1000) != nil || p.TryAcquire(b, 11) == nil || p.TryAcquire(b, 10) != nil || p.Used() != 100 {
-		t.Errorf("%d are used, want 100", p.Used())
+		t.Errorf("%d units are in use, want 100", p.Used())
 	}
 	p.Release(b, 10)
 	p.Release(a, 1000)
 	if p.Used() != 0 {
-		t.Errorf("%d are used in the end", p.Used())
+		t.Errorf("%d units are in use after all were released", p.Used())
 	}
 	if refused := p.TryAcquire(a, 20); refused != nil {
 		t.Fatal(refused)
@@ -160,11 +160,11 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if err := p.Acquire(ctx, Caller{Key: "b"}, 1); err == nil {
-		t.Error("a part that is taken was given twice")
+		t.Error("Acquire granted capacity that is already in use")
 	}
 	p.Release(a, 1)
 	if p.Used() != 0 || len(p.queues) != 0 || len(p.waiting) != 0 {
-		t.Errorf("%d are used, %d wait", p.Used(), len(p.waiting))
+		t.Errorf("%d units are in use and %d callers wait, want none", p.Used(), len(p.waiting))
 	}
 }
 
@@ -209,17 +209,17 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 				sum += int(has)
 			}
 			if p.Used() != sum || sum > size {
-				t.Fatalf("%d are used of %d, callers have %d", p.Used(), size, sum)
+				t.Fatalf("%d of %d units are in use, but the callers use %d together", p.Used(), size, sum)
 			}
 			if p.usedByAnonymous > int64(max(1, size/2)) && len(p.usedByKey) > 1 && p.used != p.usedByAnonymous {
-				t.Fatalf("strangers have %d of %d", p.usedByAnonymous, size)
+				t.Fatalf("anonymous callers use %d of %d units, want at most half", p.usedByAnonymous, size)
 			}
 		}
 		for _, was := range taken {
 			p.Release(was.c, was.n)
 		}
 		if p.used != 0 || p.usedByAnonymous != 0 || len(p.usedByKey) != 0 || len(p.queues) != 0 {
-			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.usedByAnonymous)
+			t.Fatalf("after all were released, %d units are in use, %d of them by anonymous callers", p.used, p.usedByAnonymous)
 		}
 	})
 }

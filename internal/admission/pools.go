@@ -13,7 +13,7 @@ import (
 // PoolID identifies a pool.
 type PoolID int
 
-// The pools, in the order of their use by a request.
+// The pools, in the order in which a request uses them.
 const (
 	PoolConnections PoolID = iota
 	PoolSockets
@@ -30,39 +30,41 @@ const (
 	poolCount
 )
 
-// Declaration declares a pool. The pool's setting, its row in docs/limits.md, its refusals and the
-// tests of its shares derive from it.
+// Declaration declares a pool. The pool's setting, its row in docs/limits.md, its error messages
+// and the tests of its shares derive from the declaration.
 type Declaration struct {
 	// Name is the pool's name in refusals and in the docs.
 	Name string
 	// Counts describes what the pool counts, such as "requests in progress".
 	Counts string
-	// Setting is the environment variable of the size, and Default its default. Both are empty if the
-	// size derives from another pool's size or from the machine. Derived then describes how.
+	// Setting is the environment variable for the size of the pool, and Default is the default size.
+	// If the size derives from another pool or from the machine, both fields are empty, and
+	// DerivedFrom describes the size.
 	Setting     string
 	Default     int
 	DerivedFrom string
-	// Meaning describes the setting; empty if Holds says it.
+	// Meaning describes the setting. If Meaning is empty, Counts describes the setting.
 	Meaning string
 	derive  func(Sizes) int
 	// Size is the capacity of all callers together.
 	Size int
-	// Parts up to Uncounted are not counted. Every other part counts as at least Least.
+	// Amounts up to UncountedUpTo do not count against the pool. A larger amount counts as at least
+	// Minimum.
 	UncountedUpTo, Minimum int
-	// Waits reports whether a caller waits for capacity. If Waits is false, the pool refuses the
-	// request.
+	// Waits reports whether callers wait for capacity. If Waits is false, their requests are refused.
 	Waits bool
-	// Code is the error code of a refusal, or empty if the client gets no error. Status is the HTTP
-	// status of a refusal, or 0 if it has no status.
+	// Code is the error code of a refusal. It is empty if the client gets no error. Status is the HTTP
+	// status of a refusal. It is 0 if the refusal has no HTTP status.
 	Code   string
 	Status int
-	// Consequence describes what happens if Code is empty.
+	// Consequence describes what happens if the pool is exhausted. It is set only if Code is empty.
 	Consequence string
-	// Advice tells a refused client what to do, after "try again in a moment".
+	// Advice describes what a refused client can do instead of trying again later.
 	Advice string
 }
 
-// Sizes are the sizes of the pools that have a setting. 0 stands for the default.
+// Sizes contains the size of each pool. The size of a pool without a setting is ignored. 0 means
+// the default size.
 type Sizes [poolCount]int
 
 const statusServiceUnavailable = 503
@@ -83,13 +85,13 @@ var declarations = [poolCount]Declaration{
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "the request waits",
 	},
 	PoolBodies: {
-		Name: "bodies", Counts: "bytes of arriving request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:       "bytes of arriving request bodies over 16 KiB and, separately, of responses over 16 KiB that clients are reading",
+		Name: "bodies", Counts: "bytes of request bodies over 16 KiB being received", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
+		Meaning:       "bytes of request bodies over 16 KiB being received, and the same limit for responses over 16 KiB being sent",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	PoolRequests: {
 		Name: "requests", Counts: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
-		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer at the same time",
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer requests at the same time",
 	},
 	PoolPreparations: {
 		Name: "preparations", Counts: "new documents being parsed, and bodies over 16 KiB being decoded", DerivedFrom: "all processors but one",
@@ -97,32 +99,32 @@ var declarations = [poolCount]Declaration{
 	},
 	PoolCost: {
 		Name: "cost", Counts: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
-		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
+		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolAnswers: {
-		Name: "answers", Counts: "bytes of responses over 16 KiB that clients are reading", DerivedFrom: "as `bodies`",
+		Name: "answers", Counts: "bytes of responses over 16 KiB being sent", DerivedFrom: "same as `bodies`",
 		derive: func(s Sizes) int { return s[PoolBodies] }, UncountedUpTo: 16 << 10,
-		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolSubscriptions: {
 		Name: "subscriptions", Counts: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
-		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete others",
+		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete other operations first",
 	},
 	PoolSubscriptionMemory: {
-		Name: "subscriptionMemory", Counts: "bytes of distinct documents, and of variables, of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
-		Code: errcode.TooManySubscriptions, Advice: "send the document that others send and the rest as variables",
+		Name: "subscriptionMemory", Counts: "bytes of documents and variables of subscriptions, with equal documents counted once", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Code: errcode.TooManySubscriptions, Advice: "send the same document as other subscriptions, with different variables",
 	},
 	PoolCatchUps: {
 		Name: "catchUps", Counts: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
 		Waits: true, Consequence: "the subscription waits",
 	},
 	PoolEvents: {
-		Name: "events", Counts: "cost points of events being executed", DerivedFrom: "a quarter of `cost`",
+		Name: "events", Counts: "cost points of subscription events being executed", DerivedFrom: "a quarter of `cost`",
 		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "the event waits",
 	},
 }
 
-// Settings returns the setting of each pool that has one.
+// Settings returns the settings of the pools. Pools with a derived size have no setting.
 func (s *Sizes) Settings() (rows []setting.Setting) {
 	for id, d := range &declarations {
 		if d.Setting != "" {
@@ -145,7 +147,7 @@ func (s Sizes) withDefaults() Sizes {
 	return s
 }
 
-// Controller has the pools of a server. It is safe for concurrent use.
+// Controller contains the pools of a server. It is safe for concurrent use.
 type Controller [poolCount]*Pool
 
 // New returns a Controller with pools of the given sizes.
@@ -159,7 +161,7 @@ func New(s Sizes) *Controller {
 	return c
 }
 
-// Sizes returns the sizes of the pools that have a setting.
+// Sizes returns the sizes of the pools that have a setting. The other sizes are 0.
 func (c *Controller) Sizes() (s Sizes) {
 	for id, p := range c {
 		if p.Setting != "" {
@@ -169,8 +171,8 @@ func (c *Controller) Sizes() (s Sizes) {
 	return s
 }
 
-// AcquireCatchUp waits until the caller of a context may read missed events. The caller must call
-// done after the read. AcquireCatchUp returns the context's error if the context ends first.
+// AcquireCatchUp waits until the caller in ctx may read missed events. done must be called after
+// the read. AcquireCatchUp returns the context's error if ctx ends first.
 func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
 	caller, pool := CallerOf(ctx), c[PoolCatchUps]
 	if err := pool.Acquire(ctx, caller, 1); err != nil {

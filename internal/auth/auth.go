@@ -2,10 +2,10 @@
 //
 // A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that an identity provider has signed.
 // The package verifies the signature with keys that the operator has configured, never with a key
-// from the token. The keys come from a JWKS at a URL or in a file (keys.go, keyring.go, source.go),
-// or are one secret that issuer and server share. The claims determine the principal (claims.go).
-// Tokens of open connections are checked again periodically (watch.go). go-jose parses tokens and
-// verifies signatures.
+// from the token. The keys are in a JWKS at a URL or in a file (keys.go, keyring.go, source.go).
+// Alternatively, the issuer and the server share a secret. The claims of the token determine the
+// principal (claims.go). Tokens of open connections are rechecked periodically (watch.go). Package
+// go-jose parses tokens and verifies signatures.
 package auth
 
 import (
@@ -27,36 +27,37 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// ErrUnauthenticated reports that a token is not valid. Errors that wrap it have the reason, which
-// is for the log. They contain no part of the token.
+// ErrUnauthenticated reports that a token is not valid. Errors that wrap ErrUnauthenticated contain
+// the reason, but no part of the token. The reason is for the log only.
 var ErrUnauthenticated = errors.New("the token is not valid")
 
-// ErrInvalidSignature reports that no key verifies the signature of a token. It wraps
+// ErrInvalidSignature reports that the signature of a token does not match any key. It wraps
 // ErrUnauthenticated.
 var ErrInvalidSignature = newUnauthenticated("its signature does not match the key")
 
-// newUnauthenticated returns ErrUnauthenticated with a reason. The reason must not repeat any part
-// of a token.
+// newUnauthenticated returns an error that wraps ErrUnauthenticated and contains a reason. The
+// reason must not contain any part of a token.
 func newUnauthenticated(reason string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, reason) }
 
 // Identity is the result of authenticating a token.
 type Identity struct {
 	Principal commerce.Principal
-	// Expires is the expiry of the token plus the leeway.
+	// Expires is the expiry time of the token plus Options.Leeway.
 	Expires time.Time
-	// signature identifies the key of the token, so that Watch can check it again.
+	// signature contains the key that verified the token. Watch uses it to detect that the key has
+	// been removed.
 	signature *signature
 }
 
-// signature identifies the key that a token was signed with: the token's kid and alg, and the key
-// itself.
+// signature identifies the key that verified a token. keyID and algorithm are the kid and alg of
+// the token's header.
 type signature struct {
 	keyID     string
 	algorithm jose.SignatureAlgorithm
 	key       any
 }
 
-// matchesKey reports whether the signature was verified with the given key.
+// matchesKey reports whether key is the key that verified the signature.
 func (s *signature) matchesKey(key any) bool {
 	switch own := s.key.(type) {
 	case []byte:
@@ -80,61 +81,65 @@ const (
 
 // Options configure how tokens are verified.
 type Options struct {
-	// JWKS is the URL or the file name of the JWKS. It is empty if Secret is set.
+	// JWKS is the URL or the file name of the JSON Web Key Set (JWKS). It is empty if Secret is set.
 	JWKS string
-	// Secret is the secret that issuer and server share. It has at least MinSecretBytes bytes, or is
-	// empty if JWKS is set.
+	// Secret is the secret that the issuer and the server share. It must have at least MinSecretBytes
+	// bytes. It is empty if JWKS is set.
 	Secret []byte
-	// Issuer must equal the iss claim of a token, and Audience must be in its aud claim.
+	// Issuer is the required iss claim of a token. Audience is a required value of the aud claim.
 	Issuer, Audience string
-	// Leeway is the tolerated clock difference between issuer and server, at most MaxLeeway.
+	// Leeway is the tolerated clock difference between the issuer and the server. The maximum is
+	// MaxLeeway.
 	Leeway time.Duration
-	// RoleClaim is the name of the claim with the role. CustomerClaim is the name of the claim with
-	// the customer's ID, which tokens of RoleCustomer need.
+	// RoleClaim is the name of the claim that contains the role. CustomerClaim is the name of the
+	// claim that contains the customer's ID. Only tokens with RoleCustomer need this claim.
 	RoleClaim, CustomerClaim string
 	// CustomerExists reports whether a customer's record exists, so that tokens of deleted customers
-	// are rejected. If it is nil, all customers count as existing. Authenticate returns its errors.
+	// are rejected. If CustomerExists is nil, this check is skipped. Authenticate returns the errors
+	// of CustomerExists.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
-	// Log logs changes of the keys and failures to read them.
+	// Log is the logger for changes of the keys and for errors when reading the keys.
 	Log *slog.Logger
-	// Verifications limits how many signatures are verified at the same time. If it is nil, New
-	// creates a pool of the default size.
+	// Verifications limits how many signatures are verified concurrently. If it is nil, New creates a
+	// pool of the default size.
 	Verifications *admission.Pool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
-	// AfterFunc calls f in its own goroutine after d, unless stop is called before. If it is nil, New
+	// AfterFunc calls f in its own goroutine after d. stop cancels the call. If AfterFunc is nil, New
 	// uses time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// keyFinder finds the keys that can verify a token by the kid and alg of its header. A token
-// without a kid has the key ID "".
+// keyFinder finds the keys that can verify a token. kid and algorithm are the kid and alg of the
+// token's header. kid is empty if the header has no kid.
 type keyFinder interface {
-	// find reads the JWKS again if it does not know the kid.
+	// find returns the matching keys. If the kid is unknown, find may read the JWKS again.
 	find(kid string, algorithm jose.SignatureAlgorithm) []any
-	// cached finds keys only among those already in memory, so it never blocks.
+	// cached returns the matching keys that are already in memory, so it never blocks.
 	cached(kid string, algorithm jose.SignatureAlgorithm) []any
 }
 
 // Authenticator verifies tokens. It is safe for concurrent use.
 type Authenticator struct {
 	opts Options
-	// algorithms are either all public-key algorithms or all HMAC algorithms, never both.
+	// algorithms are the accepted signature algorithms: public-key algorithms if the keys are in a
+	// JWKS, and HMAC algorithms if the key is a secret.
 	algorithms []jose.SignatureAlgorithm
 	keys       keyFinder
 	customers  *customerCache
-	// verifiedTokens contains the signatures that were verified before, by the SHA-256 of the token.
-	// An entry is valid only while its key is.
+	// verifiedTokens caches the verified signature of a token by the SHA-256 of the token. An entry is
+	// valid only while its key is still configured.
 	verifiedTokens *lru.Cache[[sha256.Size]byte, *signature]
 }
 
-// maxVerifiedTokens bounds the cache of verified tokens. The cache takes about two megabytes.
+// maxVerifiedTokens is the capacity of the cache of verified tokens. A full cache uses about two
+// megabytes of memory.
 const maxVerifiedTokens = 10_000
 
-// New returns an Authenticator. If JWKS is set, New reads it, and refreshes it periodically until
-// ctx ends.
+// New returns an Authenticator. If JWKS is set, New reads the JWKS and refreshes it periodically
+// until ctx ends.
 //
-// It returns an error if the options are invalid, or if no keys can be read.
+// New returns an error if the options are invalid or no keys can be read.
 func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -182,10 +187,10 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	return a, nil
 }
 
-// Authenticate verifies a token and returns the identity of its holder.
+// Authenticate verifies a token and returns the identity in its claims.
 //
-// It returns ErrUnauthenticated if the token is not valid, the errors of Options.CustomerExists,
-// and the errors of ctx.
+// It returns ErrUnauthenticated if the token is not valid, or an error of Options.CustomerExists or
+// of ctx.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
 	payload, signature, err := a.verify(ctx, token)
 	if err != nil {
@@ -202,11 +207,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	return identity, nil
 }
 
-// Busy reports whether requests wait for a slot to verify a signature.
+// Busy reports whether any request waits for the verification of a signature.
 func (a *Authenticator) Busy() bool { return a.opts.Verifications.Waiting() > 0 }
 
-// customerExists returns ErrUnauthenticated if the identity's customer does not exist. It returns
-// the errors of Options.CustomerExists.
+// customerExists returns ErrUnauthenticated if the identity has a customer that does not exist. It
+// returns the errors of Options.CustomerExists.
 func (a *Authenticator) customerExists(ctx context.Context, identity Identity) error {
 	if identity.Principal.Customer == "" {
 		return nil
@@ -221,18 +226,20 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 	}
 }
 
-// maxTokenBytes is the maximum length of a token in bytes. Tokens of identity providers have one or
-// two thousand.
+// maxTokenBytes is the maximum length of a token in bytes. Most tokens have one or two thousand
+// bytes.
 const maxTokenBytes = 8 << 10
 
-// verify verifies the signature of a token. It returns the payload and the signature.
+// verify verifies the signature of a token. It returns the token's payload, and the signature with
+// the key that verified it.
 func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
 	if len(token) > maxTokenBytes {
 		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))
 	}
-	// The base64 decoder ignores line breaks, so one token would have several spellings.
+	// The base64 decoder ignores line breaks. Without this check, different strings would decode to
+	// the same token.
 	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !isBase64URLRune(r) }) {
-		return nil, nil, newUnauthenticated("it contains a character that no token has")
+		return nil, nil, newUnauthenticated("it contains a character that is not allowed in tokens")
 	}
 	signed, err := jose.ParseSignedCompact(token, a.algorithms)
 	if unexpected := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &unexpected) {
@@ -250,16 +257,16 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	algorithm := jose.SignatureAlgorithm(header.Algorithm)
 	keys := a.keys.find(header.KeyID, algorithm)
 	if len(keys) == 0 {
-		return nil, nil, newUnauthenticated("no key has its key ID and algorithm")
+		return nil, nil, newUnauthenticated("no key matches its key ID and algorithm")
 	}
-	// A token that was verified before does not wait behind forged tokens. Its claims are checked
-	// every time.
+	// The signature of a token in the cache is not verified again. So the token does not wait behind
+	// forged tokens. Its claims are still checked.
 	id := sha256.Sum256([]byte(token))
 	if known, ok := a.verifiedTokens.Get(id); ok && slices.ContainsFunc(keys, known.matchesKey) {
 		return signed.UnsafePayloadWithoutVerification(), known, nil
 	}
-	// Verifying a signature takes up to milliseconds, and anonymous callers can cause it. So the pool
-	// bounds how many run at once.
+	// Verifying a signature can take milliseconds, and any client can cause a verification. So a pool
+	// limits the number of concurrent verifications.
 	caller := admission.CallerOf(ctx)
 	if err := a.opts.Verifications.Acquire(ctx, caller, 1); err != nil {
 		return nil, nil, err

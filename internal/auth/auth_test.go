@@ -145,7 +145,7 @@ func TestAllAlgorithms(t *testing.T) {
 		// A key of another algorithm is not used.
 		for _, other := range algorithms {
 			if other != algorithm {
-				checkRejected(t, a, k.Token(t, authtest.Claims(now, nil), object{"kid": other}), algorithm+" with the key of "+other, "no key has its key ID and algorithm")
+				checkRejected(t, a, k.Token(t, authtest.Claims(now, nil), object{"kid": other}), algorithm+" with the key of "+other, "no key matches its key ID and algorithm")
 			}
 		}
 	}
@@ -321,7 +321,7 @@ func TestClaims(t *testing.T) {
 		{"a role in lower case", object{"role": "admin"}, "no role"},
 		{"an empty role", object{"role": ""}, "no role"},
 		{"two roles in a string", object{"role": "ADMIN STAFF"}, "no role"},
-		{"two roles", object{"role": []string{"CUSTOMER", "STAFF"}}, "several"},
+		{"two roles", object{"role": []string{"CUSTOMER", "STAFF"}}, "more than one"},
 		{"a role among groups", object{"role": []string{"offline_access", "STAFF", "europe"}}, ""},
 		{"the same role twice", object{"role": []string{"STAFF", "STAFF"}}, ""},
 		{"an empty list of roles", object{"role": []string{}}, "no role"},
@@ -376,11 +376,11 @@ func TestNamesOfPrincipals(t *testing.T) {
 		principal := checkAccepted(t, a, ed.Token(t, authtest.Claims(now, object{"sub": subject}), nil), subject).Principal
 		name := principal.Name
 		if (name == subject) != unchanged || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.AnonymousAdmin().Name {
-			t.Errorf("%q has the name %q, want it unchanged: %t", subject, name, unchanged)
+			t.Errorf("the subject %q has the actor name %q, want the subject unchanged: %t", subject, name, unchanged)
 		}
 		for _, unique := range []string{name, principal.ID} {
 			if other, ok := seen[unique]; ok {
-				t.Errorf("%q and %q are both %q", subject, other, unique)
+				t.Errorf("the subjects %q and %q have the same name or ID %q", subject, other, unique)
 			}
 			seen[unique] = subject
 		}
@@ -419,18 +419,18 @@ func TestPrincipalIDs(t *testing.T) {
 			}
 			first := idWith(roles[0], time.Hour)
 			if other, ok := seen[first]; ok {
-				t.Errorf("%s %v and %s have the ID %q", issuer, holder, other, first)
+				t.Errorf("the holders %s %v and %s have the same principal ID %q", issuer, holder, other, first)
 			}
 			seen[first] = fmt.Sprint(issuer, holder)
 			for _, role := range roles {
 				if again := idWith(role, 2*time.Hour); again != first {
-					t.Errorf("%s %v is %q as %s, and %q before", issuer, holder, again, role, first)
+					t.Errorf("the holder %s %v has the principal ID %q with the role %s, want %q as before", issuer, holder, again, role, first)
 				}
 			}
 		}
 		// A customer claim is ignored for roles other than CUSTOMER.
 		if withClaim, without := id(object{"sub": "s", "role": "STAFF", "customer_id": "c"}), id(object{"sub": "s", "role": "STAFF"}); withClaim != without {
-			t.Errorf("staff have the IDs %q and %q", withClaim, without)
+			t.Errorf("a staff member has the principal IDs %q and %q with and without a customer claim", withClaim, without)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// parseClaims validates the claims of a token and returns the identity that they describe. The JSON
-// is decoded strictly: names are case-sensitive, and duplicates are rejected.
+// parseClaims validates the claims of a token and returns the identity in the claims. It decodes
+// the JSON strictly: names are case-sensitive, and duplicate names are rejected.
 func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	var standard jwt.Claims
 	var all map[string]json.RawMessage
@@ -32,7 +32,7 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	}
 	role, ok := roleFromClaim(all[a.opts.RoleClaim])
 	if !ok {
-		return Identity{}, newUnauthenticated("its role claim has no role, or several")
+		return Identity{}, newUnauthenticated("its role claim contains no role, or more than one")
 	}
 	identity := Identity{
 		Principal: commerce.Principal{Name: actorName(standard.Subject), Role: role},
@@ -54,8 +54,8 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 }
 
 // roleFromClaim returns the role in a claim, which is a string or a list of strings. It ignores
-// unknown strings, because issuers put groups of all kinds into such a list. It returns false if
-// the claim has no role, or several.
+// unknown strings, because issuers also list other groups in the same claim. It returns false if
+// the claim contains no role or different roles.
 func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
@@ -77,8 +77,9 @@ func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 }
 
 // principalID returns a hash that identifies the holder of a token. Subjects are unique only within
-// their issuer, and one subject can act for several customers. So the hash covers all three. The
-// length precedes each part, so that "ab" and "c" differ from "a" and "bc".
+// their issuer, and a subject can act for several customers. So the hash includes the issuer, the
+// subject and the customer. Each part is preceded by its length, so that "ab", "c" and "a", "bc"
+// have different hashes.
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
 	for _, part := range []string{issuer, subject, string(customer)} {
@@ -87,13 +88,14 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// hashedNamePrefix is the prefix of actor names that are hashes of their subjects.
+// hashedNamePrefix is the prefix of an actor name that is the hash of a subject.
 const hashedNamePrefix = "sha256:"
 
-// actorName returns the name that order events show for a subject. Issuers choose subjects of up to
-// 255 characters of any kind (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). The
-// name is a hash if the subject is too long, has characters outside visible ASCII, or resembles a
-// reserved name.
+// actorName returns the name that order events show for the subject of a token. Issuers can choose
+// any subject of up to 255 characters
+// (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). actorName returns a hash if the
+// subject is too long, contains # or a character outside visible ASCII, or looks like a reserved
+// name.
 func actorName(subject string) string {
 	invalid := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
 	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashedNamePrefix) && subject != commerce.AnonymousAdmin().Name {

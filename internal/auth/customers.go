@@ -10,12 +10,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// customerCache caches which customers exist, so that not every request reads a record.
+// customerCache caches whether customers exist, so that a request does not need to read the
+// customer's record.
 type customerCache struct {
 	lookup func(context.Context, commerce.CustomerID) (bool, error)
 	now    func() time.Time
 	cache  *lru.Cache[commerce.CustomerID, cachedCustomer]
-	// lookups merges concurrent lookups of one customer.
+	// lookups merges concurrent lookups of the same customer.
 	lookups singleflight.Group
 }
 
@@ -28,12 +29,12 @@ type cachedCustomer struct {
 const (
 	// maxCachedCustomers is the capacity of the cache.
 	maxCachedCustomers = 10_000
-	// existsTTL is how long the cache keeps that a customer exists. Requests of a deleted customer are
-	// rejected after existsTTL at the latest. Open connections end after existsTTL plus
-	// recheckInterval, which is less than the minute that the docs promise.
+	// existsTTL is how long a customer is cached as existing. After a customer is deleted, the server
+	// accepts the customer's tokens for at most existsTTL. It closes open connections within existsTTL
+	// plus recheckInterval. The documentation promises one minute.
 	existsTTL = 30 * time.Second
-	// missingTTL is how long the cache keeps that a customer is missing. It is short, because a shop
-	// may create the record after the token.
+	// missingTTL is how long a customer is cached as missing. It is short, because the customer's
+	// record may be created after the token.
 	missingTTL = 5 * time.Second
 	// lookupTimeout is the timeout of a lookup.
 	lookupTimeout = 5 * time.Second
@@ -47,7 +48,8 @@ func newCustomerCache(ask func(context.Context, commerce.CustomerID) (bool, erro
 	return &customerCache{lookup: ask, now: now, cache: seen}
 }
 
-// exists reports whether a customer exists. Errors of the lookup are returned and not cached.
+// exists reports whether a customer exists. It returns the errors of the lookup and does not cache
+// them.
 func (c *customerCache) exists(ctx context.Context, id commerce.CustomerID) (bool, error) {
 	if c.lookup == nil {
 		return true, nil
@@ -56,7 +58,8 @@ func (c *customerCache) exists(ctx context.Context, id commerce.CustomerID) (boo
 		return s.exists, nil
 	}
 	exists, err, _ := c.lookups.Do(string(id), func() (any, error) {
-		// The lookup continues if this caller goes away, because others may wait for its result.
+		// The lookup does not end with this caller's context, because other callers may wait for its
+		// result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()
 		exists, err := c.lookup(ctx, id)

@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// keyring holds the keys of a JWKS in memory. It refreshes them periodically in the background, and
-// when a token names an unknown key. If a refresh fails, it keeps the previous keys.
+// keyring stores the keys of a JWKS in memory. It refreshes them periodically, and when a token has
+// an unknown key ID. If a refresh fails, the previous keys remain in use.
 type keyring struct {
 	source    source
 	log       *slog.Logger
 	now       func() time.Time
 	afterFunc func(time.Duration, func()) (stop func() bool)
 
-	// keys are replaced only when they differ, so comparing pointers shows whether they changed.
+	// keys is replaced only if the new keys differ. So a changed pointer means that the keys have
+	// changed.
 	keys atomic.Pointer[keyset]
 	// lastAttempt is the time of the last attempt to read the keys, in nanoseconds since 1970.
 	lastAttempt atomic.Int64
@@ -28,14 +29,15 @@ type keyring struct {
 	refreshes singleflight.Group
 }
 
-// find returns the keys for a token. Any caller can send tokens with unknown key IDs. So
-// source.minInterval limits how often such tokens cause a refresh.
+// find returns the keys for a token. If the key ID is unknown, find refreshes the keys. Any client
+// can send unknown key IDs, so source.minInterval limits how often find refreshes the keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	if known || r.recentlyRead() {
 		return keys
 	}
-	// All waiting requests share the refresh, so none of them can cancel it. The source has a timeout.
+	// All waiting requests share this refresh, so it does not use the context of a single request. The
+	// source has its own timeout.
 	_, _, _ = r.refreshes.Do("", func() (any, error) {
 		if !r.recentlyRead() {
 			r.refreshAndLog(context.Background())
@@ -45,13 +47,14 @@ func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return r.cached(kid, algorithm)
 }
 
-// cached returns the keys for a token without a refresh.
+// cached returns the keys for a token. It does not refresh the keys.
 func (r *keyring) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, _ := r.keys.Load().find(kid, algorithm)
 	return keys
 }
 
-// recentlyRead reports whether the last attempt to read the keys was within source.minInterval.
+// recentlyRead reports whether the last attempt to read the keys was less than source.minInterval
+// ago.
 func (r *keyring) recentlyRead() bool {
 	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < r.source.minInterval
 }
@@ -79,10 +82,11 @@ func (r *keyring) refreshAndLog(ctx context.Context) {
 	}
 }
 
-// refresh reads and stores the keys. It returns the errors of the source and of parseKeys.
+// refresh reads the keys and stores them if they have changed. It returns the errors of the source
+// and of parseKeys.
 func (r *keyring) refresh(ctx context.Context) (err error) {
 	defer func() {
-		// In a background goroutine, an unrecovered panic would end the server.
+		// An unrecovered panic in a background goroutine would end the process.
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 		}

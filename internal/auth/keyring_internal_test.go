@@ -110,7 +110,7 @@ func TestRotation(t *testing.T) {
 	checkRequests(t, p, 2, "by a new key")
 	for i := range 1000 {
 		if hasKey(r, fmt.Sprintf("../%d", i)) {
-			t.Fatal("an unknown key is found")
+			t.Fatal("find returns a key for an unknown key ID")
 		}
 	}
 	checkRequests(t, p, 2, "by unknown keys at once")
@@ -126,12 +126,12 @@ func TestRotation(t *testing.T) {
 	// A removed key is gone after the next read.
 	p.publish(authtest.JWKS(t, second.JWK(t, nil)))
 	if !hasKey(r, "first") {
-		t.Error("the first key is gone before the keys were read")
+		t.Error("the removed key is missing before the next refresh")
 	}
 	r.refreshAndLog(t.Context())
 	c.advance(31 * time.Second)
 	if hasKey(r, "first") {
-		t.Error("the first key is found after its removal")
+		t.Error("the removed key is still found after the refresh")
 	}
 	if n := strings.Count(log.String(), "has changed"); n != 2 {
 		t.Errorf("the log has %d changes, want 2: %s", n, log)
@@ -169,7 +169,7 @@ func TestFailedRefreshKeepsKeys(t *testing.T) {
 		r.refreshAndLog(t.Context())
 		c.advance(time.Hour)
 		if hasKey(r, "second") || !hasKey(r, "first") {
-			t.Errorf("%s: the previous keys are gone", name)
+			t.Errorf("%s: the failed refresh removed the previous keys", name)
 		}
 		checkRequests(t, p, 3, name)
 		for range 100 {
@@ -238,7 +238,7 @@ func TestFetchTimeout(t *testing.T) {
 	})
 	from, err := newSource("https://id.example/jwks.json")
 	if err != nil || from.refreshInterval != 30*time.Second || from.minInterval != 10*time.Second {
-		t.Errorf("the keys are read every %s, and not again within %s, %v", from.refreshInterval, from.minInterval, err)
+		t.Errorf("the source has a refresh interval of %s and a minimum interval of %s, %v", from.refreshInterval, from.minInterval, err)
 	}
 }
 
@@ -312,14 +312,14 @@ func TestChangedFile(t *testing.T) {
 	}
 	write("second")
 	if hasKey(r, "second") {
-		t.Error("the file is read twice in a second")
+		t.Error("the file was read again within the minimum interval of one second")
 	}
 	c.advance(time.Second)
 	if !hasKey(r, "second") || hasKey(r, "first") {
-		t.Error("the file is not read again")
+		t.Error("the file was not read again after the minimum interval")
 	}
 	if r.source.refreshInterval != 10*time.Second {
-		t.Errorf("the file is read every %s", r.source.refreshInterval)
+		t.Errorf("the refresh interval of the file is %s, want 10s", r.source.refreshInterval)
 	}
 }
 
@@ -366,7 +366,7 @@ func TestCustomers(t *testing.T) {
 		lookups = nil
 		for range 3 {
 			if exists, err := cache.exists(canceled, id); exists != want || !errors.Is(err, wantErr) {
-				t.Errorf("%s: %t, %v, want %t, %v", id, exists, err, want, wantErr)
+				t.Errorf("customer %s: exists returns %t, %v, want %t, %v", id, exists, err, want, wantErr)
 			}
 		}
 		if len(lookups) != times {

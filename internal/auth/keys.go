@@ -13,20 +13,20 @@ import (
 	"github.com/go-jose/go-jose/v4/json"
 )
 
-// publicAlgorithms returns the algorithms that are accepted with a JWKS.
+// publicAlgorithms returns the algorithms that are accepted if the keys come from a JWKS.
 func publicAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	}
 }
 
-// secretAlgorithms returns the algorithms that are accepted with a secret.
+// secretAlgorithms returns the algorithms that are accepted if the key is a shared secret.
 func secretAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.HS256, jose.HS384, jose.HS512}
 }
 
-// secret is a keyFinder with one key, which issuer and server share. The key has no ID, so the kid
-// of a token is ignored.
+// secret is a keyFinder with one key, the secret that the issuer and the server share. The key has
+// no ID, so the kid of a token is ignored.
 type secret []byte
 
 func (s secret) find(string, jose.SignatureAlgorithm) []any { return []any{[]byte(s)} }
@@ -35,19 +35,20 @@ func (s secret) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return s.find(kid, algorithm)
 }
 
-// key is a public key and the algorithms that it may be used with. The list prevents algorithm
-// confusion, such as using the text of an RSA key as an HMAC secret.
+// key is a public key with the algorithms that it may be used with. The algorithms prevent
+// algorithm confusion attacks, which use, for example, the text of an RSA public key as an HMAC
+// secret.
 type key struct {
 	id         string
 	public     any
 	algorithms []jose.SignatureAlgorithm
 }
 
-// keyset is the usable keys of a JWKS.
+// keyset contains the usable keys of a JWKS.
 type keyset []key
 
-// find returns the keys for a token, and reports whether the set has its kid. For a token without a
-// kid, it returns a key only if exactly one has the algorithm.
+// find returns the keys for a token, and reports whether the set contains the token's kid. For a
+// token without a kid, it returns a key only if exactly one key has the algorithm.
 func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []any, known bool) {
 	for _, k := range s {
 		if kid != "" && k.id != kid {
@@ -64,18 +65,17 @@ func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []
 	return matching, known
 }
 
-// maxKeys is the maximum number of keys in a JWKS. Issuers publish two or three.
+// maxKeys is the maximum number of keys in a JWKS. Typical issuers publish two or three keys.
 const maxKeys = 100
 
 // minRSABits is the minimum size of an RSA key in bits
 // (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose enforces a maximum.
 const minRSABits = 2048
 
-// parseKeys parses a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). It skips keys that
-// are unusable or not for signatures, as the RFC requires: an issuer may publish keys for other
-// purposes.
+// parseKeys parses a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). As the RFC requires,
+// it skips keys that are unusable or not for signatures.
 //
-// It returns an error if no key is usable. The error contains nothing from the text, because a file
+// It returns an error if no key is usable. The error contains no part of the text, because a file
 // that is not a JWKS may be a secret.
 func parseKeys(text []byte) (keyset, error) {
 	var set struct {
@@ -106,7 +106,7 @@ func parseKeys(text []byte) (keyset, error) {
 	return keys, nil
 }
 
-// parseKey parses a key. If the key is unusable, it returns the reason.
+// parseKey parses a key. If the key is unusable, parseKey returns the reason.
 func parseKey(text []byte) (key, string) {
 	// go-jose does not expose these members.
 	var members struct {

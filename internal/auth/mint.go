@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MintingKey signs tokens for development. In production, the issuer signs them.
+// MintingKey signs tokens for development. In production, the issuer signs tokens.
 type MintingKey struct {
 	private   any
 	algorithm jose.SignatureAlgorithm
@@ -38,8 +38,8 @@ func NewMintingKey() (*MintingKey, error) {
 	return newMintingKey(private)
 }
 
-// NewSecretMintingKey returns a key for a secret that is shared with the server. The secret has at
-// least MinSecretBytes bytes.
+// NewSecretMintingKey returns a key that signs tokens with a secret. The server must have the same
+// secret, with at least MinSecretBytes bytes.
 func NewSecretMintingKey(secret []byte) *MintingKey {
 	return &MintingKey{private: secret, algorithm: jose.HS256}
 }
@@ -47,13 +47,14 @@ func NewSecretMintingKey(secret []byte) *MintingKey {
 // pemType is the PEM type of PKCS #8 (https://www.rfc-editor.org/rfc/rfc7468#section-10).
 const pemType = "PRIVATE KEY"
 
-// ParseMintingKey parses a PEM block in PKCS #8 format with an Ed25519, elliptic-curve or RSA key.
+// ParseMintingKey parses a private key in PKCS #8 PEM format. The key is an Ed25519, elliptic-curve
+// or RSA key.
 //
-// It returns an error that describes the problem and contains nothing of the key.
+// It returns an error that describes the problem and contains no part of the key.
 func ParseMintingKey(text []byte) (*MintingKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
-		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key`, or convert yours with `openssl pkcs8 -topk8 -nocrypt`", pemType)
+		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key`, or convert your key with `openssl pkcs8 -topk8 -nocrypt`", pemType)
 	}
 	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -85,18 +86,18 @@ func newMintingKey(private any) (*MintingKey, error) {
 	return k, nil
 }
 
-// publicJWK returns the public key. It must not be called for a secret.
+// publicJWK returns the public key as a JWK. It must not be called if the key is a secret.
 func (k *MintingKey) publicJWK() *jose.JSONWebKey {
 	p := (&jose.JSONWebKey{Key: k.private, KeyID: k.keyID, Algorithm: string(k.algorithm), Use: "sig"}).Public()
 	return &p
 }
 
-// JWKS returns the JSON of the JWKS that verifies the key's tokens.
+// JWKS returns the JSON of a JWKS with the public key.
 func (k *MintingKey) JWKS() ([]byte, error) {
 	return json.MarshalIndent(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{*k.publicJWK()}}, "", "  ")
 }
 
-// PEM returns the private key in PEM.
+// PEM returns the private key in PEM format.
 func (k *MintingKey) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
@@ -105,8 +106,8 @@ func (k *MintingKey) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// Mint returns a signed token that an Authenticator with the given options accepts from now until
-// now plus ttl.
+// Mint returns a signed token. An Authenticator with the given options accepts the token from now
+// until now plus ttl.
 func (k *MintingKey) Mint(opts Options, subject string, role commerce.Role, customer commerce.CustomerID, now time.Time, ttl time.Duration) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.keyID}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 // source reads a JWKS from a URL or a file.
 type source struct {
 	read func(context.Context) ([]byte, error)
-	// refreshInterval is the interval of periodic reads.
+	// refreshInterval is the interval between periodic reads.
 	refreshInterval time.Duration
-	// minInterval is the minimum interval between reads that tokens with unknown keys cause.
+	// minInterval is the minimum interval between two reads because of tokens with unknown key IDs.
 	minInterval time.Duration
 }
 
 // maxJWKSBytes is the maximum length of a JWKS in bytes. A JWKS with certificates has about ten
-// thousand.
+// thousand bytes.
 const maxJWKSBytes = 256 << 10
 
 // fetchTimeout is the timeout for fetching a JWKS.
@@ -45,17 +45,19 @@ func newSource(location string) (source, error) {
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: fetchTimeout,
-		// A redirect could lead to other keys, and its target has not passed CheckJWKSLocation.
+		// Redirects are not followed, because the target may have other keys and has not been validated
+		// by CheckJWKSLocation.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 func isURL(location string) bool { return strings.Contains(location, "://") }
 
-// CheckJWKSLocation validates the location of a JWKS. A file name is always valid. A URL must use
-// https, or http on this machine, so that the keys cannot be replaced in transit.
+// CheckJWKSLocation validates the location of a JWKS. Any file name is valid. A URL must use https,
+// so that an attacker cannot replace the keys in transit. http is allowed for the local machine
+// only.
 //
-// It returns an error that describes what to change.
+// CheckJWKSLocation returns an error that describes what to change.
 func CheckJWKSLocation(location string) error {
 	if !isURL(location) {
 		return nil

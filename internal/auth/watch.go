@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// recheckInterval is the interval at which the token of an open connection is checked again. A
-// check waits at most for the customer's record. All connections of a customer share one read
-// within existsTTL.
+// recheckInterval is the interval between two checks of an open connection's token. A check reads
+// only the customer's record, and all connections of a customer share one read within existsTTL.
 const recheckInterval = 15 * time.Second
 
-// Watch calls onInvalid once, in its own goroutine, when a new request with the identity's token
-// would be rejected. The token has expired, its key was removed, or its customer does not exist. If
-// the customer's lookup fails, the watch continues. The returned function stops the watch.
+// Watch calls onInvalid once, in its own goroutine, when the identity's token is no longer valid.
+// This happens if the token expires, its key is removed, or its customer is deleted. If the lookup
+// of the customer fails, the watch continues. The returned function stops the watch.
 func (a *Authenticator) Watch(identity Identity, onInvalid func(error)) (stop func()) {
 	w := &watch{authenticator: a, identity: identity, onInvalid: onInvalid}
 	w.schedule(0)
 	return w.cancel
 }
 
-// watch checks the token of one connection. Between checks it needs a timer and no goroutine.
+// watch checks the token of one connection periodically. Between two checks it uses only a timer
+// and no goroutine.
 type watch struct {
 	authenticator *Authenticator
 	identity      Identity
@@ -45,7 +45,7 @@ func (w *watch) schedule(after time.Duration) {
 	}
 }
 
-// check ends the watch if the token is no longer valid. Otherwise it schedules the next check.
+// check ends the watch if the token is no longer valid. Otherwise, it schedules the next check.
 func (w *watch) check() {
 	err := w.authenticator.recheck(w.identity)
 	if errors.Is(err, ErrUnauthenticated) {
@@ -55,14 +55,14 @@ func (w *watch) check() {
 		return
 	}
 	if err != nil {
-		// The same cause makes requests fail, and these are logged as errors. Thousands of connections
-		// would repeat the error, so it is logged for debugging only.
+		// Requests fail for the same reason, and their errors are logged at error level. This error could
+		// repeat for thousands of connections, so it is logged at debug level.
 		w.authenticator.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
 	}
 	w.schedule(min(recheckInterval, w.identity.Expires.Sub(w.authenticator.opts.Now())))
 }
 
-// markStopped marks the watch as ended, and reports whether it was active.
+// markStopped stops the watch and reports whether the watch was active.
 func (w *watch) markStopped() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,12 +78,14 @@ func (w *watch) cancel() {
 	}
 }
 
-// recheck verifies an identity as Authenticate would verify its token.
+// recheck checks whether a verified token has expired, and whether its key and its customer still
+// exist.
 //
-// It returns ErrUnauthenticated, or an error of Options.CustomerExists.
+// It returns ErrUnauthenticated if the token is no longer valid, or an error of
+// Options.CustomerExists.
 func (a *Authenticator) recheck(identity Identity) (err error) {
 	defer func() {
-		// An unrecovered panic in a timer's goroutine would end the server.
+		// An unrecovered panic in the timer's goroutine would end the process.
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 			a.opts.Log.Error("rechecking the token of an open connection panicked", "error", fmt.Sprintf("%v\n%s", err, debug.Stack()))

@@ -100,14 +100,14 @@ func TestWatchesEndWithinAMinute(t *testing.T) {
 				w := newWatchFixture(t)
 				begin(w)
 				if n := w.active(); n != 0 {
-					t.Fatalf("%s %s: the watch goes on a minute after second %d", name, when, second)
+					t.Fatalf("%s %s: the watch is still active one minute after second %d", name, when, second)
 				}
 				if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) {
-					t.Fatalf("%s %s: the watch ends with %v", name, when, err)
+					t.Fatalf("%s %s: the watch ended with %v, want ErrUnauthenticated", name, when, err)
 				}
 				w.clock.Advance(20 * time.Second)
 				if len(w.ended) > 0 {
-					t.Fatalf("%s %s: the watch ends again, with %v", name, when, <-w.ended)
+					t.Fatalf("%s %s: the watch ended a second time, with %v", name, when, <-w.ended)
 				}
 			}
 		}
@@ -142,7 +142,7 @@ func TestWatchesContinueAfterErrors(t *testing.T) {
 	w.lookup = func() (bool, error) { panic("a fault") }
 	w.clock.Advance(time.Minute)
 	if n := w.active(); n != 2 || len(w.ended) > 0 {
-		t.Fatalf("%d watches are active, %d have ended", n, len(w.ended))
+		t.Fatalf("after failed lookups, %d watches are active and %d have ended, want 2 and 0", n, len(w.ended))
 	}
 	if log := w.log.String(); !strings.Contains(log, "a fault") || strings.Contains(log, `"down"`) {
 		t.Errorf("the log is %s", log)
@@ -152,15 +152,15 @@ func TestWatchesContinueAfterErrors(t *testing.T) {
 	stop()
 	stop()
 	if n := w.active(); n != 1 {
-		t.Errorf("%d watches are active when one was stopped", n)
+		t.Errorf("%d watches are active after one was stopped, want 1", n)
 	}
 	w.lookup = func() (bool, error) { return false, nil }
 	w.clock.Advance(time.Minute)
 	if n := w.active(); n != 0 {
-		t.Fatalf("%d watches are active when the customer is gone", n)
+		t.Fatalf("%d watches are active after the customer was deleted, want 0", n)
 	}
 	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || len(w.ended) > 0 {
-		t.Errorf("%v, and %d more have ended", err, len(w.ended))
+		t.Errorf("the watch ended with %v, and %d more watches have ended, want ErrUnauthenticated and 0", err, len(w.ended))
 	}
 	second()
 }

@@ -1,5 +1,5 @@
-// Package authtest creates keys and tokens for tests, valid and forged. It has its own signing
-// code, so that it cannot share a bug with the library that verifies tokens.
+// Package authtest creates keys, valid tokens and forged tokens for tests. It has its own signing
+// code, so that it does not have the same bugs as the library that verifies tokens.
 package authtest
 
 import (
@@ -23,7 +23,7 @@ import (
 	_ "crypto/sha512"
 )
 
-// The iss and aud of the tokens that Claims returns.
+// Issuer and Audience are the iss and aud claims that Claims returns.
 const (
 	Issuer   = "https://id.example/"
 	Audience = "https://shop.example/graphql"
@@ -32,13 +32,13 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims returns the claims of a token that is valid for an hour from now. The members of others
-// replace the defaults; nil removes a claim.
+// Claims returns the claims of a token that is valid for one hour from now. Members of others
+// replace the defaults. A nil value removes a claim.
 func Claims(now time.Time, others Object) Object {
 	return override(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
 
-// override sets the members of others in o. A nil value removes the member.
+// override copies the members of others to o. It removes members with a nil value.
 func override(o, others Object) Object {
 	maps.Copy(o, others)
 	maps.DeleteFunc(o, func(_ string, v any) bool { return v == nil })
@@ -48,11 +48,11 @@ func override(o, others Object) Object {
 // Key signs tokens.
 type Key struct {
 	ID, Algorithm string
-	// Private is a crypto.Signer, or the []byte of a secret.
+	// Private is a crypto.Signer. If the key is a secret, Private is a []byte.
 	Private any
 }
 
-// NewKey generates a key for an algorithm: RS, PS or ES with 256, 384 or 512, or EdDSA.
+// NewKey generates a key for an algorithm: EdDSA, or RS, PS or ES followed by 256, 384 or 512.
 func NewKey(t testing.TB, id, algorithm string) Key {
 	t.Helper()
 	var private crypto.Signer
@@ -71,7 +71,8 @@ func NewKey(t testing.TB, id, algorithm string) Key {
 	return Key{id, algorithm, private}
 }
 
-// JWK returns the public key. The members of others replace its own; nil removes a member.
+// JWK returns the public key as a JWK. Members of others replace the defaults. A nil value removes
+// a member.
 func (k Key) JWK(t testing.TB, others Object) Object {
 	t.Helper()
 	jwk := Object{"kid": k.ID, "alg": k.Algorithm, "use": "sig"}
@@ -91,14 +92,14 @@ func (k Key) JWK(t testing.TB, others Object) Object {
 	return override(jwk, others)
 }
 
-// JWKS returns the JSON of a JWKS with the given keys.
+// JWKS returns the JSON of a JWKS that contains the given keys.
 func JWKS(t testing.TB, jwks ...Object) []byte {
 	t.Helper()
 	return encode(t, Object{"keys": jwks})
 }
 
-// Token returns a signed token. The claims are an Object, or the exact payload in a []byte. The
-// members of header replace the default ones.
+// Token returns a signed token. claims is an Object, or a []byte with the exact payload. Members of
+// header replace the default members of the token's header.
 func (k Key) Token(t testing.TB, claims any, header Object) string {
 	t.Helper()
 	payload, raw := claims.([]byte)
@@ -108,13 +109,14 @@ func (k Key) Token(t testing.TB, claims any, header Object) string {
 	return Assemble(encode(t, override(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
 }
 
-// Assemble returns a token of the given parts, which need not be valid.
+// Assemble returns a token with the given parts, which need not be valid. sign returns the
+// signature of input.
 func Assemble(header, payload []byte, sign func(input []byte) []byte) string {
 	input := base64URL(header) + "." + base64URL(payload)
 	return input + "." + base64URL(sign([]byte(input)))
 }
 
-// sign signs as RFC 7518, section 3, specifies.
+// sign returns the signature of input as RFC 7518, section 3, specifies.
 func (k Key) sign(t testing.TB, input []byte) []byte {
 	t.Helper()
 	hash := map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}[k.Algorithm[2:]]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a manual clock: only Pass advances it. It is safe for concurrent use.
+// Clock is a manual clock. Only Advance changes its time. A Clock is safe for concurrent use.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -28,7 +28,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc schedules f, which Pass calls when d has passed, unless stop is called before.
+// AfterFunc schedules f. Advance calls f when the clock has advanced by d. stop cancels the call.
 func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,15 +48,15 @@ func (c *Clock) PendingTimers() int {
 	return len(c.timers)
 }
 
-// remove removes a timer and reports whether it was scheduled. The caller holds mu.
+// remove removes a timer and reports whether the timer was scheduled. c.mu must be held.
 func (c *Clock) remove(t *timer) bool {
 	before := len(c.timers)
 	c.timers = slices.DeleteFunc(c.timers, func(scheduled *timer) bool { return scheduled == t })
 	return len(c.timers) < before
 }
 
-// Advance advances the clock by d. It calls the scheduled functions one after another, each at its
-// own time.
+// Advance advances the clock by d. It calls the scheduled functions in the order of their times.
+// During each call, the clock shows the time at which the function was due.
 func (c *Clock) Advance(d time.Duration) {
 	until := c.Now().Add(d)
 	for {
@@ -68,8 +68,8 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// nextTimer advances the clock to the next timer that is due by until, and returns that timer.
-// Without such a timer, it advances the clock to until and returns nil.
+// nextTimer removes and returns the first timer that is due by until, and advances the clock to its
+// due time. If no timer is due, nextTimer advances the clock to until and returns nil.
 func (c *Clock) nextTimer(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

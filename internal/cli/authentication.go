@@ -15,23 +15,25 @@ import (
 )
 
 // checkServeConfig checks the settings that only the server needs. ORDERGRAPH_AUTH must be set, so
-// that no DynamoDB table is open by mistake. With tokens, the cursor key must be a secret.
+// that a DynamoDB table is never open to everyone by mistake. If callers use tokens, the cursor key
+// must be a secret.
 //
-// It returns an error that describes what to set.
+// The error describes what to set.
 func checkServeConfig(cfg config.Config) error {
 	switch {
 	case cfg.Auth == "":
 		return fmt.Errorf("ORDERGRAPH_AUTH is not set: set it to %s to require a token with each request (docs/authentication.md), or to %s to let everyone who reaches the server read and change everything", config.AuthJWT, config.AuthNone)
 	case cfg.Auth == config.AuthNone && cfg.AuthFromAlias && cfg.Store == config.DynamoDB:
-		return fmt.Errorf("AUTH=%[1]s does not open a DynamoDB table, because AUTH may be set for other software: set ORDERGRAPH_AUTH=%[1]s to let everyone who reaches the server read and change everything", config.AuthNone)
+		return fmt.Errorf("AUTH=%[1]s does not open a DynamoDB table, because AUTH may be set for other software: set ORDERGRAPH_AUTH=%[1]s instead, to let everyone who reaches the server read and change everything", config.AuthNone)
 	case len(cfg.CursorKey) == 0:
-		return fmt.Errorf("ORDERGRAPH_CURSOR_KEY is not set: with ORDERGRAPH_AUTH=%s, set it to a secret of at least 16 characters, such as the output of `openssl rand -hex 32`, the same for all servers of a table", config.AuthJWT)
+		return fmt.Errorf("ORDERGRAPH_CURSOR_KEY is not set: ORDERGRAPH_AUTH=%s requires a secret of at least 16 characters, such as the output of `openssl rand -hex 32`; use the same secret for all servers of a table", config.AuthJWT)
 	}
 	return nil
 }
 
-// configureAuth configures the server to verify tokens, if ORDERGRAPH_AUTH is jwt. The JWKS is
-// refreshed until ctx ends. It returns an error if the keys cannot be read.
+// configureAuth configures the server to verify tokens if ORDERGRAPH_AUTH is jwt. Until ctx ends,
+// the server refreshes the public keys (JWKS) that verify the tokens. configureAuth returns an
+// error if the keys cannot be read.
 func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options) error {
 	if cfg.Auth != config.AuthJWT {
 		return nil
@@ -49,8 +51,8 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options)
 	return nil
 }
 
-// customerExists reports whether a customer's record exists (AP6), even if the record is
-// unreadable.
+// customerExists reports whether the record of a customer exists. An unreadable record counts as
+// existing.
 func customerExists(ctx context.Context, store *dynamo.Store, id commerce.CustomerID) (bool, error) {
 	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
 	if err != nil {

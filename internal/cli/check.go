@@ -14,19 +14,20 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitIncomplete is the exit status of an incomplete check. The status 1 means that drifts are
-// left.
+// exitIncomplete is the exit status if the check is incomplete. The exit status is 1 if the check
+// is complete and inconsistencies remain.
 const exitIncomplete = 3
 
-// checkSegments is the number of parallel scan segments, and checkConcurrency the number of other
-// parallel requests. More would take capacity from the servers.
+// checkSegments is the number of table segments that are scanned in parallel. checkConcurrency is
+// the number of other parallel requests. Higher numbers would leave too little capacity for the
+// servers.
 const (
 	checkSegments    = 4
 	checkConcurrency = 8
 )
 
-// statusError ends a command with its own exit status. If err is nil, the command has already
-// printed the reason.
+// statusError is an error that determines the exit status of the command. If err is nil, the
+// command has already printed the reason.
 type statusError struct {
 	status int
 	err    error
@@ -44,8 +45,9 @@ func (e *statusError) Unwrap() error { return e.err }
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
-		set.BoolVar(&repair, "repair", false, "repair the drifts that can be repaired")
-		set.BoolVar(&asJSON, "json", false, "write one JSON line per drift, and one for the summary")
+		dataFlag(set, &env)
+		set.BoolVar(&repair, "repair", false, "repair the inconsistencies that can be repaired automatically")
+		set.BoolVar(&asJSON, "json", false, "write one line of JSON per inconsistency, and one for the summary")
 	}, nil)
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// checkTable checks the table and writes the findings. It returns the summary.
+// checkTable checks the table, writes the inconsistencies that it finds, and returns the summary.
 func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
 	store, cfg, err := openStore(ctx, "check", env)
 	if err != nil {
@@ -91,7 +93,7 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	opts.OnProgress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
-	// A check can take an hour, so the summary is printed even if the check fails.
+	// A check can take an hour. So the summary is printed even if the check fails.
 	out.summary(summary, err == nil)
 	switch {
 	case err != nil:
@@ -102,8 +104,8 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	return summary, nil
 }
 
-// stickyErrorWriter is a writer that keeps its first error, so that callers can check for errors
-// once at the end.
+// stickyErrorWriter is a writer that keeps its first error. Callers can ignore the errors of single
+// writes and check err at the end.
 type stickyErrorWriter struct {
 	w   io.Writer
 	err error
@@ -118,11 +120,11 @@ func (f *stickyErrorWriter) Write(b []byte) (int, error) {
 	return n, f.err
 }
 
-// checkOutput writes the findings of a check, as text or as JSON.
+// checkOutput writes the results of a check, either as text or as JSON.
 type checkOutput interface {
 	drift(check.Drift)
 	unverified(check.Unverified)
-	// summary writes the last lines. complete reports whether the check read the whole table.
+	// summary writes the end of the output. complete reports whether the check read the whole table.
 	summary(s check.Summary, complete bool)
 }
 
@@ -190,12 +192,13 @@ func (t *checkText) summary(s check.Summary, complete bool) {
 	}
 	fmt.Fprintln(t.w, ".")
 	if s.Unverified > 0 {
-		fmt.Fprintf(t.w, "unverified: %d, listed above; check again\n", s.Unverified)
+		fmt.Fprintf(t.w, "unverified records: %d, listed above; run the check again\n", s.Unverified)
 	}
 	fmt.Fprintln(t.w, t.outcome(s, complete))
 }
 
-// outcome returns the last line: the drifts that are left and what to do.
+// outcome returns the last line of the output: the number of remaining inconsistencies, and what to
+// do about them.
 func (t *checkText) outcome(s check.Summary, complete bool) string {
 	left := s.Left()
 	byRepair := left - s.ByHand
@@ -205,30 +208,30 @@ func (t *checkText) outcome(s check.Summary, complete bool) string {
 		for _, n := range s.Repaired {
 			repaired += n
 		}
-		return fmt.Sprintf("incomplete check; drifts found so far: %d, repaired: %d", left+repaired, repaired)
+		return fmt.Sprintf("incomplete check; inconsistencies found so far: %d, repaired: %d", left+repaired, repaired)
 	case left == 0 && s.Unverified > 0:
-		return "unverified records are left: the table may not be clean"
+		return "some records are unverified: the table may be inconsistent"
 	case left == 0 && len(s.Found) == 0:
 		return "clean"
 	case left == 0:
 		return "clean now"
 	case t.repair && s.ByHand == 0:
-		return fmt.Sprintf("drifts left: %d", left)
+		return fmt.Sprintf("inconsistencies left: %d", left)
 	case t.repair && byRepair > 0:
-		return fmt.Sprintf("drifts left: %d; %d need a repair by hand, described above", left, s.ByHand)
+		return fmt.Sprintf("inconsistencies left: %d; %d need a repair by hand, described above", left, s.ByHand)
 	case t.repair:
-		return fmt.Sprintf("drifts left: %d; all need a repair by hand, described above", left)
+		return fmt.Sprintf("inconsistencies left: %d; all need a repair by hand, described above", left)
 	case byRepair == 0:
-		return fmt.Sprintf("drifts: %d; all need a repair by hand, described above", left)
+		return fmt.Sprintf("inconsistencies: %d; all need a repair by hand, described above", left)
 	case s.ByHand > 0:
-		return fmt.Sprintf("drifts: %d; `ordergraph check -repair` repairs %d, and %d need a repair by hand", left, byRepair, s.ByHand)
+		return fmt.Sprintf("inconsistencies: %d; `ordergraph check -repair` repairs %d, and %d need a repair by hand", left, byRepair, s.ByHand)
 	default:
-		return fmt.Sprintf("drifts: %d; repair them with `ordergraph check -repair`", left)
+		return fmt.Sprintf("inconsistencies: %d; repair them with `ordergraph check -repair`", left)
 	}
 }
 
-// checkJSON writes one JSON line per drift and per unverified record, and one for the summary. The
-// writer keeps its errors.
+// checkJSON writes one line of JSON per inconsistency and per unverified record, and one for the
+// summary. Write errors are kept by the writer.
 type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }

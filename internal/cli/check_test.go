@@ -27,7 +27,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -46,7 +45,7 @@ func lookupIn(variables []string) func(string) string {
 // newSeededTable creates a table with the sample data.
 func newSeededTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
-	db, table, variables = newLocalTable(t)
+	db, table, variables = newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	return db, table, variables
@@ -88,7 +87,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		}
 		for _, part := range []string{
 			"order-total  ORDER#01HVMK3P2Q0000000000000001 #METADATA: total is 1, should be ", "orphan-claim  EMAIL#nobody@example.com #METADATA: ",
-			"drifts: 2; repair them with `ordergraph check -repair`", "a total is not the sum of the items",
+			"inconsistencies: 2; repair them with `ordergraph check -repair`", "an order's total is not the sum of its items",
 		} {
 			if !strings.Contains(c.stdout.String(), part) {
 				t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())
@@ -165,9 +164,9 @@ func TestCheckJSON(t *testing.T) {
 }
 
 func TestCheckFailsToStart(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "check", variables...).checkFailed(t, 3, "does not exist")
-	run(t, "check").checkFailed(t, 3, "check requires DynamoDB", "ORDERGRAPH_STORE=dynamodb")
+	run(t, "check").checkFailed(t, 3, "check requires DynamoDB or a file", "ORDERGRAPH_STORE=dynamodb", "-data")
 	run(t, "check", "ORDERGRAPH_STORE=mysql").checkFailed(t, 3, "ORDERGRAPH_STORE")
 	run(t, "check -fast").checkFailed(t, 2, "-fast")
 	run(t, "check all").checkFailed(t, 2, `"all"`)
@@ -185,11 +184,11 @@ func TestCheckWithAnotherNumberOfShards(t *testing.T) {
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
-// withProxy puts a proxy between the commands and DynamoDB Local. It calls before with each
+// withProxy puts a proxy between the commands and DynamoDB. It calls before with each
 // request. If before returns the name of an error, the proxy responds with that error.
 func withProxy(t *testing.T, before func(operation string, body []byte) (refusal string)) {
 	t.Helper()
-	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	local, err := url.Parse(endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +244,7 @@ func TestCheckWithUnverifiedRecords(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check", variables...)
-	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified: 1,", "\nunverified records are left: the table may not be clean\n"} {
+	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified records: 1,", "\nsome records are unverified: the table may be inconsistent\n"} {
 		if out := c.stdout.String(); c.status != 3 || !strings.Contains(out, part) {
 			t.Errorf("exit %d, want 3 and %q:\n%s", c.status, part, out)
 		}
@@ -279,7 +278,7 @@ func TestInterruptedCheck(t *testing.T) {
 		if c.status != 3 || !strings.Contains(c.stderr.String(), "interrupted before the end") {
 			t.Errorf("%s: exit %d, stderr %q", line, c.status, c.stderr.String())
 		}
-		want := []string{"(repaired)", "incomplete check; drifts found so far: 1, repaired: 1\n", fmt.Sprint(n+1, " records")}
+		want := []string{"(repaired)", "incomplete check; inconsistencies found so far: 1, repaired: 1\n", fmt.Sprint(n+1, " records")}
 		if strings.Contains(line, "json") {
 			want = []string{`"repaired":true`, fmt.Sprint(`{"summary":{"clean":false,"complete":false,"records":`, n+1), `"repaired":{"order-total":1}`}
 		}
@@ -301,7 +300,7 @@ func TestFailedCheck(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check -repair", variables...)
-	if c.status != 3 || !strings.Contains(c.stdout.String(), "incomplete check; drifts found so far: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "denies access") {
+	if c.status != 3 || !strings.Contains(c.stdout.String(), "incomplete check; inconsistencies found so far: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "denies access") {
 		t.Errorf("exit %d, stderr %q:\n%s", c.status, c.stderr.String(), c.stdout.String())
 	}
 }
@@ -343,11 +342,11 @@ func TestCheckByHand(t *testing.T) {
 		}
 	}
 	remove("WAREHOUSE#wh_pdx", "name")
-	checkOutput("check", 1, "\ndrifts: 1; all need a repair by hand, described above\n")
+	checkOutput("check", 1, "\ninconsistencies: 1; all need a repair by hand, described above\n")
 	damageSample(t, db, table)
-	checkOutput("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, and 1 need a repair by hand\n")
+	checkOutput("check", 1, "\ninconsistencies: 3; `ordergraph check -repair` repairs 2, and 1 need a repair by hand\n")
 	checkOutput("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
-	checkOutput("check -repair", 1, "\ndrifts left: 1; all need a repair by hand, described above\n")
+	checkOutput("check -repair", 1, "\ninconsistencies left: 1; all need a repair by hand, described above\n")
 	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("WAREHOUSE#wh_sea", "#METADATA")}); err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +369,7 @@ func TestCheckByHand(t *testing.T) {
 	}
 	run(t, "import -overwrite "+file, variables...).checkSucceeded(t)
 	if name := tableRecords(t, db, table)["WAREHOUSE#wh_sea #METADATA"]["name"]; name.(*types.AttributeValueMemberS).Value != "Seattle" {
-		t.Errorf("the warehouse is called %v", name)
+		t.Errorf("the warehouse has the name %v, want Seattle", name)
 	}
 }
 

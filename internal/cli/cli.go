@@ -1,5 +1,5 @@
-// Package cli implements the commands of ordergraph. It reads the configuration, connects the other
-// packages, and runs them.
+// Package cli implements the commands of the program ordergraph. It reads the configuration and
+// runs the other packages.
 package cli
 
 import (
@@ -37,8 +37,26 @@ type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	// Listening, if set, is called with the address when a server listens.
+	// OnListening, if set, is called with the server's address when the server listens.
 	OnListening func(net.Addr)
+
+	// closers contains functions that close the stores that a command has opened. run calls them when
+	// the command has ended.
+	closers *[]func() error
+}
+
+// dataFlag defines the flag -data, which takes precedence over ORDERGRAPH_DATA.
+func dataFlag(set *flag.FlagSet, env *Environment) {
+	set.Func("data", "file in which the embedded store keeps its data (default: ORDERGRAPH_DATA)", func(path string) error {
+		getenv := env.Getenv
+		env.Getenv = func(name string) string {
+			if name == "ORDERGRAPH_DATA" {
+				return path
+			}
+			return getenv(name)
+		}
+		return nil
+	})
 }
 
 // Exit statuses.
@@ -53,9 +71,9 @@ type usageError struct{ problem string }
 
 func (e usageError) Error() string { return e.problem }
 
-// Run runs the command in args, without the program's name, until the command ends or ctx is
-// canceled. It returns the exit status: 0 for success, 1 for failure, 2 for invalid arguments.
-// check has further statuses.
+// Run runs the command in args, until the command ends or ctx is canceled. args does not include
+// the name of the program. Run returns the exit status: 0 for success, 1 for failure, 2 for invalid
+// arguments. The command check can also return exitIncomplete.
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var usage usageError
@@ -101,18 +119,25 @@ func run(ctx context.Context, args []string, env Environment) error {
 		}
 		command, args = args[0], []string{"-h"}
 	}
+	var closers []func() error
+	env.closers = &closers
 	for _, c := range commands() {
-		if c.name == command {
-			return c.run(ctx, args, env)
+		if c.name != command {
+			continue
 		}
+		err := c.run(ctx, args, env)
+		for _, closeOpened := range slices.Backward(closers) {
+			err = errors.Join(err, closeOpened())
+		}
+		return err
 	}
 	return usageError{fmt.Sprintf("unknown command %q", command)}
 }
 
 func isHelpFlag(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// parseArgs parses a command's flags, and stores up to most further arguments in words. The flags
-// come first.
+// parseArgs parses the flags of a command, which must precede the other arguments. It stores the
+// other arguments in words. most is their maximum number.
 func parseArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	if define != nil {
@@ -153,7 +178,7 @@ func parseMixedArgs(command string, args []string, most int, define func(*flag.F
 	}
 }
 
-// parseFlags parses the flags up to the first other argument.
+// parseFlags parses the flags in args, up to the first argument that is not a flag.
 func parseFlags(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
@@ -186,8 +211,8 @@ func withTableName(cfg config.Config, err error) error {
 	return &tableError{table: cfg.Table.Table, err: err}
 }
 
-// describeError returns the message for an error. For a known cause, the message is one sentence
-// that describes what to change.
+// describeError returns the message that a command prints for an error. If the cause is known, the
+// message describes how to fix it.
 func describeError(err error, getenv func(string) string) string {
 	name := ""
 	if e := (*tableError)(nil); errors.As(err, &e) {
@@ -196,17 +221,17 @@ func describeError(err error, getenv func(string) string) string {
 	shards, clock := (*table.ShardsError)(nil), (*table.ClockError)(nil)
 	switch {
 	case errors.As(err, &shards):
-		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that the table was written with", name, shards.Shards, shards.KeyList())
+		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (its index has the keys %s): set ORDERGRAPH_SHARDS to the table's number of shards", name, shards.Shards, shards.KeyList())
 	case errors.Is(err, table.ErrNoTable):
 		return fmt.Sprintf("table %s does not exist: create it with `ordergraph table create`, or set ORDERGRAPH_TABLE to another table", name)
 	case errors.Is(err, table.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
 	case errors.Is(err, table.ErrStreamViewType):
-		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false), run `ordergraph table create` again, and point other readers of the stream to the new one", name, err, name)
+		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; other software must then read the new stream", name, err, name)
 	case errors.Is(err, table.ErrAccessDenied):
-		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", rootMessage(err))
+		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the IAM role, and the IAM policy (%s)", rootMessage(err))
 	case errors.As(err, &clock):
-		return fmt.Sprintf("the clock of this machine is %s DynamoDB's, and records would have the wrong time: set the clock and run the command again", clock.Difference())
+		return fmt.Sprintf("the clock of this machine is %s DynamoDB's clock, so records would have the wrong time: set the clock and run the command again", clock.Difference())
 	case errors.Is(err, table.ErrUnavailable):
 		location := ""
 		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
@@ -218,7 +243,8 @@ func describeError(err error, getenv func(string) string) string {
 	}
 }
 
-// rootMessage returns the innermost message of an error: the network's or DynamoDB's.
+// rootMessage returns the innermost message of an error, which comes from the network or from
+// DynamoDB.
 func rootMessage(err error) string {
 	if errors.Is(err, table.ErrNotDynamoDB) {
 		return "the endpoint is not DynamoDB"
@@ -232,40 +258,66 @@ func rootMessage(err error) string {
 	return err.Error()
 }
 
-// openStore opens the DynamoDB store. It fails for the embedded store, whose data does not outlive
-// a command.
+// openStore opens the store of a command that works on records. The store is a DynamoDB table, or
+// the embedded store in a file. It returns an error for the embedded store in memory, because the
+// data of that store exists only while the server runs.
 func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
-	store, _, cfg, err := openStoreAndStream(ctx, command, env, nil)
+	cfg, err := config.Read(env.Getenv)
+	if err != nil {
+		return nil, cfg, err
+	}
+	if cfg.Store == config.Embedded && cfg.Data == "" {
+		return nil, cfg, fmt.Errorf("%s requires DynamoDB or a file, because the embedded store in memory exists only while the server runs: set ORDERGRAPH_STORE=%s, or name the file with -data", command, config.DynamoDB)
+	}
+	store, _, err := openConfigured(ctx, cfg, env, nil)
 	return store, cfg, err
 }
 
-// openStoreAndStream is like openStore, and also returns the table's stream. The store writes to
-// log.
-func openStoreAndStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
-	cfg, err := config.Read(env.Getenv)
-	if err != nil {
-		return nil, nil, cfg, err
-	}
+// openConfigured opens the configured store and the source of its changes. The store writes its
+// messages to log.
+func openConfigured(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
+	opts := cfg.Table
+	opts.Log = log
 	if cfg.Store == config.Embedded {
-		return nil, nil, cfg, fmt.Errorf("%s requires DynamoDB, because the embedded store exists only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
+		engine, err := openEngine(cfg.Data, env)
+		if err != nil {
+			return nil, nil, err
+		}
+		store, err := dynamo.New(engine.Client(), opts)
+		return store, feed.EngineSource(engine), err
 	}
 	db, streams, err := config.OpenDynamoDB(ctx)
 	if err != nil {
-		return nil, nil, cfg, err
+		return nil, nil, err
 	}
-	opts := cfg.Table
-	opts.Log = log
 	store, err := dynamo.New(db, opts)
-	return store, feed.StreamSource(streams, feed.StreamOptions{}), cfg, err
+	return store, feed.StreamSource(streams, feed.StreamOptions{}), err
 }
 
-// startTimeout is the timeout of the checks before the server starts.
+// openEngine opens the embedded store in the file at path, or in memory if path is empty. The store
+// is closed when the command has ended.
+func openEngine(path string, env Environment) (*embedded.Store, error) {
+	if path == "" {
+		engine := embedded.New()
+		*env.closers = append(*env.closers, engine.Close)
+		return engine, nil
+	}
+	engine, err := embedded.Open(path, embedded.Options{})
+	if err == nil {
+		*env.closers = append(*env.closers, engine.Close)
+	}
+	return engine, err
+}
+
+// startTimeout limits the time of the checks that run before the server starts.
 const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
-	addr := ""
+	addr, sample := "", false
 	err := parseArgs("serve", args, 0, func(set *flag.FlagSet) {
-		set.StringVar(&addr, "addr", "", "address to listen on, such as :8080 for all addresses of the machine; by default, PORT sets the port")
+		dataFlag(set, &env)
+		set.BoolVar(&sample, "sample", false, "load the sample data if the file of the embedded store is new")
+		set.StringVar(&addr, "addr", "", "address to listen on, such as :8080 for all addresses of the machine (default: the environment variable PORT sets the port)")
 	}, nil)
 	if err != nil {
 		return err
@@ -289,7 +341,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
-	store, source, err := openForServing(ctx, cfg, env, log)
+	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
 	}
@@ -328,56 +380,67 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// openForServing opens the configured store and the source of its changes. For DynamoDB, it checks
-// that the table exists and matches the model.
-func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
+// openForServing opens the configured store and the source of its changes. It verifies that the
+// table exists and matches the model. If the table is missing in the embedded store, openForServing
+// creates it. If sample is set, openForServing also loads the sample data into the new table.
+func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if cfg.Store == config.DynamoDB {
-		store, source, _, err := openStoreAndStream(ctx, "serve", env, log)
-		if err != nil {
-			return nil, nil, err
+	store, source, err := openConfigured(ctx, cfg, env, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Store == config.Embedded {
+		err := store.CreateTable(ctx)
+		if err == nil && sample {
+			err = loadSample(ctx, store)
 		}
-		if err := store.Check(ctx); err != nil {
-			return nil, nil, withTableName(cfg, err)
+		if !errors.Is(err, table.ErrTableExists) {
+			return store, source, err
 		}
-		if err := store.StartOrderCounts(ctx); err != nil {
-			log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
-		}
-		// Everything except subscriptions works without a stream. When the stream is turned on,
-		// subscriptions work without a restart.
-		if err := store.CheckStream(ctx); err != nil {
-			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
-		}
-		if reason := store.FastPathDisabledBy(); reason != "" {
-			log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
-		}
+	}
+	if err := store.Check(ctx); err != nil {
+		return nil, nil, withTableName(cfg, err)
+	}
+	if err := store.StartOrderCounts(ctx); err != nil {
+		log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
+	}
+	if cfg.Store == config.Embedded {
 		return store, source, nil
 	}
-	dataset, err := sampledata.Sample()
-	if err != nil {
-		return nil, nil, err
+	// The server works without a stream, except for subscriptions. When the stream is turned on
+	// later, subscriptions work without a restart.
+	if err := store.CheckStream(ctx); err != nil {
+		log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 	}
-	engine := embedded.New()
-	store, err := dynamo.New(engine.Client(), cfg.Table)
-	if err != nil {
-		return nil, nil, err
+	if reason := store.FastPathDisabledBy(); reason != "" {
+		log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
 	}
-	if err := store.CreateTable(ctx); err != nil {
-		return nil, nil, err
-	}
-	_, err = store.Load(ctx, dataset)
-	return store, feed.EngineSource(engine), err
+	return store, source, nil
 }
 
-// printWelcome prints the server's addresses, its store, who has access, and a command to try.
+// loadSample loads the sample data.
+func loadSample(ctx context.Context, store *dynamo.Store) error {
+	dataset, err := sampledata.Sample()
+	if err != nil {
+		return err
+	}
+	_, err = store.Load(ctx, dataset)
+	return err
+}
+
+// printWelcome prints the addresses of the server, its store, the required access, and a command to
+// try.
 func printWelcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
-	if cfg.Store == config.Embedded {
-		fmt.Fprint(w, "  Store     in memory, with sample data; it is gone when the server stops\n")
-	} else {
+	switch {
+	case cfg.Store == config.DynamoDB:
 		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)
+	case cfg.Data != "":
+		fmt.Fprintf(w, "  Store     file %s\n", cfg.Data)
+	default:
+		fmt.Fprint(w, "  Store     in memory, with sample data; all data is lost when the server stops\n")
 	}
 	bearer := ""
 	if cfg.Auth == config.AuthJWT {
@@ -409,12 +472,12 @@ func printWelcome(w io.Writer, cfg config.Config, addr net.Addr) {
 // describeAccess describes who can use a server without authentication.
 func describeAccess(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return fmt.Sprintf("open to this machine only: every program on it can read and change everything; -addr :%d opens it to others", tcp.Port)
+		return fmt.Sprintf("open to this machine only: every program on this machine can read and change everything; -addr :%d opens the server to other machines", tcp.Port)
 	}
 	return "open: everyone who reaches the server can read and change everything"
 }
 
-// browsableAddr returns an address that a browser on this machine can use.
+// browsableAddr returns the address of the server for a browser on this machine.
 func browsableAddr(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -425,7 +488,7 @@ func browsableAddr(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := parseArgs("table", args, 1, nil, &words); err != nil {
+	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { dataFlag(set, &env) }, &words); err != nil {
 		return err
 	}
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
@@ -450,7 +513,7 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	if d.Expires {
 		fmt.Fprint(env.Stdout, "expiry   on: DynamoDB deletes expired idempotency records\n")
 	} else {
-		fmt.Fprint(env.Stdout, "expiry   off: expired idempotency records remain; `ordergraph table create` turns it on\n")
+		fmt.Fprint(env.Stdout, "expiry   off: expired idempotency records remain; `ordergraph table create` turns expiry on\n")
 	}
 	if d.StreamErr == nil {
 		fmt.Fprint(env.Stdout, "stream   on: subscriptions receive changes\n")
@@ -466,8 +529,8 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	return withTableName(cfg, err)
 }
 
-// createTable creates the table. If the table exists and matches the model, create enables what is
-// missing and prints it. So creating twice has the same result as creating once.
+// createTable creates the table. If the table already exists and matches the model, createTable
+// enables the missing features and prints them. So a second call has no further effect.
 func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {
@@ -486,10 +549,10 @@ func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, en
 		}
 		fmt.Fprintf(env.Stdout, "Table %s already exists, and matches the model.\n", cfg.Table.Table)
 		if !before.Expires {
-			fmt.Fprint(env.Stdout, "Expiry is on now: DynamoDB deletes expired idempotency records.\n")
+			fmt.Fprint(env.Stdout, "Expiry is on now, so that DynamoDB deletes expired idempotency records.\n")
 		}
 		if before.StreamErr != nil {
-			fmt.Fprint(env.Stdout, "The stream is on now: subscriptions receive changes.\n")
+			fmt.Fprint(env.Stdout, "The stream is on now, so that subscriptions receive changes.\n")
 		}
 		return nil
 	}

@@ -86,7 +86,7 @@ func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
 	if c.status != status || stdout != "" {
-		t.Errorf("exit %d, stdout %q, want %d and nothing", c.status, stdout, status)
+		t.Errorf("exit status %d, stdout %q, want status %d and no output", c.status, stdout, status)
 	}
 	if !strings.HasPrefix(stderr, "ordergraph: ") || strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
 		t.Errorf("stderr is not a single line: %q", stderr)
@@ -104,7 +104,7 @@ func (c *command) checkSucceeded(t *testing.T, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
 	if c.status != 0 || stderr != "" {
-		t.Errorf("exit %d, stderr %q, want 0 and nothing", c.status, stderr)
+		t.Errorf("exit status %d, stderr %q, want status 0 and no output", c.status, stderr)
 	}
 	for _, part := range parts {
 		if !strings.Contains(stdout, part) {
@@ -128,7 +128,7 @@ func TestPatterns(t *testing.T) {
 				c.checkSucceeded(t, p.ID+" ", p.Mutation)
 			}
 		}
-		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "with AP10")
+		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "same request as AP10")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkSucceeded(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
+			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
 			for _, section := range config.Sections() {
 				for _, s := range section.Settings {
 					c.checkSucceeded(t, s.Name)
@@ -154,8 +154,8 @@ func TestHelp(t *testing.T) {
 // A command's help describes each of its flags.
 func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
-		"serve": {"-addr"}, "table": nil, "seed": {"-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
-		"check": {"-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
+		"serve": {"-addr", "-data", "-sample"}, "local": {"-addr", "-data"}, "table": {"-data"}, "seed": {"-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-data", "-segments", "-overwrite"}, "import": {"-data", "-overwrite", "-dry-run", "-skip-unreadable"},
+		"check": {"-data", "-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
 		"token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
@@ -246,7 +246,7 @@ func TestInvalidArguments(t *testing.T) {
 		"token key":                              "name a file",
 		"seed -orders 3":                         "-orders requires -generate",
 		"seed -seed 1 dataset.json":              "-seed requires -generate",
-		"seed -generate dataset.json":            `accepts no FILE such as "dataset.json"`,
+		"seed -generate dataset.json":            `accepts no FILE argument such as "dataset.json"`,
 		"seed -generate -items 4-2":              "-items is 4-2",
 		"seed -generate -items few":              "such as 3 or 1-5",
 		"seed -generate -statuses lost=1":        `"lost=1" is not a status`,
@@ -268,7 +268,7 @@ func TestInvalidSetting(t *testing.T) {
 	}
 }
 
-// Commands for tables fail with the embedded store, whose data does not outlive a command.
+// Commands for tables fail with the embedded store in memory, whose data does not outlive a command.
 func TestCommandsThatNeedDynamoDB(t *testing.T) {
 	for _, line := range []string{"table create", "table describe", "seed", "export x", "import x"} {
 		command, _, _ := strings.Cut(line, " x")

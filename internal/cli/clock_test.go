@@ -11,15 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-// skewClock simulates a clock that is late by d: it moves the Date of DynamoDB Local's responses
+// skewClock simulates a clock that is late by d: it moves the Date of DynamoDB's responses
 // ahead.
 func skewClock(t *testing.T, d time.Duration) {
 	t.Helper()
-	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	local, err := url.Parse(endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +48,7 @@ func TestWrongClock(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(before, tableRecords(t, db, table)) {
-		t.Error("something was written")
+		t.Error("the command wrote records although the clock is wrong")
 	}
 
 	ctx, stop := context.WithCancel(context.Background())
@@ -61,7 +59,7 @@ func TestWrongClock(t *testing.T) {
 	}
 	stop()
 	<-c.done
-	if log := c.stderr.String(); strings.Count(log, "nothing is written, as the server's clock and DynamoDB's differ") != 1 {
+	if log := c.stderr.String(); strings.Count(log, "writes are rejected because the server's clock and DynamoDB's clock differ") != 1 {
 		t.Errorf("the log does not contain the warning once: %s", log)
 	}
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/manifest"
 )
 
-// readManifest reads a manifest of trusted documents from a file, or from in if the name is -.
+// readManifest reads a manifest of trusted documents from the named file. If the name is -, it
+// reads standard input (in).
 func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -39,9 +40,9 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	return documents, nil
 }
 
-// loadTrustedDocuments reads the configured manifest of trusted documents into opts. Call the
-// returned function after the server is created: it returns an error if no document can be
-// executed.
+// loadTrustedDocuments reads the configured manifest of trusted documents into opts. The returned
+// function must be called after the server is created. It returns an error if the server cannot
+// execute any of the documents.
 func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
@@ -63,11 +64,12 @@ func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logg
 		if invalid < len(documents) {
 			return nil
 		}
-		return fmt.Errorf("ORDERGRAPH_DOCUMENTS: %s: none of the %s matches this server's schema and limits; the first error is %w", cfg.Documents, pluralize(len(documents), "document"), first)
+		return fmt.Errorf("ORDERGRAPH_DOCUMENTS: %s: none of its %s matches the schema and limits of this server; the first error is %w", cfg.Documents, pluralize(len(documents), "document"), first)
 	}, nil
 }
 
-// formatDocument returns the name and the ID of a document for messages.
+// formatDocument returns the name and ID of a document for a message, or only the ID if the name is
+// empty.
 func formatDocument(id, name string) string {
 	if name == "" {
 		return id
@@ -82,14 +84,15 @@ func pluralize(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// budget is the maximum bound of each operation.
+// budget contains the limits for each operation: the maximum number of DynamoDB requests and of
+// read units.
 type budget struct {
 	requests int
 	units    float64
 }
 
-// violations describes by how much a bound exceeds the budget. It returns nil if the bound is
-// within the budget.
+// violations returns one text for each limit of the budget that an operation exceeds. actual
+// contains the maximum requests and read units of the operation.
 func (b budget) violations(actual bound.Bound) []string {
 	var problems []string
 	if actual.Requests > b.requests {
@@ -101,7 +104,7 @@ func (b budget) violations(actual bound.Bound) []string {
 	return problems
 }
 
-// formatUnits formats read units, which are multiples of a half.
+// formatUnits formats a number of read units, which is always a multiple of 0.5.
 func formatUnits(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
 
 func documentsCommand(_ context.Context, args []string, env Environment) error {
@@ -111,13 +114,13 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	err := parseMixedArgs("documents", args, 2, func(set *flag.FlagSet) {
 		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "maximum DynamoDB requests per operation (default: no limit)")
 		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "maximum read units per operation (default: no limit)")
-		set.Func("shards", "number of partition keys per busy list (default: ORDERGRAPH_SHARDS)", func(text string) (err error) {
+		set.Func("shards", "number of index partition keys for each busy list (default: ORDERGRAPH_SHARDS)", func(text string) (err error) {
 			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > model.MaxShards {
 				return fmt.Errorf("use 1 to %d", model.MaxShards)
 			}
 			return nil
 		})
-		set.BoolVar(&asJSON, "json", false, "write one JSON line per operation, and one for the summary")
+		set.BoolVar(&asJSON, "json", false, "write one line of JSON per operation, and one for the summary")
 	}, &words)
 	switch {
 	case err != nil:
@@ -154,7 +157,8 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// subscriptionType is the operation type whose bound applies to each event.
+// subscriptionType is the operation type of subscriptions. The costs of a subscription are per
+// event.
 const subscriptionType = "subscription"
 
 // sortByBound sorts invalid operations first, then by descending bound.
@@ -169,8 +173,9 @@ func sortByBound(operations []graph.CheckedOperation) {
 	})
 }
 
-// writeDocuments writes text: the errors, a table of the bounds, and the operations over the budget
-// with their access patterns. It reports whether all operations are valid and within the budget.
+// writeDocuments writes the errors and a table with the maximum costs of each operation. It also
+// lists the operations that exceed the budget, with their access patterns. It reports whether all
+// operations are valid and within the budget.
 func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	invalid, overBudget := 0, 0
 	for _, o := range operations {
@@ -194,7 +199,7 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, formatUnits(o.Bound.ReadUnits), o.Type, formatDocument(o.ID, o.Name), each)
 	}
 	if hasSubscription {
-		fmt.Fprint(w, "\nA subscription also reads when it starts. With the argument \"after\", it reads all later events.\n")
+		fmt.Fprint(w, "\nA subscription also reads records when it starts. With the argument \"after\", it reads all events after that event.\n")
 	}
 	for _, o := range operations[invalid:] {
 		exceeded := allowed.violations(o.Bound)
@@ -213,11 +218,12 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 	return invalid+overBudget == 0
 }
 
-// summarizeDocuments returns the last line: the problems and what to do.
+// summarizeDocuments returns the last line of the output: the number of invalid and expensive
+// operations, and what to do about them.
 func summarizeDocuments(invalid, overBudget int) string {
 	var problems []string
 	if invalid > 0 {
-		problems = append(problems, fmt.Sprintf("%d invalid, which the server would reject", invalid))
+		problems = append(problems, fmt.Sprintf("%d invalid (the server would reject them)", invalid))
 	}
 	if overBudget > 0 {
 		problems = append(problems, fmt.Sprintf("%d over the budget: request smaller pages or fewer nested lists, or raise the budget", overBudget))
@@ -228,7 +234,7 @@ func summarizeDocuments(invalid, overBudget int) string {
 	return strings.Join(problems, "; ")
 }
 
-// writeDocumentsAsJSON writes one JSON line per operation, and one for the summary. It reports
+// writeDocumentsAsJSON writes one line of JSON per operation, and one for the summary. It reports
 // whether all operations are valid and within the budget.
 func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	type boundPer struct {

@@ -58,7 +58,7 @@ over the budget  Small (a): 1 request, 1 more than 0
 	}
 	var out strings.Builder
 	if fine := writeDocuments(&out, operations, budget{112, 1000}); fine || !strings.HasPrefix(out.String(), "invalid  Wrong (d): 2:5: one\ninvalid  Wrong (d): as a whole\n\nrequests") ||
-		!strings.HasSuffix(out.String(), "\n4 operations: 1 invalid, which the server would reject; 1 over the budget: request smaller pages or fewer nested lists, or raise the budget\n") {
+		!strings.HasSuffix(out.String(), "\n4 operations: 1 invalid (the server would reject them); 1 over the budget: request smaller pages or fewer nested lists, or raise the budget\n") {
 		t.Errorf("fine %v, output\n%s", fine, out.String())
 	}
 }
@@ -82,7 +82,7 @@ func TestWriteSubscriptions(t *testing.T) {
 	const text = `requests  round trips  read units  operation
        1            1           3  subscription Follow (a), for each event
 
-A subscription also reads when it starts. With the argument "after", it reads all later events.
+A subscription also reads records when it starts. With the argument "after", it reads all events after that event.
 
 1 operation: fine
 `

@@ -49,7 +49,7 @@ func TestDocumentsCheckInvalidDocuments(t *testing.T) {
 	if c.status != 1 || c.stderr.String() != "" {
 		t.Errorf("exit %d, stderr %q", c.status, c.stderr.String())
 	}
-	for _, part := range []string{"invalid  Wrong (b2): 2:21: Cannot query field \"nonsense\" on type \"Customer\"", "query Alice (a1)\n", "\n2 operations: 1 invalid, which the server would reject\n"} {
+	for _, part := range []string{"invalid  Wrong (b2): 2:21: Cannot query field \"nonsense\" on type \"Customer\"", "query Alice (a1)\n", "\n2 operations: 1 invalid (the server would reject them)\n"} {
 		if !strings.Contains(c.stdout.String(), part) {
 			t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())
 		}
@@ -203,7 +203,7 @@ func TestServeWithoutTrustedDocuments(t *testing.T) {
 	name = writeTempFile(t, noneManifest)
 	c := run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name)
 	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
-	if last := lines[len(lines)-1]; c.status != 1 || c.stdout.String() != "" || len(lines) != 3 || !strings.Contains(last, "none of the 2 documents matches") || !strings.Contains(last, "Wrong (b2): 2:3: Cannot query") {
+	if last := lines[len(lines)-1]; c.status != 1 || c.stdout.String() != "" || len(lines) != 3 || !strings.Contains(last, "none of its 2 documents matches") || !strings.Contains(last, "Wrong (b2): 2:3: Cannot query") {
 		t.Errorf("exit %d, stderr %q", c.status, c.stderr.String())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -48,13 +51,26 @@ func setEndpoint(t *testing.T, url string) {
 	setAWSEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
 }
 
-// newLocalTable returns a client of DynamoDB Local, a table name for this test, and the variables
-// of commands on that table.
-func newLocalTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+// embeddedEndpoint starts the embedded store as a DynamoDB endpoint and returns its URL. It runs until
+// the test process ends.
+var embeddedEndpoint = sync.OnceValue(func() string { return httptest.NewServer(embedded.New()).URL })
+
+// endpoint returns the URL of DynamoDB: the embedded store, or DynamoDB Local in the long test run.
+func endpoint(t *testing.T) string {
 	t.Helper()
-	instance := dynamolocal.Shared(t)
-	setEndpoint(t, instance.Endpoint())
-	db, table = instance.Client(), strings.ReplaceAll(t.Name(), "/", ".")
+	if longtest.Enabled() {
+		return dynamolocal.Shared(t).Endpoint()
+	}
+	return embeddedEndpoint()
+}
+
+// newTestTable returns a client of the endpoint, a table name for this test, and the variables of
+// commands on that table.
+func newTestTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+	t.Helper()
+	url := endpoint(t)
+	setEndpoint(t, url)
+	db, table = dynamolocal.ClientOf(url), strings.ReplaceAll(t.Name(), "/", ".")
 	t.Cleanup(func() { deleteTable(t, db, table) })
 	return db, table, []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table}
 }
@@ -84,7 +100,7 @@ func tableRecords(t *testing.T, db *dynamodb.Client, table string) map[string]ma
 
 // The steps of a new user, from the first error to the first query.
 func TestFirstSteps(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	for _, line := range []string{"-addr 127.0.0.1:0", "table describe", "seed"} {
 		run(t, line, variables...).checkFailed(t, 1, "table", "does not exist", "ordergraph table create", "ORDERGRAPH_TABLE")
 	}
@@ -100,7 +116,7 @@ func TestFirstSteps(t *testing.T) {
 	// Counters that stay the same are not written again.
 	run(t, "seed", variables...).checkSucceeded(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)))
 	if twice := tableRecords(t, db, table); !reflect.DeepEqual(once, twice) {
-		t.Error("seeding twice gives another table than seeding once")
+		t.Error("seeding a second time changed the table")
 	}
 
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
@@ -114,7 +130,7 @@ func TestFirstSteps(t *testing.T) {
 }
 
 func TestNewTableCountsOrders(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, url, `{"query":"{ orderCounts { count } }"}`); answer != `{"data":{"orderCounts":[{"count":0},{"count":0},{"count":0},{"count":0},{"count":0}]}}` {
@@ -123,7 +139,7 @@ func TestNewTableCountsOrders(t *testing.T) {
 }
 
 func TestCreateTableTwice(t *testing.T) {
-	_, table, variables := newLocalTable(t)
+	_, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t, table, "ready")
 	run(t, "table create", variables...).checkSucceeded(t, table, "already exists", "matches")
 }
@@ -131,7 +147,7 @@ func TestCreateTableTwice(t *testing.T) {
 // A table without a stream is served, the log reports the missing stream, and `table create`
 // enables it.
 func TestTableWithoutStream(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t, "ready")
 	run(t, "table describe", variables...).checkSucceeded(t, "stream   on")
 	set := func(on bool, view types.StreamViewType) {
@@ -194,7 +210,7 @@ func TestMismatchedTables(t *testing.T) {
 		{"number.for.a.key", key("pk", "sk"), matching, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "expected S", "has N"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db, table, variables := newLocalTable(t)
+			db, table, variables := newTestTable(t)
 			names := map[string]bool{}
 			in := &dynamodb.CreateTableInput{TableName: &table, KeySchema: c.key, GlobalSecondaryIndexes: c.gsi, BillingMode: types.BillingModePayPerRequest}
 			schemas := c.key
@@ -214,7 +230,7 @@ func TestMismatchedTables(t *testing.T) {
 			if _, err := db.CreateTable(context.Background(), in); err != nil {
 				t.Fatal(err)
 			}
-			problem := append(slices.Clone(c.problem), "does not fit the model")
+			problem := append(slices.Clone(c.problem), "does not match the model")
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create"} {
 				run(t, line, variables...).checkFailed(t, 1, problem...)
 			}
@@ -245,14 +261,14 @@ const smallDataset = `{
 func TestWrongNumberOfShards(t *testing.T) {
 	for _, c := range []struct{ written, read string }{{"4", "1"}, {"1", "4"}, {"4", "2"}} {
 		t.Run(c.written+"_read_as_"+c.read, func(t *testing.T) {
-			_, table, variables := newLocalTable(t)
+			_, table, variables := newTestTable(t)
 			right := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.written)
 			wrong := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.read)
 			run(t, "table create", right...).checkSucceeded(t)
 			run(t, "seed", right...).checkSucceeded(t)
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create", "import /nowhere/shop.jsonl"} {
-				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (it has records under CUSTOMER"
-				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the number that the table was written with")
+				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (its index has the keys CUSTOMER"
+				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the table's number of shards")
 			}
 			if d := run(t, "table describe", wrong...); d.status != 1 || !strings.Contains(d.stdout.String(), "fits     no") || !strings.Contains(d.stderr.String(), "ORDERGRAPH_SHARDS="+c.read+" (") {
 				t.Errorf("exit %d, %s%s", d.status, d.stdout.String(), d.stderr.String())
@@ -263,7 +279,7 @@ func TestWrongNumberOfShards(t *testing.T) {
 }
 
 func TestSeedFile(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	dataset := filepath.Join(t.TempDir(), "dataset.json")
 	for name, text := range map[string]string{
@@ -276,7 +292,7 @@ func TestSeedFile(t *testing.T) {
 		}
 		run(t, "seed "+dataset, variables...).checkFailed(t, 1, name)
 		if records := tableRecords(t, db, table); len(records) > 0 {
-			t.Errorf("a broken file wrote %d records", len(records))
+			t.Errorf("seeding an invalid file wrote %d records", len(records))
 		}
 	}
 	if err := os.WriteFile(dataset, []byte(smallDataset), 0o600); err != nil {
@@ -286,7 +302,7 @@ func TestSeedFile(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	const query = "?query={order(id:%2201HVMK3P2Q0000000000000001%22){customer{name}total{amount,currencyCode}}}"
 	if _, body := get(t, url+"/graphql"+query); body != `{"data":{"order":{"customer":{"name":"Carl"},"total":{"amount":"8.00","currencyCode":"EUR"}}}}` {
-		t.Errorf("the order of the file is %s", body)
+		t.Errorf("the order from the seeded file is %s", body)
 	}
 }
 
@@ -363,7 +379,7 @@ func TestProfile(t *testing.T) {
 
 // The SDK writes nothing to standard error besides the command's message.
 func TestSDKWritesNothing(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	capture, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// command is one form of a command: its name, its function and its help.
+// command describes a command for the help and for Run. A command with several forms has one entry
+// per form.
 type command struct {
 	name string
 	run  func(context.Context, []string, Environment) error
@@ -21,27 +22,27 @@ type command struct {
 	description string
 }
 
-// commands returns all commands in the order of the help. A command has several entries if the help
-// describes its forms separately.
+// commands returns the entries of all commands, in the order of the help.
 func commands() []command {
 	return []command{
-		{"serve", serve, "[serve] [-addr HOST:PORT]", "start the server (the default command)"},
+		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE"},
+		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
-		{"table", tableCommand, "table describe", "report whether the table matches the model, and what differs"},
+		{"table", tableCommand, "table describe", "report whether the table matches the model, with the differences"},
 		{"seed", seed, "seed [FILE]", "load the dataset in FILE, or the sample data"},
 		{"seed", seed, "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "generate a dataset of any size, and load it"},
-		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (-: standard output), one JSON line each"},
+		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (-: standard output), one line of JSON each"},
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (-: standard input) to the table"},
-		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other, and repair them; exits with\n0 if the table is clean, 1 if drifts are left, 3 if the check is incomplete"},
-		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe maximum DynamoDB requests and read units of each operation; exits\nwith 0 if all are fine, 1 if one is invalid or over the budget"},
+		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other, and repair them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
+		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds the maximum, else 0"},
 		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
-		{"token", tokenCommand, "token key FILE", "create a private key for such tokens, and FILE" + jwksSuffix + " for the server"},
-		{"patterns", patternsCommand, "patterns [-markdown]", "print the access and write patterns, with their keys and records"},
-		{"help", nil, "help [COMMAND]", "print this help, or a command's flags, as COMMAND -h does"},
+		{"token", tokenCommand, "token key FILE", "create a private key for development tokens, and FILE" + jwksSuffix + " with the public key"},
+		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
+		{"help", nil, "help [COMMAND]", "print this help, or the flags of a command (same as COMMAND -h)"},
 	}
 }
 
-// helpRequest is the error of a command that was called with -h.
+// helpRequest is returned as the error if a command is called with -h.
 type helpRequest struct{ flags *flag.FlagSet }
 
 func (h *helpRequest) Error() string { return "help requested" }
@@ -76,7 +77,7 @@ func printCommand(w io.Writer, c command) {
 	fmt.Fprintln(w, strings.ReplaceAll(c.description, "\n", "\n"+strings.Repeat(" ", descriptionColumn)))
 }
 
-// printCommandHelp prints the description of a command and one line per flag.
+// printCommandHelp prints the description of a command and one line for each of its flags.
 func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 	for _, c := range commands() {
 		if c.name == set.Name() {

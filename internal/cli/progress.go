@@ -10,10 +10,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 )
 
-// progressInterval is the minimum interval between updates of the progress line.
+// progressInterval is the minimum time between two updates of the progress line.
 const progressInterval = 250 * time.Millisecond
 
-// progressLine shows the progress of a command on one terminal line, which it overwrites.
+// progressLine shows the progress of a command on one line of the terminal. Each update overwrites
+// the line.
 type progressLine struct {
 	w     io.Writer
 	clock func() time.Time
@@ -21,15 +22,15 @@ type progressLine struct {
 	mu        sync.Mutex
 	lastShown time.Time
 	shown     bool
-	// log, if set, receives a new line every logInterval instead.
+	// log, if set, replaces the terminal: it receives one more line after each logInterval.
 	log io.Writer
 }
 
-// logInterval is the minimum interval between lines in the log.
+// logInterval is the minimum time between two lines of progress in a log.
 const logInterval = 30 * time.Second
 
-// enableLog writes progress lines to w if w is not a terminal. It is for long commands: after a
-// crash, the log shows where to continue.
+// enableLog writes lines of progress to w if w is not a terminal. Long commands use it: after a
+// crash, the last line of the log shows where to continue.
 func (p *progressLine) enableLog(w io.Writer) {
 	if !isTerminal(w) {
 		p.log, p.lastShown = w, p.clock()
@@ -53,7 +54,7 @@ func (p *progressLine) show(format string, args ...any) {
 		fmt.Fprintf(p.log, format+"\n", args...)
 	case p.log == nil && since >= progressInterval:
 		p.lastShown, p.shown = now, true
-		// The escape sequence clears the rest of a longer previous line.
+		// The escape sequence erases the end of the previous line, which may be longer.
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
 	}
 }
@@ -63,7 +64,7 @@ func (p *progressLine) showCheck(progress check.Progress) {
 	if progress.ToVerify > 0 {
 		settling = fmt.Sprintf(", %d to verify", progress.ToVerify)
 	}
-	p.show("%d records read, %d drifts%s", progress.Records, progress.Found, settling)
+	p.show("%d records read, %d inconsistencies%s", progress.Records, progress.Found, settling)
 }
 
 // clear erases the progress line.

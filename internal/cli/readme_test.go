@@ -133,7 +133,7 @@ func TestDocumentedStatuses(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Accept", accept)
 			if status, answer := readResponse(t)(http.DefaultClient.Do(r)); status != want || !json.Valid([]byte(answer)) {
-				t.Errorf("%s as %s: status %d, %s, want %d", body, accept, status, answer, want)
+				t.Errorf("body %s with Accept %s: status %d, %s, want %d", body, accept, status, answer, want)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func TestReadmeTokenCommands(t *testing.T) {
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(block, "\\\n", ""), "dev-key", key), "\n")
 	settings, ok := strings.CutPrefix(lines[0], "export ")
 	if !ok || len(lines) != 6 {
-		t.Fatalf("the README's commands are %q", lines)
+		t.Fatalf("the README has the commands %q, want an export and 5 more lines", lines)
 	}
 	variables := strings.Fields(settings)
 	makeKey, ok := strings.CutPrefix(lines[1], "go run . ")

@@ -24,19 +24,19 @@ import (
 type generateOptions struct {
 	generate bool
 	shape    sampledata.Shape
-	// from is the number of orders that are already loaded.
+	// from is the number of orders that an earlier run has loaded. This run skips these orders.
 	from int
 }
 
 func (o *generateOptions) define(set *flag.FlagSet) {
 	o.shape = sampledata.DefaultShape()
-	set.BoolVar(&o.generate, "generate", false, "generate a dataset; the same flags generate the same one, and different datasets have different IDs")
+	set.BoolVar(&o.generate, "generate", false, "generate a dataset; the same flags generate the same records, and other flags generate other IDs")
 	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("number of customers (default %d)", o.shape.Customers))
 	set.IntVar(&o.shape.Products, "products", o.shape.Products, fmt.Sprintf("number of products (default %d)", o.shape.Products))
 	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("number of orders (default %d)", o.shape.Orders))
-	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("number that selects another dataset of the same size (default %d)", o.shape.Seed))
-	set.IntVar(&o.from, "from", 0, "number of orders already loaded, as an interrupted run reports")
-	items := fmt.Sprintf("line items per order, such as 3 or 1-5, up to %d (default %d-%d)", commerce.MaxLines, o.shape.MinItems, o.shape.MaxItems)
+	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("number that selects one of many datasets of the same size (default %d)", o.shape.Seed))
+	set.IntVar(&o.from, "from", 0, "number of orders to skip because they are already loaded; an interrupted run prints this number")
+	items := fmt.Sprintf("number of line items per order, such as 3 or 1-5, up to %d (default %d-%d)", commerce.MaxLines, o.shape.MinItems, o.shape.MaxItems)
 	set.Func("items", items, func(text string) error {
 		low, high, isRange := strings.Cut(text, "-")
 		if !isRange {
@@ -61,6 +61,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	var opts generateOptions
 	var parsed *flag.FlagSet
 	err := parseArgs("seed", args, 1, func(set *flag.FlagSet) {
+		dataFlag(set, &env)
 		parsed = set
 		opts.define(set)
 	}, &files)
@@ -71,7 +72,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return generateAndLoad(ctx, opts, files, env)
 	}
 	parsed.Visit(func(f *flag.Flag) {
-		if f.Name != "generate" && err == nil {
+		if f.Name != "generate" && f.Name != "data" && err == nil {
 			err = usageError{fmt.Sprintf("seed: -%s requires -generate", f.Name)}
 		}
 	})
@@ -101,7 +102,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// openCheckedStore opens the store and checks that the table exists and matches the model.
+// openCheckedStore opens the store and verifies that the table exists and matches the model.
 func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, config.Config, error) {
 	store, cfg, err := openStore(ctx, "seed", env)
 	if err != nil {
@@ -117,14 +118,15 @@ func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, conf
 // generateAndLoad generates a dataset and loads it in parts.
 func generateAndLoad(ctx context.Context, opts generateOptions, files []string, env Environment) error {
 	if len(files) > 0 {
-		return usageError{fmt.Sprintf("seed -generate accepts no FILE such as %q, because it generates the dataset", files[0])}
+		return usageError{fmt.Sprintf("seed -generate generates the dataset, so it accepts no FILE argument such as %q", files[0])}
 	}
-	// The shape is checked first, because the maximum of -from depends on it.
+	// The shape (the numbers of records) is validated first, because it determines the maximum of
+	// -from.
 	if err := opts.shape.Validate(); err != nil {
 		return usageError{"seed: -" + err.Error()}
 	}
 	if opts.from < 0 || opts.from > opts.shape.Orders {
-		return usageError{fmt.Sprintf("seed: -from is %d: use the number of loaded orders, at most %d", opts.from, opts.shape.Orders)}
+		return usageError{fmt.Sprintf("seed: -from is %d: use the number of orders that are already loaded, at most %d", opts.from, opts.shape.Orders)}
 	}
 	store, cfg, err := openCheckedStore(ctx, env)
 	if err != nil {
@@ -150,8 +152,8 @@ func generateAndLoad(ctx context.Context, opts generateOptions, files []string, 
 		})
 	}
 	progress.clear()
-	// Loaded records remain after a failure or an interrupt. The message names the flags that skip
-	// them.
+	// After a failure or an interrupt, the loaded orders remain. The message contains the flags that
+	// skip them.
 	next := "run the same command again"
 	if done := opts.from + orders.Orders; done > 0 {
 		next = fmt.Sprintf("continue with the same flags and -from %d", done)
@@ -160,7 +162,7 @@ func generateAndLoad(ctx context.Context, opts generateOptions, files []string, 
 		return fmt.Errorf("seed: interrupted: some records are loaded; %s", next)
 	}
 	if err != nil {
-		return fmt.Errorf("%s; some records are loaded: after fixing the problem, %s", describeError(withTableName(cfg, err), env.Getenv), next)
+		return fmt.Errorf("%s; some records are loaded: fix the problem, then %s", describeError(withTableName(cfg, err), env.Getenv), next)
 	}
 	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\nThe first customer is %s", cfg.Table.Table,
 		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, generator.Customer(0))
@@ -177,7 +179,8 @@ func readDataset(name string) (commerce.Dataset, error) {
 		return commerce.Dataset{}, err
 	}
 	defer f.Close()
-	// The kind of the file is needed only for the error, but the bytes are lost after reading.
+	// If the file is not a dataset, the error message names the kind of the file. So the first bytes
+	// are kept before the file is read.
 	in := bufio.NewReader(f)
 	start, _ := in.Peek(512)
 	dataset, err := sampledata.Read(in)

@@ -15,7 +15,7 @@ import (
 // A generated dataset is consistent, reproducible, and can be loaded beside other datasets and the
 // sample data.
 func TestSeedGenerate(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	const generate = "seed -generate -customers 12 -orders 60 -products 10 -items 1-4"
 	c := run(t, generate, variables...)
@@ -23,14 +23,14 @@ func TestSeedGenerate(t *testing.T) {
 	once := tableRecords(t, db, table)
 	run(t, generate, variables...).checkSucceeded(t)
 	if twice := tableRecords(t, db, table); !reflect.DeepEqual(once, twice) {
-		t.Error("generating twice gives another table than generating once")
+		t.Error("generating a second time changed the table")
 	}
 	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkSucceeded(t)
 	storetest.AssertConsistent(t, db, table, 1)
 	run(t, "seed", variables...).checkSucceeded(t)
 	dataset, n := storetest.SampleDataset(t)
 	if both := tableRecords(t, db, table); len(both) < len(once)+n+60*4 {
-		t.Errorf("%d records became %d", len(once), len(both))
+		t.Errorf("the table had %d generated records, and has only %d after seeding the sample data", len(once), len(both))
 	}
 	run(t, "check", variables...).checkSucceeded(t, fmt.Sprintf("%d orders", 60+60+len(dataset.Orders)), "clean")
 
@@ -48,7 +48,7 @@ func TestSeedGenerate(t *testing.T) {
 
 // An interrupted command prints how to continue. Continuing gives the complete dataset.
 func TestInterruptedSeedGenerate(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	orders := longtest.Size(200, 1000)
 	generate := fmt.Sprintf("seed -generate -customers 5 -orders %d -products 10 -items 1 -statuses pending=1", orders)
@@ -59,7 +59,7 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	server := start(ctx, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, "http://"+(<-server.listening).String(), `{"query":"{ orderCounts { count } }"}`); !strings.Contains(answer, `"orderCounts":null`) || !strings.Contains(answer, "check -repair") {
-		t.Errorf("after a part of the orders, orderCounts is %s", answer)
+		t.Errorf("after an interrupted seed, orderCounts is %s, want null and a hint", answer)
 	}
 	stop()
 	<-server.done
@@ -76,7 +76,7 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 
 // A failed command prints one sentence with the reason.
 func TestSeedGenerateWithoutTable(t *testing.T) {
-	_, table, variables := newLocalTable(t)
+	_, table, variables := newTestTable(t)
 	run(t, "seed -generate", variables...).checkFailed(t, 1, table, "does not exist", "ordergraph table create")
 }
 
@@ -84,8 +84,8 @@ func TestSeedGenerateWithoutTable(t *testing.T) {
 func TestSeedGenerateInvalidFlags(t *testing.T) {
 	for line, message := range map[string]string{
 		"-orders -1":                       "seed: -orders is -1: use 0 to",
-		"-from 5 -orders 4":                "seed: -from is 5: use the number of loaded orders, at most 4",
-		"-statuses foo=1":                  "use pending confirmed shipped delivered cancelled",
+		"-from 5 -orders 4":                "seed: -from is 5: use the number of orders that are already loaded, at most 4",
+		"-statuses foo=1":                  "the statuses are pending confirmed shipped delivered cancelled",
 		"-statuses pending=1,PENDING=2":    `"PENDING=2" repeats a status`,
 		"-statuses SHIPPED=1 -customers 0": "seed: -customers is 0",
 	} {

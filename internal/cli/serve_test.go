@@ -163,7 +163,7 @@ func TestAllowedHosts(t *testing.T) {
 func TestServePrintsCommandToTry(t *testing.T) {
 	c, url := serve(t, "-addr 127.0.0.1:0")
 	stdout := c.stdout.String()
-	for _, part := range []string{url + server.PathGraphQL, url + "/\n", url + server.PathHealth, url + server.PathReady, "in memory", "sample data", "gone when the server stops"} {
+	for _, part := range []string{url + server.PathGraphQL, url + "/\n", url + server.PathHealth, url + server.PathReady, "in memory", "sample data", "lost when the server stops"} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("stdout does not contain %q: %s", part, stdout)
 		}

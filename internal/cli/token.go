@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// maxTTL is the maximum lifetime of a development token. Such a token cannot be revoked.
+// maxTTL is the maximum lifetime of a development token. It is short because the token cannot be
+// revoked.
 const maxTTL = 24 * time.Hour
 
 // tokenRequest is the values of the token command's flags.
@@ -32,9 +33,9 @@ func tokenCommand(_ context.Context, args []string, env Environment) error {
 	err := parseMixedArgs("token", args, 2, func(set *flag.FlagSet) {
 		set.StringVar(&r.role, "role", "", "role: CUSTOMER, STAFF, ADMIN or SERVICE")
 		set.StringVar(&r.customer, "customer", "", "customer ID, required with -role CUSTOMER")
-		set.StringVar(&r.subject, "subject", "", "subject of the token; by default the customer ID, or a name derived from the role")
+		set.StringVar(&r.subject, "subject", "", "subject of the token (default: the customer ID, or a name such as development-admin)")
 		set.DurationVar(&r.ttl, "ttl", 15*time.Minute, fmt.Sprintf("lifetime, such as 5m, up to %s (default 15m)", maxTTL))
-		set.StringVar(&r.key, "key", "", "file with a private key in PEM (PKCS #8); by default, ORDERGRAPH_JWT_SECRET signs")
+		set.StringVar(&r.key, "key", "", "file with the private key that signs the token, in PEM format (PKCS #8); without -key, ORDERGRAPH_JWT_SECRET signs the token")
 	}, &words)
 	switch {
 	case err != nil:
@@ -44,7 +45,7 @@ func tokenCommand(_ context.Context, args []string, env Environment) error {
 	case words[0] != "key":
 		return usageError{fmt.Sprintf("token: unexpected argument %q; `token key FILE` creates a key", words[0])}
 	case len(words) == 1:
-		return usageError{"token key: name a file for the new key"}
+		return usageError{"token key: the argument FILE is missing: name a file for the new key"}
 	case r != tokenRequest{ttl: 15 * time.Minute}:
 		return usageError{"token key accepts no flags"}
 	}
@@ -89,7 +90,8 @@ func printToken(r tokenRequest, env Environment) error {
 	return nil
 }
 
-// mintingKey reads the key from a file. Without a file, it uses the configured secret.
+// mintingKey returns the key that signs tokens. It reads the key from the file, or uses the
+// configured secret if file is empty.
 func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 	switch {
 	case file != "" && cfg.JWT.Secret != nil:
@@ -107,14 +109,15 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 	case cfg.JWT.Secret != nil:
 		return auth.NewSecretMintingKey(cfg.JWT.Secret), nil
 	}
-	return nil, errors.New("no signing key is set: name a private key with -key FILE (`ordergraph token key FILE` creates one)")
+	return nil, errors.New("no signing key is set: set the file of a private key with -key FILE (`ordergraph token key FILE` creates a key)")
 }
 
-// jwksSuffix is appended to the name of a private key's file to name the file of its JWKS.
+// jwksSuffix is the suffix of the file with the public key (JWKS). It is appended to the file name
+// of the private key.
 const jwksSuffix = ".jwks.json"
 
-// createKeyFiles generates a key. It writes the private key to a file that only its owner can read,
-// and the JWKS to a second file.
+// createKeyFiles generates a key pair. It writes the private key to a file that only its owner can
+// read, and the public key (JWKS) to a second file.
 func createKeyFiles(file string, stdout io.Writer) error {
 	key, err := auth.NewMintingKey()
 	if err != nil {
@@ -143,11 +146,12 @@ func createKeyFiles(file string, stdout io.Writer) error {
 	return nil
 }
 
-// createFile creates a file. It never overwrites one, because the overwritten key would be lost.
+// createFile creates a file. It returns an error if the file exists, because overwriting would
+// destroy the old key.
 func createFile(name string, text []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s already exists and may be in use: name another file, or remove it first", name)
+		return fmt.Errorf("%s already exists and may be in use: name another file, or remove this file first", name)
 	}
 	if err != nil {
 		return err

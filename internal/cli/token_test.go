@@ -43,7 +43,7 @@ func TestTokensSignedWithSecret(t *testing.T) {
 	variables := tokenVariables("ORDERGRAPH_JWT_SECRET=" + tokenSecret)
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if stdout := c.stdout.String(); !strings.Contains(stdout, "requires a token from development") || !strings.Contains(stdout, "token -role ADMIN)") || !strings.Contains(stdout, "Authorization: Bearer $TOKEN") || strings.Contains(stdout, tokenSecret) {
-		t.Errorf("the server prints %s", stdout)
+		t.Errorf("the start message of the server is %s", stdout)
 	}
 	for _, args := range []string{"-role CUSTOMER -customer cust_01", "-role staff", "-role ADMIN -ttl 24h", "-role SERVICE -subject gateway -ttl 1s"} {
 		if status, answer := postAs(t, url, mintToken(t, args, variables), aliceQuery); status != http.StatusOK {
@@ -71,7 +71,7 @@ func TestTokensSignedWithKey(t *testing.T) {
 	made.checkSucceeded(t, "ORDERGRAPH_JWT_JWKS="+file+".jwks.json", "token -key "+file)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key's file is %v, %v", info.Mode(), err)
+		t.Errorf("the key file has the permissions %v, %v, want only the owner", info.Mode(), err)
 	}
 	private, err := os.ReadFile(file)
 	if err != nil {
@@ -79,12 +79,12 @@ func TestTokensSignedWithKey(t *testing.T) {
 	}
 	run(t, "token key "+file).checkFailed(t, 1, file, "already exists")
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, private) {
-		t.Error("the key is overwritten")
+		t.Error("the command overwrote an existing key file")
 	}
 	variables := tokenVariables("ORDERGRAPH_JWT_JWKS=" + file + ".jwks.json")
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if stdout := c.stdout.String(); !strings.Contains(stdout, "token -role ADMIN -key FILE)") {
-		t.Errorf("the server prints %s", stdout)
+		t.Errorf("the start message of the server is %s", stdout)
 	}
 	if status, answer := postAs(t, url, mintToken(t, "-role ADMIN -key "+file, variables), aliceQuery); status != http.StatusOK {
 		t.Errorf("status %d, %s", status, answer)
@@ -92,7 +92,7 @@ func TestTokensSignedWithKey(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	run(t, "token key "+other).checkSucceeded(t)
 	if status, _ := postAs(t, url, mintToken(t, "-role ADMIN -key "+other, variables), aliceQuery); status != http.StatusUnauthorized {
-		t.Errorf("of another key: status %d", status)
+		t.Errorf("a token that another key signed: status %d", status)
 	}
 	run(t, "token -role ADMIN", variables...).checkFailed(t, 1, "-key FILE", "token key FILE")
 	run(t, "token -role ADMIN -key "+file, tokenVariables("ORDERGRAPH_JWT_SECRET="+tokenSecret)...).checkFailed(t, 1, "-key", "ORDERGRAPH_JWT_SECRET")
@@ -205,7 +205,7 @@ func TestAuthAlias(t *testing.T) {
 // TestServePrintsAccess checks that a server without authentication listens on this machine only,
 // unless an address is given, and prints its access.
 func TestServePrintsAccess(t *testing.T) {
-	const here, everywhere = "open to this machine only: every program on it can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
+	const here, everywhere = "open to this machine only: every program on this machine can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
 	for _, c := range []struct {
 		line      string
 		variables []string
@@ -228,7 +228,7 @@ func TestServePrintsAccess(t *testing.T) {
 			t.Errorf("%s %q listens on %s", c.line, c.variables, url)
 		}
 		if stdout := server.stdout.String(); strings.Count(stdout, "\n  Access    ") != 1 || !strings.Contains(stdout, "\n  Access    "+c.access) {
-			t.Errorf("%s %q: the server prints %s", c.line, c.variables, stdout)
+			t.Errorf("%s %q: the start message of the server is %s", c.line, c.variables, stdout)
 		}
 	}
 }

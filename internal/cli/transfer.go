@@ -15,17 +15,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
-// standardStream is the file name that means standard input or output.
+// standardStream is the file name that stands for standard input or standard output.
 const standardStream = "-"
 
 func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
-		set.Func("segments", fmt.Sprintf("number of segments scanned in parallel, 1 to %d (default 4)", bulk.MaxSegments), func(text string) (err error) {
+		dataFlag(set, &env)
+		set.Func("segments", fmt.Sprintf("number of table segments to scan in parallel, 1 to %d (default 4)", bulk.MaxSegments), func(text string) (err error) {
 			opts.Segments, err = parseSegments(text)
 			return err
 		})
-		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace an existing FILE when the new export is complete")
+		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace FILE if it exists, but only when the new export is complete")
 	})
 	if err != nil {
 		return err
@@ -61,9 +62,10 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 func importTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ImportOptions{}
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
-		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace existing records that differ; by default, they are kept")
-		set.BoolVar(&opts.DryRun, "dry-run", false, "report what an import would do, and write nothing")
-		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "skip lines that cannot be imported; by default, the first such line stops the import")
+		dataFlag(set, &env)
+		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace existing records that differ (default: keep them)")
+		set.BoolVar(&opts.DryRun, "dry-run", false, "print what an import would do, but write nothing")
+		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "skip lines that cannot be imported (default: the first such line stops the import)")
 	})
 	if err != nil {
 		return err
@@ -105,24 +107,25 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	return printImportReport(env.Stdout, file, cfg, done.Imported, opts)
 }
 
-// importAdvice returns what an import that stopped at a line has imported, and what to do.
+// importAdvice returns the end of the message for an import that stopped at an invalid line. It
+// describes which lines were imported, and what to do.
 func importAdvice(opts transfer.ImportOptions) string {
 	if opts.DryRun || opts.SkipUnreadable {
 		return "fix the line and run the command again" // only a line over the size limit stops these imports
 	}
-	return "all lines before it are imported, and some after it may be: fix the line and run the command again, which skips imported records; " +
+	return "all lines before this line are imported, and some later lines may be: fix the line and run the command again (it skips imported records), " +
 		"or skip such lines with -skip-unreadable"
 }
 
-// printImportReport prints the result of a completed import. It returns an error if not every
-// record of the file is in the table.
+// printImportReport prints the result of a completed import. It returns an error if a record of the
+// file was not imported, because of an invalid line or a conflict.
 func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.Imported, opts transfer.ImportOptions) error {
 	if done.Records() == 0 {
 		return fmt.Errorf("%s contains no records", file)
 	}
 	intro := "Imported into table"
 	if opts.DryRun {
-		intro = "A dry run wrote nothing. This would be the result of an import into table"
+		intro = "A dry run wrote nothing. An import would have this result in table"
 	}
 	fmt.Fprintf(out, "%s %s: %d records written, %d replaced, %d unchanged, %d conflicts", intro, cfg.Table.Table, done.Written, done.Replaced, done.Unchanged, done.Conflicts)
 	if done.LeftOut > 0 {
@@ -144,12 +147,12 @@ func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.
 	var problems []string
 	switch {
 	case done.Unreadable > 0 && opts.SkipUnreadable:
-		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and were skipped", done.Unreadable, file))
+		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported and were skipped", done.Unreadable, file))
 	case done.Unreadable > 0:
-		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and the first would stop an import: fix them, or skip them with -skip-unreadable", done.Unreadable, file))
+		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and the first of these lines would stop an import: fix them, or skip them with -skip-unreadable", done.Unreadable, file))
 	}
 	if done.Conflicts > 0 {
-		problems = append(problems, fmt.Sprintf("%d records of %s differ from the records in table %s, which were kept: use -overwrite to replace them", done.Conflicts, file, cfg.Table.Table))
+		problems = append(problems, fmt.Sprintf("%d records of %s differ from the existing records in table %s: the existing records were kept; use -overwrite to replace them", done.Conflicts, file, cfg.Table.Table))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -163,13 +166,13 @@ func printMore(out io.Writer, more int) {
 	}
 }
 
-// newInterrupted returns the error of a command that a signal ended. It describes whether the
-// command can continue.
+// newInterrupted returns the error for a command that was interrupted by a signal. The message
+// describes whether the same command can continue the work.
 func newInterrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {
 	case errors.As(err, &unsaved):
-		return fmt.Errorf("%s: interrupted after %s, and its progress could not be saved: %w", command, done, unsaved)
+		return fmt.Errorf("%s: interrupted after %s, and the progress could not be saved: %w", command, done, unsaved)
 	case saved:
 		return fmt.Errorf("%s: interrupted after %s: run the same command again to continue", command, done)
 	default:
@@ -186,14 +189,15 @@ func parseSegments(text string) (int, error) {
 	return n, nil
 }
 
-// fileArgument parses the flags of a command with one file argument, and returns the file's name.
+// fileArgument parses the flags of a command and returns its only other argument, the name of a
+// file.
 func fileArgument(command string, args []string, define func(*flag.FlagSet)) (string, error) {
 	var words []string
 	if err := parseArgs(command, args, 1, define, &words); err != nil {
 		return "", err
 	}
 	if len(words) == 0 {
-		return "", usageError{fmt.Sprintf("%s: name a file, or - for standard input or output", command)}
+		return "", usageError{fmt.Sprintf("%s: the argument FILE is missing: name a file, or use - for standard input or output", command)}
 	}
 	return words[0], nil
 }

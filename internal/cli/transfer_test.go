@@ -23,7 +23,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/cli"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -44,7 +43,7 @@ func runWithInput(t *testing.T, line, stdin string, variables ...string) (status
 
 func TestExportAndImport(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
@@ -70,7 +69,7 @@ func TestExportAndImport(t *testing.T) {
 	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
 	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
 	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
-		t.Error("importing twice gives another table than importing once")
+		t.Error("importing a second time changed the table")
 	}
 	run(t, "table describe", second...).checkSucceeded(t, "fits     yes")
 	_, base := serve(t, "-addr 127.0.0.1:0", second...)
@@ -112,7 +111,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
 	}
 	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
-		t.Error("conflicts changed the table")
+		t.Error("an import with conflicts changed the table")
 	}
 	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts.", n-25))
 	if reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
@@ -121,7 +120,7 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestImportInvalidFile(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
 	good := `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}` + "\n"
@@ -137,9 +136,9 @@ func TestImportInvalidFile(t *testing.T) {
 			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
 		}
 		if records := tableRecords(t, db, table); len(records) != 0 {
-			t.Errorf("the dry run left %d records", len(records))
+			t.Errorf("the dry run wrote %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some after it may be: fix the line")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before this line are imported, and some later lines may be: fix the line")
 		if records := tableRecords(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
@@ -152,11 +151,11 @@ func TestImportInvalidFile(t *testing.T) {
 // an operation.
 func newInterrupter(t *testing.T, variables []string) func(line, request string, after int64) *command {
 	t.Helper()
-	engine, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	engine, err := url.Parse(endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A proxy between commands and DynamoDB Local interrupts a command at a request.
+	// A proxy between commands and DynamoDB interrupts a command at a request.
 	type trap struct {
 		interrupt func()
 		at        string
@@ -190,7 +189,7 @@ func newInterrupter(t *testing.T, variables []string) func(line, request string,
 // After a signal, the same command continues.
 func TestInterruptedExportAndImport(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	_, table, variables := newLocalTable(t)
+	_, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	interrupted := newInterrupter(t, variables)
@@ -223,7 +222,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	}
 	interrupted("export -overwrite -segments 2 "+file, ".Scan", 2).checkFailed(t, 1, "export: interrupted after", "same command again")
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the old export is gone: %v", err)
+		t.Errorf("the interrupted export changed the previous file: %v", err)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
 	run(t, "export -overwrite -segments 2 "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the interrupted export")
@@ -254,16 +253,16 @@ func TestInterruptedExportAndImport(t *testing.T) {
 
 // A file that is not an export is rejected with the command to use, and without a progress file.
 func TestImportOtherFiles(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.jsonl")
 	for text, message := range map[string]string{
 		"":                      "contains no records",
 		"\n\n":                  "contains no records",
-		"\x1f\x8b\x08\x00":      "is compressed: gunzip -c FILE | ordergraph import -",
+		"\x1f\x8b\x08\x00":      "is compressed: run `gunzip -c FILE | ordergraph import -`",
 		smallDataset:            "ordergraph seed FILE",
-		"{\"Item\": 1}\n":       "some after it may be: fix the line",
+		"{\"Item\": 1}\n":       "some later lines may be: fix the line",
 		"{\"Other\": [1]}\n":    "line 1",
 		"{\"Item\":{\"pk\":1}}": "line 1",
 	} {
@@ -293,7 +292,7 @@ func TestImportOtherFiles(t *testing.T) {
 // named.
 func TestImportDamagedTable(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: storetest.ItemKey("CUSTOMER#cust_01", "#METADATA")})
@@ -319,7 +318,7 @@ func TestImportDamagedTable(t *testing.T) {
 
 func TestInterruptedSeedAndCreate(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	interrupted := newInterrupter(t, variables)
 	interrupted("table create", ".DescribeTimeToLive", 1).checkFailed(t, 1, "table create: interrupted; run it again")
 	run(t, "table create", variables...).checkSucceeded(t, table)
@@ -335,7 +334,7 @@ func TestInterruptedSeedAndCreate(t *testing.T) {
 }
 
 func TestNumberOfShardsIsCheckedBeforeAnImport(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")

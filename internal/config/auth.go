@@ -11,7 +11,7 @@ import (
 
 // Values of Config.Auth.
 const (
-	// AuthNone gives every caller access to everything.
+	// AuthNone grants every caller all permissions.
 	AuthNone = "none"
 	// AuthJWT requires a token with each request.
 	AuthJWT = "jwt"
@@ -21,13 +21,13 @@ const (
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "with `jwt`: `catalog` (requests without a token can read products) or `off` (each request needs a token)"},
-		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: https URL or file of the JWKS with the public keys"},
+		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: https URL or file of the JWKS that contains the public keys"},
 		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret of at least %d characters that signs tokens (HS256)", auth.MinSecretBytes)},
-		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in `iss`"},
-		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in `aud`"},
+		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in the claim `iss`"},
+		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in the claim `aud`"},
 		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference of the issuer's clock, up to %s", auth.MaxLeeway)},
-		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: claim with the role"},
-		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: claim with the ID of a `CUSTOMER`"},
+		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: name of the claim that contains the role"},
+		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: name of the claim that contains the customer's ID, for the role `CUSTOMER`"},
 	}
 }
 
@@ -35,7 +35,8 @@ func parseAnonymous(text string) (on, ok bool) {
 	return text == "catalog", text == "catalog" || text == "off"
 }
 
-// resolveAuth merges AUTH into ORDERGRAPH_AUTH and validates the settings that depend on it.
+// resolveAuth merges the variable AUTH into ORDERGRAPH_AUTH, and validates the settings that depend
+// on the result.
 func (r *reader) resolveAuth(getenv func(string) string) error {
 	name := "ORDERGRAPH_AUTH"
 	switch {
@@ -43,7 +44,7 @@ func (r *reader) resolveAuth(getenv func(string) string) error {
 	case r.Auth == "":
 		name, r.Auth, r.AuthFromAlias = "AUTH", r.authAlias, true
 	case r.Auth != r.authAlias:
-		return fmt.Errorf("ORDERGRAPH_AUTH is %q and AUTH is %q: they are two names of one variable, so set one of them", r.Auth, r.authAlias)
+		return fmt.Errorf("ORDERGRAPH_AUTH is %q and AUTH is %q: both variables have the same meaning, so set only one of them", r.Auth, r.authAlias)
 	}
 	if r.Auth == AuthJWT {
 		return checkJWT(r.JWT)
@@ -59,7 +60,7 @@ func (r *reader) resolveAuth(getenv func(string) string) error {
 	return nil
 }
 
-// checkJWT checks that the settings of tokens are complete and consistent.
+// checkJWT checks that the settings for tokens are complete and consistent.
 func checkJWT(jwt auth.Options) error {
 	switch {
 	case jwt.JWKS == "" && len(jwt.Secret) == 0:

@@ -68,7 +68,7 @@ func TestInvalidAuth(t *testing.T) {
 	}{
 		{[]string{"ORDERGRAPH_AUTH=off"}, []string{"ORDERGRAPH_AUTH", `"off"`, "jwt or none"}},
 		{[]string{"AUTH=JWT"}, []string{"AUTH is", `"JWT"`, "jwt or none"}},
-		{[]string{"ORDERGRAPH_AUTH=none", "AUTH=jwt"}, []string{"ORDERGRAPH_AUTH", "AUTH", "set one of them"}},
+		{[]string{"ORDERGRAPH_AUTH=none", "AUTH=jwt"}, []string{"ORDERGRAPH_AUTH", "AUTH", "set only one of them"}},
 		{without("ORDERGRAPH_AUTH"), []string{"ORDERGRAPH_JWT_SECRET is set", "ORDERGRAPH_AUTH to jwt"}},
 		{append(without("ORDERGRAPH_AUTH"), "AUTH=none"), []string{"ORDERGRAPH_JWT_SECRET is set", "AUTH to jwt"}},
 		{[]string{"ORDERGRAPH_AUTH=none", "ORDERGRAPH_JWT_LEEWAY=1m"}, []string{"ORDERGRAPH_JWT_LEEWAY is set"}},

@@ -20,28 +20,28 @@ import (
 // of 10, a busy server would constantly open new ones.
 const maxIdleConnections = 256
 
-// readBuffer is the size of a connection's read buffer in bytes. Most responses fit into it with
-// their headers. The rest of a longer response is read directly into its destination.
+// readBuffer is the size of a connection's read buffer in bytes. Most responses, with their
+// headers, fit into the buffer. The rest of a longer response is read without the buffer.
 const readBuffer = 16 << 10
 
 // responseTimeout is how long the SDK waits for response headers before it retries. DynamoDB
-// responds in milliseconds, so a connection that is silent for longer is dead.
+// responds in milliseconds, so a connection without a response after this time is dead.
 const responseTimeout = 3 * time.Second
 
-// credentialsTimeout is the timeout of the search for credentials. A request to a missing metadata
-// service takes long.
+// credentialsTimeout is the time limit of the search for credentials. Without this limit, the
+// request to a metadata service that does not exist would delay the start.
 const credentialsTimeout = 10 * time.Second
 
-// The SDK's variables for the endpoints of DynamoDB and of DynamoDB Streams.
+// The SDK's environment variables for the endpoints of DynamoDB and of DynamoDB Streams.
 const (
 	tablesEndpoint  = "AWS_ENDPOINT_URL_DYNAMODB"
 	streamsEndpoint = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
 // OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. It reads the SDK's usual settings:
-// AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the chain of credentials. If
-// only the endpoint of the tables is set, streams are read there too, because DynamoDB Local serves
-// both at one endpoint.
+// AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the credential chain. If
+// only the endpoint of DynamoDB is set, the client of DynamoDB Streams uses the same endpoint,
+// because DynamoDB Local serves both APIs at one endpoint.
 //
 // It returns an error that names the missing setting.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
@@ -52,7 +52,8 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 			}
 		}
 	}
-	// The SDK would log to standard error, and its log contains nothing that its errors lack.
+	// The SDK would log to standard error. Its log is disabled, because its errors contain the same
+	// information.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = maxIdleConnections
 		t.MaxIdleConnsPerHost = maxIdleConnections
@@ -68,7 +69,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	credentialsCtx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	if _, err := cfg.Credentials.Retrieve(credentialsCtx); err != nil {
-		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local accepts any")
+		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local accepts any credentials")
 	}
 	tables := dynamodb.NewFromConfig(cfg)
 	streams := dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) {

@@ -1,4 +1,4 @@
-// Package config reads the settings from the environment. No other package reads it.
+// Package config reads the settings from the environment. No other package reads the environment.
 package config
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Values of Config.Store.
 const (
-	// Embedded is the built-in in-memory store.
+	// Embedded is the built-in store, in memory or in a file.
 	Embedded = "embedded"
 	// DynamoDB is Amazon DynamoDB, or a compatible server at AWS_ENDPOINT_URL_DYNAMODB.
 	DynamoDB = "dynamodb"
@@ -35,44 +35,51 @@ const (
 
 // Config is the configuration of the server and of the other commands.
 type Config struct {
-	// Addr is the address to listen on, host:port. Without authentication, the host is 127.0.0.1.
+	// Addr is the address to listen on, in the form host:port. Without authentication, the host is
+	// 127.0.0.1.
 	Addr string
 	// Store is Embedded or DynamoDB.
 	Store string
+	// Data is the file of the embedded store. If it is empty, the store is in memory.
+	Data string
 	// Table names the table and describes its layout.
 	Table dynamo.Options
-	// CursorKey signs cursors. It is empty if the server needs a secret and none is set.
+	// CursorKey is the key that signs cursors. It is empty if the server requires a secret key, but
+	// the setting is missing.
 	CursorKey []byte
 	// Origins are the origins that may call the API from a browser.
 	Origins []string
-	// Hosts are the host names that a server without authentication accepts, besides localhost and IP
-	// addresses.
+	// Hosts are the host names that a server without authentication accepts, in addition to localhost
+	// and IP addresses.
 	Hosts []string
 	// Limits are the limits of one document.
 	Limits document.Limits
 	// Rates are the rate limits per principal.
 	Rates rate.Options
-	// ServerLimits is the limits of requests and connections.
+	// ServerLimits are the limits of requests and connections.
 	ServerLimits server.Limits
-	// PoolSizes are the sizes of the resources that callers share. Weights multiply the shares of
-	// roles.
+	// PoolSizes are the sizes of the resources that callers share. ShareWeights are factors for the
+	// shares of roles.
 	PoolSizes    admission.Sizes
 	ShareWeights map[commerce.Role]int
 	// Introspection reports whether clients may query the schema.
 	Introspection bool
-	// Documents is the manifest file of trusted documents, or empty.
+	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
+	// manifest.
 	Documents string
 	// TrustedOnly reports whether only trusted documents are executed.
 	TrustedOnly bool
-	// Auth is AuthNone or AuthJWT. It is empty if the operator must still choose.
+	// Auth is AuthNone or AuthJWT. It is empty if the operator must set ORDERGRAPH_AUTH before the
+	// server can start.
 	Auth string
 	// AuthFromAlias reports whether Auth comes from the deprecated variable AUTH.
 	AuthFromAlias bool
-	// Anonymous reports whether requests without a token can read the catalog. It applies to AuthJWT.
+	// Anonymous reports whether requests without a token can read the catalog. It applies only to
+	// AuthJWT.
 	Anonymous bool
-	// JWT configures how tokens are verified. It applies to AuthJWT.
+	// JWT configures how tokens are verified. It applies only to AuthJWT.
 	JWT auth.Options
-	// GCTuning configures the garbage collector. Its field Memory is not set.
+	// GCTuning configures the garbage collector. This package does not set the field Memory.
 	GCTuning gctuning.Options
 	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
@@ -85,10 +92,10 @@ const minCursorKeyBytes = 16
 var tableNamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
 // originPattern matches an origin as browsers send it: scheme, host, and the port if it is not the
-// scheme's default. A star matches any characters.
+// scheme's default. An origin may contain a star, which stands for any characters.
 var originPattern = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 
-// reader is a Config while it is being read.
+// reader reads the settings into a Config.
 type reader struct {
 	Config
 	port int
@@ -96,25 +103,26 @@ type reader struct {
 	authAlias string
 }
 
-// Sections returns all settings except those that the AWS SDK reads.
+// Sections returns all settings except the settings that the AWS SDK reads.
 func Sections() []setting.Section { return new(reader).sections() }
 
 func (r *reader) sections() []setting.Section {
 	return []setting.Section{
 		{Title: "Server", Settings: []setting.Setting{
-			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on without `-addr`: on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
-			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins whose pages can call the API"},
-			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication answers to, besides `localhost`, names below `.localhost` and IP addresses"},
+			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `-addr` is not set; the server listens on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
+			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins that can call the API from a browser"},
+			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication accepts, in addition to `localhost`, names below `.localhost` and IP addresses"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table. Required with `ORDERGRAPH_AUTH=jwt`. The default is derived from the table's name, so clients can forge cursors", minCursorKeyBytes)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph schema"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug` (every request), `info`, `warn` or `error`"},
-			{Name: "GOGC", Value: setting.Text(&r.GCTuning.GOGC, ""), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); without it and `GOMEMLIMIT`, the heap is collected when it has doubled and grown by another 8 MiB"},
-			{Name: "GOMEMLIMIT", Value: setting.Text(&r.GCTuning.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); by default 90 % of the container's limit, if any"},
+			{Name: "GOGC", Value: setting.Text(&r.GCTuning.GOGC, ""), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
+			{Name: "GOMEMLIMIT", Value: setting.Text(&r.GCTuning.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
+			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in the server's process) or `dynamodb`"},
+			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, created if it does not exist; without it, the store is in memory, with sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
@@ -125,7 +133,7 @@ func (r *reader) sections() []setting.Section {
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors for the [shares](limits.md#shares) of roles, such as `ADMIN=2,SERVICE=8`; 1 for other roles"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors for the [shares](limits.md#shares) of roles, such as `ADMIN=2,SERVICE=8`; the default is 1"},
 		}},
 	}
 }
@@ -150,8 +158,7 @@ func parseShareWeights(text string) (map[commerce.Role]int, bool) {
 // burstNotSet is the value of Rates.Burst if ORDERGRAPH_RATE_BURST is not set.
 const burstNotSet = -1
 
-// Read reads the environment through getenv. It returns an error that names the variable and what
-// to change.
+// Read reads the environment through getenv. An error names the variable and the required change.
 func Read(getenv func(string) string) (Config, error) {
 	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}}}
 	for _, section := range r.sections() {
@@ -171,14 +178,17 @@ func Read(getenv func(string) string) (Config, error) {
 	case len(r.CursorKey) == 0:
 		r.CursorKey = defaultCursorKey(r.Table.Table)
 	}
+	if r.Data != "" && r.Store != Embedded {
+		return r.Config, errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: remove one of them")
+	}
 	if r.TrustedOnly && r.Documents == "" {
-		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set it to the manifest of the trusted documents")
+		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest of the trusted documents")
 	}
 	return r.Config, r.resolveBurst()
 }
 
-// resolveBurst sets the default of the burst. Callers without authentication share one bucket, so
-// they have a rate limit only if the setting is set.
+// resolveBurst sets the default of Rates.Burst. Without authentication, all callers share one token
+// bucket, so the default is no rate limit.
 func (c *Config) resolveBurst() error {
 	switch {
 	case c.Rates.Burst == burstNotSet && c.Auth == AuthJWT:
@@ -191,8 +201,8 @@ func (c *Config) resolveBurst() error {
 	return nil
 }
 
-// defaultCursorKey returns the cursor key of a server without a secret. It depends only on the
-// table, so that cursors stay valid after a restart and across servers.
+// defaultCursorKey returns the cursor key of a server without a secret. The key depends only on the
+// table's name, so cursors stay valid after a restart and on other servers.
 func defaultCursorKey(table string) []byte {
 	key := sha256.Sum256([]byte("ordergraph cursors of table " + table))
 	return key[:]

@@ -1,41 +1,42 @@
-// Package dynamolocal runs Amazon's DynamoDB Local for tests.
+// Package dynamolocal runs DynamoDB Local for tests.
 //
-// DynamoDB Local is Amazon's single-process version of DynamoDB, a Java program. Of all engines
-// that run without an AWS account, it is the closest to DynamoDB. The tests compare Ordergraph's
-// own engine with it.
+// DynamoDB Local is Amazon's single-process version of DynamoDB, a Java program. No other engine
+// that runs without an AWS account is as similar to DynamoDB. The tests compare Ordergraph's
+// embedded engine with it.
 //
 // # Installation
 //
-// Maven fetches software.amazon.dynamodb:DynamoDBLocal (version [Version]) and its dependencies
-// once. They are stored in the user's cache directory ([CacheDir]). The dependencies are listed in
-// the embedded pom.xml. DynamoDB Local stores its data in SQLite, which is native code. Maven
-// copies the library for Linux and Windows (x86) and macOS (x86) next to the jars, and the JVM
-// loads it from there. On other processors the start fails, and the error contains the JVM's log.
+// Maven downloads software.amazon.dynamodb:DynamoDBLocal (version [DynamoDBLocalVersion]) and its
+// dependencies once, to the user's cache directory ([CacheDir]). The embedded file pom.xml lists
+// the dependencies. DynamoDB Local stores its data in SQLite, which is a native library. Maven
+// copies the library for Linux and Windows (x86) and macOS (x86) to the same directory as the jars.
+// On other processors, DynamoDB Local does not start, and the error contains the log of the JVM.
 //
 // # Versions
 //
-// 3.1.0 is the newest version whose dependencies all exist in the public registries. 3.3.1 requires
-// AWS SDK for Java artifacts that are not published there.
+// Version 3.1.0 is the newest version whose dependencies are all in the public registries. Version
+// 3.3.1 requires artifacts of the AWS SDK for Java that are not public.
 //
 // # Sharing
 //
-// A JVM needs seconds of CPU time until its requests are fast. So all test processes of a user
-// share one instance ([Shared]). A separate process, the keeper, ends the JVM when it has had no
-// users for half a minute: see keeper_unix.go. Each process has its own access key, and DynamoDB
-// Local separates the tables of different access keys.
+// A new JVM needs seconds of CPU time before it processes requests fast. So all test processes of a
+// user share one instance ([Shared]). A separate process, the keeper, ends the JVM when no test
+// process has used it for half a minute: see keeper_unix.go. Each process has its own access key,
+// and DynamoDB Local has separate tables for each access key.
 //
-// Tests in other languages use an instance of their own: see the command `with`.
+// Tests in other languages use an instance of their own: see the command "with".
 //
 // # Termination
 //
-// A JVM uses some hundred megabytes, so it must not outlive the tests. A test process may end
-// without running deferred calls: a panic in another goroutine, -timeout, kill -9. So the operating
-// system ties the JVM to the process that starts it: see guard_linux.go and guard_shell.go. Such an
-// end leaves only the JVM's log, a small file in the temporary directory. The operating system also
-// releases the lock that registers the process as a user.
+// A JVM uses some hundred megabytes of memory, so it must end with the tests. A test process may
+// end without running deferred calls, because of a panic in another goroutine, -timeout or kill -9.
+// So the operating system ends the JVM together with the process that started it: see
+// guard_linux.go and guard_shell.go. Then only the JVM's log remains, a small file in the temporary
+// directory. The operating system also releases the lock that marks the process as a user of the
+// instance.
 //
 // # Network
 //
-// DynamoDB Local listens on all interfaces and has no option for a single one. It contains only
-// test data, accepts any credentials, and ends soon after the tests. Telemetry is disabled.
+// DynamoDB Local listens on all network interfaces, and this cannot be changed. It contains only
+// test data, accepts any credentials, and ends soon after the tests. Its telemetry is disabled.
 package dynamolocal

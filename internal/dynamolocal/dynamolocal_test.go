@@ -158,7 +158,7 @@ func TestSharedIsOneInstance(t *testing.T) {
 	t.Parallel()
 	a, b := Shared(t), Shared(t)
 	if a != b {
-		t.Errorf("two instances: %s and %s", a.Endpoint(), b.Endpoint())
+		t.Errorf("Shared returned two instances: %s and %s", a.Endpoint(), b.Endpoint())
 	}
 	createTable(t, a.Client(), "not-shared")
 	another := exec.Command(os.Args[0])

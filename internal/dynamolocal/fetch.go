@@ -12,17 +12,18 @@ import (
 	"strings"
 )
 
-// DynamoDBLocalVersion is the version of DynamoDB Local. A test compares it with pom.xml.
+// DynamoDBLocalVersion is the version of DynamoDB Local that tests use. A test verifies that
+// pom.xml has the same version.
 const DynamoDBLocalVersion = "3.1.0"
 
 //go:embed pom.xml
 var pom []byte
 
-// UnavailableError means that this machine cannot run DynamoDB Local for an external reason: a
-// program is not installed, or the download failed. [Shared] skips the test for this error. Other
-// errors of this package fail the test.
+// UnavailableError means that DynamoDB Local cannot run on this machine, because a program is not
+// installed or the download failed. [Shared] skips the test if it gets this error. All other errors
+// of this package fail the test.
 type UnavailableError struct {
-	// Missing names the missing part: "java", "mvn", "cache directory" or "download".
+	// Missing is the missing part: "java", "mvn", "cache directory" or "download".
 	Missing string
 	// Err is the cause.
 	Err error
@@ -36,11 +37,11 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// CacheDir returns the directory of the jars. It is in the user's cache directory, so it may be
-// removed at any time. Fetch fills it again.
+// CacheDir returns the directory of the jars of DynamoDB Local, inside the user's cache directory.
+// The directory may be deleted at any time. Fetch downloads the jars again.
 //
-// CacheDir returns an [*UnavailableError] if the system has no cache directory (for instance
-// because HOME is not set).
+// CacheDir returns an [*UnavailableError] if the user has no cache directory, for example because
+// HOME is not set.
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -49,15 +50,15 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "ordergraph", "dynamodb-local-"+DynamoDBLocalVersion), nil
 }
 
-// Fetch downloads the jars to [CacheDir] and returns that directory. If the jars exist already,
-// Fetch needs neither Maven nor the network.
+// Fetch downloads the jars of DynamoDB Local to [CacheDir] and returns this directory. If the jars
+// already exist, Fetch needs neither Maven nor the network.
 //
-// If several processes call Fetch at the same time, one process downloads and the others wait. The
-// directory is renamed to its final name when it is complete, so an interrupted download is never
-// used.
+// If several processes call Fetch at the same time, one process downloads the jars and the others
+// wait. The download directory gets its final name only when it is complete. So an interrupted
+// download is never used.
 //
-// Fetch returns an [*UnavailableError] if Maven is missing or the download fails. It returns the
-// context's error if the context ends first, and file system errors.
+// Fetch returns an [*UnavailableError] if Maven is missing or the download fails. It also returns
+// the error of ctx if ctx ends, and file system errors.
 func Fetch(ctx context.Context) (string, error) {
 	dir, err := CacheDir()
 	if err != nil {
@@ -75,7 +76,7 @@ func Fetch(ctx context.Context) (string, error) {
 	return dir, fetchInto(ctx, dir)
 }
 
-// fetchInto fills dir unless it exists. The caller has locked dir.
+// fetchInto downloads the jars to dir, unless dir exists. The caller must hold the lock of dir.
 func fetchInto(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -86,7 +87,8 @@ func fetchInto(ctx context.Context, dir string) error {
 	if err != nil {
 		return &UnavailableError{Missing: "mvn", Err: err}
 	}
-	// The directory is next to the final one, so the rename stays in one file system and is atomic.
+	// The temporary directory has the same parent as dir. So both are in one file system, and the
+	// rename is atomic.
 	work, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-*")
 	if err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
@@ -96,7 +98,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
 	lib := filepath.Join(work, "lib")
-	// MkdirTemp creates a private directory. The jars get a directory with the usual permissions.
+	// MkdirTemp creates a directory that only this user can read. The directory of the jars has the
+	// usual permissions.
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
@@ -111,7 +114,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return &UnavailableError{Missing: "download", Err: fmt.Errorf("%w\n%s", err, lastLines(string(out), 20))}
 	}
 	if err := os.Rename(lib, dir); err != nil {
-		// Without file locks (lock_other.go), another process may have renamed its directory first.
+		// On systems without file locks (lock_other.go), another process may have created dir in the
+		// meantime.
 		if _, statErr := os.Stat(dir); statErr == nil {
 			return nil
 		}

@@ -5,26 +5,28 @@ import (
 	"os/exec"
 )
 
-// watchScript replaces the shell by the command (exec keeps the process ID). Before that, it starts
-// a child that waits for the end of standard input and then kills the command. The child reads
-// descriptor 3, because a shell gives background jobs an empty standard input.
+// watchScript replaces the shell with the command; exec keeps the process ID. Before that, it
+// starts a background job that waits for the end of standard input and then kills the command. The
+// job reads descriptor 3, because a shell gives background jobs an empty standard input.
 const watchScript = `exec 3<&0
 (cat <&3 >/dev/null 2>&1; kill -9 $$) >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`
 
-// startWithShell implements startGuarded for systems whose kernel cannot do it. A shell reads from
-// a pipe, and this process has the only writing end. The operating system closes the pipe when this
-// process ends for any reason.
+// startWithShell implements startGuarded for systems in which the kernel cannot kill a child
+// process. A shell reads from a pipe, and only this process can write to the pipe. When this
+// process ends for any reason, the operating system closes the pipe. Then a background job of the
+// shell kills the command.
 //
-// startWithShell is compiled on every system, so that its test also runs on Linux. Without a POSIX
-// shell (Windows), the command starts unguarded, and only [Instance.Stop] ends it.
+// startWithShell is compiled on every system, so that its test also runs on Linux. On a system
+// without a POSIX shell (Windows), only [Instance.Stop] ends the command.
 func startWithShell(cmd *exec.Cmd) (<-chan error, error) {
 	if sh, err := exec.LookPath("sh"); err == nil {
 		cmd.Args = append([]string{"sh", "-c", watchScript, "sh", cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = sh
-		// This process writes nothing to the pipe. [exec.Cmd.Wait] closes it when the command has ended.
+		// This process writes nothing to the pipe. When the command has ended, [exec.Cmd.Wait] closes the
+		// pipe.
 		if _, err := cmd.StdinPipe(); err != nil {
-			return nil, fmt.Errorf("open the pipe that guards %s: %w", cmd.Path, err)
+			return nil, fmt.Errorf("open the pipe to watch %s: %w", cmd.Path, err)
 		}
 	}
 	if err := cmd.Start(); err != nil {

@@ -19,20 +19,21 @@ import (
 )
 
 const (
-	// mainClass is the main class since version 3. Older instructions name
+	// mainClass is the main class of DynamoDB Local since version 3. Older documentation names
 	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner.
 	mainClass = "software.amazon.dynamodb.services.local.main.ServerRunner"
 
-	// startTimeout is the time limit for the first response of the JVM. On an idle machine it takes
-	// about a second.
+	// startTimeout is the maximum time until the JVM responds to the first request. On an idle
+	// machine, this takes about a second.
 	startTimeout = 90 * time.Second
 
-	// startAttempts is the number of ports to try. Another program may take a free port before the JVM
-	// does.
+	// startAttempts is the number of attempts to start the JVM, each with another port. Another
+	// program may use the chosen port before the JVM listens on it.
 	startAttempts = 3
 )
 
-// Instance is a running DynamoDB Local, with its tables in memory. It is safe for concurrent use.
+// Instance is a running DynamoDB Local that keeps its tables in memory. It is safe for concurrent
+// use.
 type Instance struct {
 	endpoint string
 	cmd      *exec.Cmd
@@ -42,12 +43,12 @@ type Instance struct {
 	stop     sync.Once
 }
 
-// Start fetches DynamoDB Local if necessary (see [Fetch]), starts it on a free port and waits for
-// its first response. ctx limits only the start. The instance ends with [Instance.Stop] or with
-// this process.
+// Start starts DynamoDB Local on a free port and waits for its first response. It downloads
+// DynamoDB Local first if necessary (see [Fetch]). If ctx ends, only the start is cancelled. The
+// instance ends when [Instance.Stop] is called or this process ends.
 //
 // Start returns an [*UnavailableError] if Java or Maven is missing or the download fails. If the
-// JVM ended or did not respond in time, the error contains the last lines of its log.
+// JVM ends or does not respond in time, the error contains the last lines of its log.
 func Start(ctx context.Context) (*Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
@@ -60,9 +61,8 @@ func Start(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Only one process on this machine starts an instance at a time. Otherwise test processes of
-	// several packages could choose the same free port. A process could even take another process's
-	// instance for its own.
+	// Only one process at a time starts an instance on this machine. Otherwise two test processes
+	// could choose the same free port, and one of them could use the instance of the other process.
 	unlock, err := lock(ctx, lib+".lock")
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: wait for another process: %w", err)
@@ -82,7 +82,8 @@ func Start(ctx context.Context) (*Instance, error) {
 	return nil, errors.Join(errs...)
 }
 
-// errEnded means that the JVM ended before its first response. Only then may another port help.
+// errEnded means that the JVM ended before its first response. After any other error, another port
+// would not help.
 var errEnded = errors.New("the JVM ended before its first response")
 
 // startOnce starts the JVM on one free port.
@@ -96,9 +97,9 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own descriptor
-	// Tests need much less heap (see TestHeapHoldsManyRecords): the records are in SQLite's memory,
-	// outside the heap. One compiler tier and the serial collector make the start faster and avoid a
-	// thread per core.
+	// A heap of 512 MB is more than tests need (see TestHeapHoldsManyRecords), because SQLite stores
+	// the records outside the heap. One compiler tier and the serial collector make the start faster,
+	// and avoid one thread per core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -125,7 +126,7 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 
 // freePort returns a port that is not in use.
 func freePort(ctx context.Context) (int, error) {
-	// The JVM listens on every interface, so the port must be free on all of them.
+	// The JVM listens on all network interfaces, so the port must be free on all of them.
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
 	if err != nil {
 		return 0, err
@@ -134,8 +135,8 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// waitUntilUp lists tables until it gets a response, the JVM has ended, or the time limit has
-// passed.
+// waitUntilUp sends ListTables requests until the instance responds. It returns an error if the JVM
+// ends or the time limit has passed.
 func (i *Instance) waitUntilUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -156,13 +157,14 @@ func (i *Instance) waitUntilUp(ctx context.Context) error {
 		case exit := <-i.ended:
 			return fmt.Errorf("%w: %w", errEnded, exitError(exit))
 		case <-ctx.Done():
-			return fmt.Errorf("no response: %w (last error: %w)", ctx.Err(), err)
+			return fmt.Errorf("DynamoDB Local does not respond: %w (last error: %w)", ctx.Err(), err)
 		case <-ticker.C:
 		}
 	}
 }
 
-// exitError returns an error for a process that ended, also if it ended normally.
+// exitError returns an error for a process that has ended. A process that ended without an error
+// also gets an error.
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -173,37 +175,45 @@ func exitError(err error) error {
 // Endpoint returns the URL of the instance.
 func (i *Instance) Endpoint() string { return i.endpoint }
 
-// accessKey is unique to this process. Without -sharedDb, DynamoDB Local keeps separate tables per
-// access key and region. It rejects keys with characters other than letters and digits.
+// accessKey is the access key of this process. DynamoDB Local, started without -sharedDb, keeps
+// separate tables for each access key and region. It accepts only letters and digits in access
+// keys.
 var accessKey = rand.Text()
 
 const region = "local"
 
-// Environment returns the environment variables that give another process access to this process's
-// tables.
+// Environment returns environment variables that allow another process to access the tables of this
+// process.
 func Environment() []string {
 	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
 }
 
-// Client returns a new client of the instance. All clients of a process see the same tables, and no
-// tables of other processes, unless optFns change the credentials or the region.
+// Client returns a new client of the instance. All clients of this process use the same tables,
+// which other processes do not see. optFns can change the credentials or the region to use other
+// tables.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	return ClientOf(i.endpoint, optFns...)
+}
+
+// ClientOf returns a new client of a DynamoDB endpoint, with the credentials of this process.
+func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(i.endpoint),
+		BaseEndpoint: &endpoint,
 		Region:       region,
 		Credentials:  credentials.NewStaticCredentialsProvider(accessKey, "ordergraph", ""),
 	}, optFns...)
 }
 
-// Stop ends the instance, waits for the end and deletes its log. All tables are lost. Further calls
-// do nothing. The instance of [Shared] continues for other processes.
+// Stop ends the instance, waits until it has ended, and deletes its log. All tables are lost. Only
+// the first call has an effect. A [Shared] instance continues to run for other processes.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
 		if i.release != nil {
 			i.release()
 			return
 		}
-		// The instance has nothing to save. Kill fails only if the process has ended.
+		// Kill is safe, because the instance has nothing to save. It returns an error only if the process
+		// has already ended.
 		_ = i.cmd.Process.Kill()
 		for range i.ended { // the channel is closed after Wait
 		}

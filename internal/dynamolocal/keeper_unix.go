@@ -16,21 +16,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// keeperEnv makes a test binary run as the keeper of the shared instance. Its value is the path of
-// the users file.
+// keeperEnv is an environment variable that makes a test binary run as the keeper, the process that
+// starts and ends the shared instance. Its value is the path of the users file (see joinShared).
 const keeperEnv = "ORDERGRAPH_TEST_DYNAMOLOCAL_KEEPER"
 
-// idleTimeout is the time after which an unused shared instance ends.
+// idleTimeout is the time without users after which the shared instance ends.
 const idleTimeout = 30 * time.Second
 
-// joinShared returns the instance that all test processes of this user share. The first process
-// starts a keeper: its own binary in a separate session.
+// joinShared returns the instance that all test processes of this user share. If there is no
+// instance, joinShared starts the keeper, which runs the instance. The keeper is the same test
+// binary in a separate session.
 //
-// The users file contains the instance's endpoint, and each user holds a shared lock on it. The
-// keeper takes the exclusive lock before it ends the instance, so no process joins an instance that
-// is about to end.
+// The users file contains the endpoint of the instance. Each process that uses the instance holds a
+// shared lock on this file. The keeper acquires the exclusive lock before it ends the instance. So
+// no process can join an instance that is about to end.
 //
-// join returns the errors of [Start].
+// joinShared returns the errors of [Start].
 func joinShared(ctx context.Context) (*Instance, error) {
 	if _, err := exec.LookPath("java"); err != nil {
 		return nil, &UnavailableError{Missing: "java", Err: err}
@@ -41,7 +42,7 @@ func joinShared(ctx context.Context) (*Instance, error) {
 	}
 	unlock, err := lock(ctx, lib+".joining") // only one process starts a keeper
 	if err != nil {
-		return nil, fmt.Errorf("join DynamoDB Local: wait for another process: %w", err)
+		return nil, fmt.Errorf("join the shared DynamoDB Local: wait for another process: %w", err)
 	}
 	defer unlock()
 	users := lib + ".users"
@@ -71,8 +72,8 @@ func responds(ctx context.Context, endpoint string) bool {
 	return err == nil
 }
 
-// startKeeper starts a keeper and returns the endpoint of its instance when the instance responds.
-// If the test binary does not call [Main], the keeper runs no tests and ends at once.
+// startKeeper starts the keeper and returns the endpoint of the instance as soon as the instance
+// responds. If the test binary does not call [Main], the keeper runs no tests and ends immediately.
 func startKeeper(users string) (endpoint string, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), keeperEnv+"="+users)
@@ -110,8 +111,8 @@ func runKeeper(users string) int {
 	return 0
 }
 
-// stopWhenUnused ends the instance when it has had no users for the given time. It returns when the
-// instance has ended, with an error if the instance ended by itself.
+// stopWhenUnused ends the instance after it has had no users for the given time, and then returns.
+// If the instance ends before that, stopWhenUnused returns its exit error.
 func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)

@@ -4,9 +4,9 @@ package dynamolocal
 
 import "context"
 
-// lock does nothing, because the standard library has no file lock for this system. If two
-// processes fetch at the same time, the first to finish wins. If two processes choose the same
-// port, one of them tries another port.
+// lock does nothing, because the standard library has no file locks for this system. If two
+// processes download at the same time, both succeed, and the first download is used. If two
+// processes choose the same port, one of them tries another port.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	return func() {}, ctx.Err()
 }

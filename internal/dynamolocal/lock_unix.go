@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lock takes an exclusive lock on the file at path and returns a function that releases it. See
-// tryLock.
+// lock acquires an exclusive lock on the file at path, and returns a function that releases the
+// lock. See tryLock for details.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	return waitForLock(ctx, path, syscall.LOCK_EX)
 }
 
-// waitForLock takes a lock of the given kind (see tryLock) when it becomes free. flock(2) can wait,
-// too, but not with a context.
+// waitForLock acquires a lock of the given kind (see tryLock) as soon as the lock is free. It
+// polls, because waiting in flock(2) could not be cancelled with a context.
 func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err error) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -34,11 +34,11 @@ func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err
 	}
 }
 
-// tryLock takes a lock, LOCK_EX or LOCK_SH, on the file at path and returns a function that
-// releases it. It creates the file if necessary. The operating system releases the lock when the
-// process ends for any reason, so there are no stale locks. The file is never removed: otherwise
-// two processes could lock two different files. tryLock returns EWOULDBLOCK if another process
-// holds a conflicting lock.
+// tryLock acquires a lock on the file at path, and returns a function that releases the lock. kind
+// is LOCK_EX or LOCK_SH. tryLock creates the file if it does not exist. When the process ends for
+// any reason, the operating system releases the lock. The file is never removed, because then two
+// processes could lock two different files. tryLock returns EWOULDBLOCK if another process holds a
+// conflicting lock.
 func tryLock(path string, kind int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

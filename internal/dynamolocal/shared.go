@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// fetchTimeout is the time limit for joining or starting the instance, including the download.
+// fetchTimeout is the maximum time to join or start the instance, including the download.
 const fetchTimeout = 10 * time.Minute
 
-// shared is the instance that this test process uses. It is a package variable, because tests of
-// one package share no other state. Starting an instance per test would take seconds and 200 MB. It
-// is written once, under its own lock.
+// shared is the instance that this test process uses. It is a package variable, because the tests
+// of a package share no other state. An instance per test would take seconds and 200 MB of memory.
+// The variable is written once, under its own lock.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -25,7 +25,7 @@ type sharedInstance struct {
 	err  error
 }
 
-// get joins the instance on the first call. Later calls return the same result.
+// get joins or starts the instance on the first call. Later calls return the same result.
 func (s *sharedInstance) get() (*Instance, error) {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
@@ -49,15 +49,16 @@ func (s *sharedInstance) stop() {
 	}
 }
 
-// Shared returns the instance that all test processes share. The first call starts it. A process
-// sees only its own tables. Tests of one process use different table names.
+// Shared returns the instance that all test processes share. If no instance is running, the first
+// call starts it. A process sees only its own tables. The tests of one process must use different
+// table names.
 //
 // If DynamoDB Local is not available (see [UnavailableError]), Shared skips the test and logs the
-// reason. With CI=true in the environment, the test fails instead. Other errors always fail the
+// reason. If the environment contains CI=true, the test fails instead. Any other error fails the
 // test.
 //
-// The instance ends some time after the last process that used it, even if that process crashed.
-// TestMain must call [Main].
+// The instance ends some time after the last process that used it has ended, even if that process
+// crashed. TestMain must call [Main].
 func Shared(t testing.TB) *Instance {
 	t.Helper()
 	inst, err := shared.get()
@@ -71,8 +72,9 @@ func Shared(t testing.TB) *Instance {
 	return nil
 }
 
-// Main runs the tests of TestMain, or runs the keeper of the instance of [Shared]. It returns the
-// exit code. Unless GOGC is set, the tests run with GOGC=300, because memory is plentiful.
+// Main runs the tests of a package, and returns the exit code. In the keeper process, it runs the
+// instance of [Shared] instead. Unless GOGC is set, the tests run with GOGC=300, because enough
+// memory is available.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {

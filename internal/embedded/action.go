@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -52,11 +53,13 @@ type action struct {
 	old, new         attr.Item
 	oldSize, newSize int
 	oldJSON          []byte
+	encoded          []byte // encoded is the item after a put or an update, as it is stored
 }
 
-// action validates the expressions of a write.
-func (in *actionInput) action(v verb) (*action, error) {
-	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
+// action validates the expressions and the values of a write. transacted reports whether the write
+// belongs to a transaction.
+func (in *actionInput) action(v verb, transacted bool) (*action, error) {
+	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: transacted}
 	a := &action{verb: v, item: in.Item, lookup: in.Key, returnOld: in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 	err := p.Check(in.UpdateExpression != nil || in.ConditionExpression != nil)
 	if err == nil && in.UpdateExpression != nil {
@@ -68,8 +71,15 @@ func (in *actionInput) action(v verb) (*action, error) {
 	if err == nil {
 		err = p.Unused()
 	}
-	if err == nil && v == put {
-		_, err = in.Item.Normalize()
+	if err == nil {
+		values := in.Key
+		if v == put {
+			values = in.Item
+		}
+		_, err = values.Normalize()
+	}
+	if transacted {
+		err = attr.Older(err)
 	}
 	return a, asInvalid(err)
 }
@@ -94,12 +104,14 @@ func (a *action) on(t *table) error {
 			return invalidItem("%s", fault.Error())
 		}
 		if a.newSize = a.item.Size(); a.newSize > maxItem {
-			return invalidItem("Item size has exceeded the maximum allowed size")
+			return invalid("Item size has exceeded the maximum allowed size")
 		}
+		// Writes wait for each other later.
+		a.encoded = encodeStored(a.newSize, a.item.AppendJSON)
 		return nil
 	}
 	var err error
-	if a.key, err = t.lookup(a.lookup); err != nil {
+	if a.key, err = t.keyBytes(a.lookup); err != nil {
 		if errors.Is(err, errKeySchema) {
 			return invalidItem("%s", err.Error())
 		}
@@ -163,9 +175,7 @@ func (a *action) applyUpdate() error {
 	}
 	const empty = "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty %s value."
 	if fault := a.table.checkIndexKeys(a.new, empty); fault != nil {
-		f := invalidItem("%s", fault.Error()).(*failure)
-		f.ofItem = !fault.early
-		return f
+		return &failure{kind: codeValidation, message: fault.Error(), ofItem: !fault.early}
 	}
 	for _, path := range a.updatedPaths() {
 		if v, ok := a.new[path[0].Name]; ok {
@@ -188,20 +198,24 @@ func (a *action) updatedPaths() []expr.Path {
 	return a.update.Paths()
 }
 
+// fillPercent is how full bbolt leaves a page that it splits. Most items are added at the end of a
+// range of keys, because their IDs begin with the time.
+const fillPercent = 0.9
+
 // write stores the item after the action, and everything that follows from it.
 func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if a.verb == check || a.old == nil && a.new == nil {
 		return nil
 	}
-	encoded := []byte(nil)
-	if a.new != nil {
-		encoded = encodeStored(a.newSize, a.new.AppendJSON)
-		if a.old != nil && string(encoded[sizePrefix:]) == string(a.oldJSON) {
-			return nil // nothing changes
-		}
+	if a.verb == update {
+		a.encoded = encodeStored(a.newSize, a.new.AppendJSON)
+	}
+	if a.old != nil && a.new != nil && bytes.Equal(a.encoded[sizePrefix:], a.oldJSON) {
+		return nil // nothing changes
 	}
 	c.changed = true
 	items := b.Bucket(bucketItems)
+	items.FillPercent = fillPercent
 	number := int64(0)
 	switch {
 	case a.new == nil:
@@ -213,7 +227,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 		if a.old == nil {
 			number = 1
 		}
-		if err := items.Put(a.key, encoded); err != nil {
+		if err := items.Put(a.key, a.encoded); err != nil {
 			return err
 		}
 	}
@@ -231,14 +245,15 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 		}
 	}
 	if a.table.streams() {
-		return c.record(a, encoded)
+		return c.record(a)
 	}
 	return nil
 }
 
 // move replaces an entry of an index by another. Both may be nil.
 func move(b *bbolt.Bucket, from, to, value []byte) error {
-	if string(from) == string(to) {
+	b.FillPercent = fillPercent
+	if bytes.Equal(from, to) {
 		return nil
 	}
 	if from != nil {
@@ -292,23 +307,33 @@ type writeInput struct {
 }
 
 // check validates the parameters. required is the item or the key.
-func (in *writeInput) check(required attr.Item, field string) error {
-	v := &violations{}
-	if !v.table(in.TableName) {
-		return v.error()
-	}
+func (in *writeInput) check(v verb, required attr.Item, field string) error {
+	found := &violations{}
 	if required == nil {
-		v.null(field)
+		found.capacity(in.ReturnConsumedCapacity)
+		found.table(in.TableName)
+		found.returnValues(in.ReturnValues)
+		found.metrics(in.ReturnItemCollectionMetrics)
+		found.null(field)
+		return found.error()
 	}
-	v.capacity(in.ReturnConsumedCapacity)
-	v.metrics(in.ReturnItemCollectionMetrics)
-	v.returnValues(in.ReturnValues)
-	v.onFailure(in.ReturnValuesOnConditionCheckFailure)
-	if err := v.error(); err != nil {
+	if !found.table(in.TableName) {
+		return found.error()
+	}
+	values := &violations{}
+	if values.returnValues(in.ReturnValues); v == update && values.found != nil {
+		// DynamoDB's list has a value that does not exist.
+		return invalid("1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]")
+	}
+	found.capacity(in.ReturnConsumedCapacity)
+	found.metrics(in.ReturnItemCollectionMetrics)
+	found.returnValues(in.ReturnValues)
+	found.onFailure(in.ReturnValuesOnConditionCheckFailure)
+	if err := found.error(); err != nil {
 		return err
 	}
-	return legacy([]parameter{{"AttributeUpdates", in.AttributeUpdates != nil}, {"Expected", in.Expected != nil}, {"ConditionalOperator", in.ConditionalOperator != ""}},
-		[]parameter{{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil}})
+	return detected(legacy([]parameter{{"AttributeUpdates", in.AttributeUpdates != nil}, {"Expected", in.Expected != nil}, {"ConditionalOperator", in.ConditionalOperator != ""}},
+		[]parameter{{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil}}))
 }
 
 // parameter is the name of a parameter, and whether the request has it.
@@ -351,16 +376,16 @@ func (s *Store) updateItem(_ context.Context, in *writeInput) ([]byte, error) {
 
 // write executes PutItem, UpdateItem or DeleteItem.
 func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) ([]byte, error) {
-	if err := in.check(required, field); err != nil {
+	if err := in.check(v, required, field); err != nil {
 		return nil, err
 	}
 	returned := cmp.Or(in.ReturnValues, "NONE")
 	if v != update && !slices.Contains([]string{"NONE", "ALL_OLD"}, returned) {
-		return nil, invalid("ReturnValues can only be ALL_OLD or NONE")
+		return nil, detected(invalid("ReturnValues can only be ALL_OLD or NONE"))
 	}
-	a, err := in.action(v)
+	a, err := in.action(v, false)
 	if err != nil {
-		return nil, err
+		return nil, detected(err)
 	}
 	if err := s.executeOne(*in.TableName, a); err != nil {
 		return nil, err

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
@@ -43,12 +45,37 @@ func (in *batchWriteInput) check() error {
 		return err
 	}
 	if len(in.RequestItems) == 0 {
-		return invalid("The requestItems parameter is required for BatchWriteItem")
+		return noRequestItems()
 	}
 	if total > maxBatchWrites {
 		return invalid("Too many items requested for the BatchWriteItem call")
 	}
+	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
+		for _, r := range in.RequestItems[name] {
+			if err := r.check(); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// check validates the values of one write.
+func (r writeRequest) check() (err error) {
+	switch {
+	case (r.PutRequest == nil) == (r.DeleteRequest == nil):
+		return invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+	case r.DeleteRequest != nil:
+		_, err = r.DeleteRequest.Key.Normalize()
+	default:
+		_, err = r.PutRequest.Item.Normalize()
+	}
+	return asInvalid(attr.Older(err))
+}
+
+// noRequestItems returns the error for a batch without tables.
+func noRequestItems() error {
+	return invalid("1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 }
 
 func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, error) {
@@ -103,15 +130,10 @@ func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
 		}
 		for _, r := range in.RequestItems[name] {
 			a := &action{verb: put}
-			switch {
-			case (r.PutRequest == nil) == (r.DeleteRequest == nil):
-				return nil, invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
-			case r.DeleteRequest != nil:
+			if r.DeleteRequest != nil {
 				a.verb, a.lookup = remove, r.DeleteRequest.Key
-			default:
-				if a.item, err = r.PutRequest.Item.Normalize(); err != nil {
-					return nil, asInvalid(err)
-				}
+			} else {
+				a.item = r.PutRequest.Item
 				for _, k := range t.key {
 					if v, ok := a.item[k.Name]; !ok || v.Kind != k.Kind {
 						return nil, asInvalid(errKeySchema)
@@ -139,10 +161,10 @@ func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
 // keysAndAttributes are the keys of one table in BatchGetItem.
 type keysAndAttributes struct {
 	Keys                     []attr.Item
-	ProjectionExpression     *string
-	ExpressionAttributeNames map[string]string
-	ConsistentRead           bool
-	AttributesToGet          any
+	ProjectionExpression     *string           `json:",omitzero"`
+	ExpressionAttributeNames map[string]string `json:",omitzero"`
+	ConsistentRead           bool              `json:",omitzero"`
+	AttributesToGet          any               `json:",omitzero"`
 }
 
 // batchGetInput has the parameters of BatchGetItem.
@@ -154,6 +176,16 @@ type batchGetInput struct {
 // check validates the parameters.
 func (in *batchGetInput) check() error {
 	v := &violations{}
+	for name := range in.RequestItems {
+		if !tableNamePattern.MatchString(name) && !strings.HasPrefix(name, "arn:") {
+			echo, err := json.Marshal(in.RequestItems, json.Deterministic(true))
+			if err != nil {
+				return err
+			}
+			v.add(quote(string(echo)), "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]")
+			break
+		}
+	}
 	v.capacity(in.ReturnConsumedCapacity)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
@@ -170,7 +202,7 @@ func (in *batchGetInput) check() error {
 		return err
 	}
 	if len(in.RequestItems) == 0 {
-		return invalid("The requestItems parameter is required for BatchGetItem")
+		return noRequestItems()
 	}
 	if total > maxBatchGets {
 		return invalid("Too many items requested for the BatchGetItem call")

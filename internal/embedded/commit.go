@@ -34,6 +34,9 @@ type change struct {
 	*Store
 	tx      *bbolt.Tx
 	changed bool
+	// tables has the definitions of all tables, with the changes of this commit. It is replaced,
+	// never modified.
+	tables map[string]*table
 	// after has functions to call after the commit, in order.
 	after []func()
 }
@@ -61,31 +64,32 @@ func (s *Store) commit(apply func(*change) error) error {
 	batch := c.waiting[:min(len(c.waiting), maxCommit)]
 	c.waiting = slices.Clone(c.waiting[len(batch):])
 	c.mu.Unlock()
-	s.commitAll(batch)
-	c.mu.Lock()
-	if c.running = len(c.waiting) > 0; c.running {
-		c.waiting[0].turn <- struct{}{} // this one commits next
-	}
-	c.mu.Unlock()
-	for _, other := range batch {
-		other.done = true
-		if other != w {
-			other.turn <- struct{}{}
+	defer func() { // also if an observer panics
+		c.mu.Lock()
+		if c.running = len(c.waiting) > 0; c.running {
+			c.waiting[0].turn <- struct{}{} // this one commits next
 		}
-	}
+		c.mu.Unlock()
+		for _, other := range batch {
+			other.done = true
+			if other != w {
+				other.turn <- struct{}{}
+			}
+		}
+	}()
+	s.commitAll(batch)
 	return w.err
 }
 
 // commitAll commits a batch of writes.
 func (s *Store) commitAll(batch []*write) {
-	c := &change{Store: s}
+	c := &change{Store: s, tables: *s.tables.Load()}
 	err := c.run(batch)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errBroken, err)
 		for _, w := range batch {
-			if w.err == nil {
-				w.err = err
-			}
+			// The write may have failed because of another write of the batch, which was undone.
+			w.err = err
 		}
 		return
 	}

@@ -93,7 +93,7 @@ func (c *change) expire() (more bool, _ error) {
 	now := c.now()
 	from := binary.BigEndian.AppendUint64(nil, uint64(now.Add(-maxExpiryAge).Unix()))
 	to := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
-	for _, t := range *c.tables.Load() {
+	for _, t := range c.tables {
 		b := c.tx.Bucket(t.bucket)
 		if t.Expiry == "" || b == nil {
 			continue
@@ -167,7 +167,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	return o.done(), nil
 }
 
-// fillExpiry creates the bucket of times to live anew.
+// fillExpiry replaces the bucket of times to live.
 func fillExpiry(b *bbolt.Bucket, t *table) error {
 	if err := b.DeleteBucket(bucketExpiry); err != nil {
 		return err

@@ -48,6 +48,15 @@ func invalid(format string, args ...any) error {
 	return &failure{kind: codeValidation, message: fmt.Sprintf(format, args...)}
 }
 
+// detected returns the error of a write in DynamoDB's form for errors that it finds before it looks
+// for the table.
+func detected(err error) error {
+	if err == nil {
+		return nil
+	}
+	return invalid("1 validation error detected: %s", failureOf(err).message)
+}
+
 // invalidItem returns a ValidationException about an item's content.
 func invalidItem(format string, args ...any) error {
 	return &failure{kind: codeValidation, message: fmt.Sprintf(format, args...), ofItem: true}

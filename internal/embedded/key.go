@@ -13,19 +13,24 @@ import (
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxItem = 400 << 10
 
-// appendPartition appends the bytes with which all keys of a partition begin.
-func appendPartition(b []byte, partition attr.Value) []byte {
-	start := len(b)
-	b = partition.AppendKey(append(b, 0))
-	b[start] = hashByte(b[start+1:])
+// encodePartition returns the common first bytes of all keys of a partition.
+func encodePartition(partition []attr.Value) []byte {
+	b := []byte{0}
+	for _, v := range partition {
+		b = v.AppendKey(b)
+	}
+	b[0] = hashByte(b[1:])
 	return b
 }
 
-// appendKey appends the bytes of a key in the file.
-func appendKey(b []byte, key []expr.KeyAttribute, item attr.Item) []byte {
-	b = appendPartition(b, item[key[0].Name])
-	if len(key) == 2 {
-		b = item[key[1].Name].AppendKey(b)
+// encodeKey returns the bytes of a key in the file.
+func encodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
+	b := []byte{0}
+	for i, k := range key {
+		b = item[k.Name].AppendKey(b)
+		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // the end of the partition key
+			b[0] = hashByte(b[1:])
+		}
 	}
 	return b
 }
@@ -38,18 +43,24 @@ func (x *index) entry(item attr.Item, key []byte) []byte {
 			return nil
 		}
 	}
-	return append(appendKey(nil, x.key, item), key...)
+	return append(encodeKey(x.key, item), key...)
 }
 
 // errKeySchema is the error for a key that is not the table's.
 var errKeySchema = errors.New("The provided key element does not match the schema")
 
-// lookup returns the bytes of a request's key. It returns errKeySchema, or an error about an empty
-// or long value.
+// lookup validates a request's key and returns its bytes. It returns errKeySchema, or an error about
+// a value.
 func (t *table) lookup(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
 	}
+	return t.keyBytes(key)
+}
+
+// keyBytes returns the bytes of a request's key, whose values are valid. It returns errKeySchema, or
+// an error about an empty or long value.
+func (t *table) keyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.key) {
 		return nil, errKeySchema
 	}
@@ -61,7 +72,7 @@ func (t *table) lookup(key attr.Item) ([]byte, error) {
 	if err := t.checkKeySizes(key); err != nil {
 		return nil, err
 	}
-	return appendKey(nil, t.key, key), nil
+	return encodeKey(t.key, key), nil
 }
 
 // checkKeySizes returns an error if a value of the table's key is empty or too long.
@@ -105,14 +116,14 @@ func (t *table) keyOf(item attr.Item) ([]byte, *keyFault) {
 	if fault := t.checkIndexKeys(item, ""); fault != nil {
 		return nil, fault
 	}
-	return appendKey(nil, t.key, item), nil
+	return encodeKey(t.key, item), nil
 }
 
 // checkIndexKeys validates the values of the indexes' keys in an item. emptyMessage replaces the
 // message about an empty value.
 func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 	for _, x := range t.indexes {
-		for i, k := range x.key {
+		for _, k := range x.key {
 			v, ok := item[k.Name]
 			if !ok {
 				continue
@@ -128,7 +139,7 @@ func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 				}
 				return &keyFault{errors.New(message), true}
 			}
-			if limit := []int{expr.MaxPartitionKey, expr.MaxSortKey}[i]; v.Size() > limit {
+			if limit := map[bool]int{false: expr.MaxPartitionKey, true: expr.MaxSortKey}[k.Sort]; v.Size() > limit {
 				return &keyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.name, limit), false}
 			}
 		}

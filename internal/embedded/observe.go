@@ -39,12 +39,7 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 
 // observe reports the changes of actions to the observers after the commit.
 func (c *change) observe(actions ...*action) {
-	c.mu.Lock()
-	observed := len(c.observers) > 0
-	c.mu.Unlock()
-	if !observed {
-		return
-	}
+	// An observer may be added until the changes are visible, so the check is after the commit.
 	c.after = append(c.after, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

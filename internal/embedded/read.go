@@ -185,61 +185,72 @@ func (in *listInput) checkList(v *violations) error {
 	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
 		what := map[string]string{"COUNT": "only the Count", "ALL_ATTRIBUTES": "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES": "ALL_PROJECTED_ATTRIBUTES"}[in.Select]
 		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", what)
-	case in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES":
-		return invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	case in.Select == "ALL_PROJECTED_ATTRIBUTES" && in.IndexName == nil:
 		return invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 	}
 	return nil
 }
 
-// prepare validates the expressions, and finds the table and the index. keyCondition is for the
-// key condition, which needs the table.
-func (in *listInput) prepare(s *Store) (_ *list, p *expr.Placeholders, err error) {
+// errNoProjection is the error for attributes that are not named. Query counts it as a validation
+// error, Scan does not.
+var errNoProjection = invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+
+// selectsNothing reports whether attributes have to be named, but are not.
+func (in *listInput) selectsNothing() bool {
+	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
+}
+
+// parse validates the expressions of a Query or a Scan.
+func (in *listInput) parse(isScan bool) (*list, *expr.KeyExpression, error) {
 	l := &list{listInput: in, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
-	p = &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
-	err = p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
+	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
+	err := p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
 	if err == nil && in.FilterExpression != nil {
 		l.filter, err = expr.ParseCondition(expr.Filter, *in.FilterExpression, p)
 	}
 	if err == nil && in.ProjectionExpression != nil {
 		l.projection, err = expr.ParseProjection(*in.ProjectionExpression, p)
 	}
-	if err != nil {
-		return nil, nil, asInvalid(err)
+	var key *expr.KeyExpression
+	if err == nil && in.KeyConditionExpression != nil {
+		key, err = expr.ParseKeyCondition(*in.KeyConditionExpression, p)
 	}
-	if in.KeyConditionExpression == nil {
-		if err := p.Unused(); err != nil {
-			return nil, nil, asInvalid(err)
-		}
+	if err == nil {
+		err = p.Unused()
 	}
+	return l, key, asInvalid(err)
+}
+
+// on finds the table and the index.
+func (l *list) on(s *Store) (err error) {
+	in := l.listInput
 	if l.table, err = s.table(*in.TableName); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if err := l.table.checkPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
-		return nil, nil, asInvalid(err)
+		return asInvalid(err)
 	}
 	if in.IndexName == nil {
-		return l, p, nil
+		return nil
 	}
 	if l.index = l.table.index(*in.IndexName); l.index == nil {
-		return nil, nil, invalid("The table does not have the specified index: %s", *in.IndexName)
+		return invalid("The table does not have the specified index: %s", *in.IndexName)
 	}
 	if in.ConsistentRead {
-		return nil, nil, invalid("Consistent reads are not supported on global secondary indexes")
+		return invalid("Consistent reads are not supported on global secondary indexes")
 	}
 	if l.index.projected == nil {
-		return l, p, nil
+		return nil
 	}
 	if in.Select == "ALL_ATTRIBUTES" {
-		return nil, nil, invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", l.index.name)
+		return invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", l.index.name)
 	}
 	for _, path := range l.projection {
 		if !l.index.projected[path[0].Name] {
-			return nil, nil, invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", l.index.name, path[0].Name)
+			return invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", l.index.name, path[0].Name)
 		}
 	}
-	return l, p, nil
+	return nil
 }
 
 // key returns the key that the list is ordered by.
@@ -258,17 +269,20 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 	if err := in.checkList(v); err != nil {
 		return nil, err
 	}
+	if in.selectsNothing() {
+		return nil, detected(errNoProjection)
+	}
 	if in.KeyConditionExpression == nil {
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
-	l, p, err := in.prepare(s)
+	l, key, err := in.parse(false)
 	if err != nil {
 		return nil, err
 	}
-	r, err := expr.ParseKeyCondition(*in.KeyConditionExpression, p, l.key())
-	if err == nil {
-		err = p.Unused()
+	if err := l.on(s); err != nil {
+		return nil, err
 	}
+	r, err := key.Range(l.key())
 	if err != nil {
 		return nil, asInvalid(err)
 	}
@@ -276,7 +290,7 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 		return nil, err
 	}
 	l.setRange(r)
-	if err := l.startAfter("The provided starting key is outside query boundaries based on provided conditions"); err != nil {
+	if err := l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions"); err != nil {
 		return nil, err
 	}
 	return l.run(s)
@@ -305,11 +319,14 @@ func (l *list) checkFilter() error {
 
 // setRange sets the bounds of a Query.
 func (l *list) setRange(r *expr.KeyRange) {
-	partition := appendPartition(nil, r.Partition)
-	l.start, l.end = partition, successor(partition)
-	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(partition)) }
+	common := encodePartition(r.Partition)
+	for _, v := range r.Equal {
+		common = v.AppendKey(common)
+	}
+	l.start, l.end = common, successor(common)
+	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(common)) }
 	if r.Prefix != nil {
-		l.start = attr.AppendKeyPrefix(bytes.Clone(partition), r.Prefix.Text)
+		l.start = attr.AppendKeyPrefix(bytes.Clone(common), r.Prefix.Text)
 		l.end = successor(l.start)
 	}
 	if r.Low != nil {
@@ -335,9 +352,9 @@ func successor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter moves the start behind ExclusiveStartKey. outside is the message for a key out of the
-// bounds.
-func (l *list) startAfter(outside string) error {
+// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is not
+// the table's or index's, and outside is the message for a key out of the bounds.
+func (l *list) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {
 		return nil
@@ -356,7 +373,7 @@ func (l *list) startAfter(outside string) error {
 	}
 	for name, kind := range names {
 		if v, ok := key[name]; !ok || v.Kind != kind || len(key) != len(names) {
-			return invalid("The provided starting key is invalid: The provided key element does not match the schema")
+			return invalid("%s", mismatch)
 		}
 	}
 	if err := l.table.checkKeySizes(key); err != nil {
@@ -365,7 +382,7 @@ func (l *list) startAfter(outside string) error {
 	if fault := l.table.checkIndexKeys(key, ""); fault != nil {
 		return asInvalid(fault)
 	}
-	position := appendKey(nil, l.table.key, key)
+	position := encodeKey(l.table.key, key)
 	if l.index != nil {
 		position = l.index.entry(key, position)
 	}
@@ -375,7 +392,7 @@ func (l *list) startAfter(outside string) error {
 	if l.backward {
 		l.end = position
 	} else {
-		l.start = append(position, 0)
+		l.start = slices.Concat(position, []byte{0})
 	}
 	return nil
 }
@@ -397,6 +414,8 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 		return nil, err
 	}
 	switch {
+	case in.selectsNothing():
+		return nil, errNoProjection
 	case in.Segment != nil && in.TotalSegments == nil:
 		return nil, invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
 	case in.Segment == nil && in.TotalSegments != nil:
@@ -405,8 +424,11 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 		return nil, invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", *in.Segment, *in.TotalSegments)
 	}
 	in.KeyConditionExpression = nil
-	l, _, err := in.prepare(s)
+	l, _, err := in.parse(true)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.on(s); err != nil {
 		return nil, err
 	}
 	if in.Segment != nil {
@@ -420,7 +442,8 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 			l.start, l.end = []byte{1}, []byte{0} // an empty range
 		}
 	}
-	if err := l.startAfter("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."); err != nil {
+	const prefix = "The provided starting key is invalid: "
+	if err := l.startAfter(prefix+errKeySchema.Error(), prefix+"Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."); err != nil {
 		return nil, err
 	}
 	return l.run(s)

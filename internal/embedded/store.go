@@ -39,7 +39,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +95,7 @@ func New() *Store {
 		panic(fmt.Sprintf("embedded store: cannot create a store in memory: %v", err))
 	}
 	// Tests do not close their stores.
-	runtime.AddCleanup(s, func(db *bbolt.DB) { db.Close() }, s.db)
+	runtime.AddCleanup(s, func(db *bbolt.DB) { _ = db.Close() }, s.db)
 	return s
 }
 
@@ -108,18 +107,18 @@ func Open(path string, options Options) (*Store, error) {
 }
 
 func open(path string, options Options) (*Store, error) {
-	config := &bbolt.Options{Timeout: 100 * time.Millisecond, FreelistType: bbolt.FreelistMapType}
+	config := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType}
 	if path == "" {
 		config.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return memoryFile() }
 		config.NoSync, config.NoGrowSync, config.NoFreelistSync = true, true, true
 	} else if strconv.IntSize == 64 && runtime.GOOS != "windows" {
 		config.InitialMmapSize = mappedBytes
 	}
-	db, err := bbolt.Open(path, 0o600, config)
+	db, err := openDatabase(path, config)
 	switch {
 	case errors.Is(err, bbolterrors.ErrTimeout):
 		return nil, fmt.Errorf("open the store %s: another process has opened the file: stop it, or use another file", path)
-	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch), errors.Is(err, bbolterrors.ErrChecksum):
+	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch), errors.Is(err, bbolterrors.ErrChecksum), errors.Is(err, errDamaged):
 		return nil, fmt.Errorf("open the store %s: the file is damaged or is not a store: %w", path, err)
 	case err != nil:
 		return nil, fmt.Errorf("open the store %s: %w", path, err)
@@ -133,6 +132,46 @@ func open(path string, options Options) (*Store, error) {
 	}
 	s.expireLater()
 	return s, nil
+}
+
+// lockTimeout is the maximum time to wait for a file that another process has opened.
+const lockTimeout = 100 * time.Millisecond
+
+// errDamaged is the error of a file whose first pages are valid, but not the rest.
+var errDamaged = errors.New("invalid pages")
+
+// openDatabase opens the file after a check of its length.
+func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("%w: %v", errDamaged, panicked)
+		}
+	}()
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		if err := checkLength(path); err != nil {
+			return nil, err
+		}
+	}
+	return bbolt.Open(path, 0o600, config)
+}
+
+// checkLength returns an error if a file does not have all its pages, such as an incomplete copy. A
+// read of a missing page would end the process.
+func checkLength(path string) error {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.View(func(tx *bbolt.Tx) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("the file is truncated: it has %d of %d bytes", info.Size(), tx.Size())
+		}
+		return nil
+	}), db.Close())
 }
 
 // load reads the definitions of the tables. It creates the buckets of a new file.
@@ -243,14 +282,14 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	status, body := http.StatusBadRequest, []byte(nil)
-	switch {
-	case err != nil:
-		if tooLarge := (*http.MaxBytesError)(nil); !errors.As(err, &tooLarge) {
-			return // the client is gone
-		}
-		status, body = (&failure{kind: "SerializationException", message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).response()
-	default:
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
+		return // the client is gone
+	}
+	var status int
+	var body []byte
+	if err != nil {
+		status, body = (&failure{kind: codeSerialized, message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).response()
+	} else {
 		status, body = s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
 	}
 	h := w.Header()
@@ -335,6 +374,3 @@ func hashByte(partition []byte) byte {
 	h := crc32.ChecksumIEEE(partition)
 	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
 }
-
-// trimTarget returns an operation's name without its version.
-func trimTarget(target string) string { return target[strings.LastIndexByte(target, '.')+1:] }

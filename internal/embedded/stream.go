@@ -46,12 +46,15 @@ type stream struct {
 	Disabled                        bool
 }
 
-// checkStreamSpecification validates a stream's setting, which may be nil.
-func checkStreamSpecification(set *streamSpecification) error {
+// checkStreamSpecification validates a stream's setting, which may be nil. isNew reports whether the
+// table is being created.
+func checkStreamSpecification(set *streamSpecification, isNew bool) error {
 	switch {
 	case set == nil:
 	case set.StreamEnabled && set.StreamViewType == "":
 		return invalid("One or more parameter values were invalid: StreamViewType is required when StreamEnabled is true")
+	case !set.StreamEnabled && set.StreamViewType != "" && isNew:
+		return invalid("One or more parameter values were invalid: Table is being created with a stream disabled, UpdateViewType should not be specified")
 	case !set.StreamEnabled && set.StreamViewType != "":
 		return invalid("One or more parameter values were invalid: Table is being disabled for streams. StreamViewType should not be specified")
 	}
@@ -100,9 +103,8 @@ func parseStream(b *bbolt.Bucket) (*stream, error) {
 	return m, json.Unmarshal(b.Get(keyStream), m)
 }
 
-// record adds a change of an item to the table's stream. encoded is the item after the change, as
-// it is stored.
-func (c *change) record(a *action, encoded []byte) error {
+// record adds a change of an item to the table's stream.
+func (c *change) record(a *action) error {
 	t := a.table
 	b := c.tx.Bucket(bucketStreams).Bucket([]byte(t.streamARN())).Bucket(bucketRecords)
 	if err := c.trim(b); err != nil {
@@ -128,7 +130,7 @@ func (c *change) record(a *action, encoded []byte) error {
 		size := keys.Size()
 		o.item("Keys", keys)
 		if a.new != nil && strings.HasPrefix(view, "NEW") {
-			_, image := splitStored(encoded)
+			_, image := splitStored(a.encoded)
 			o.raw("NewImage", image)
 			size += a.newSize
 		}
@@ -353,7 +355,7 @@ func (s *Store) getShardIterator(_ context.Context, in *struct {
 			i.next++
 		}
 		if i.next < oldest {
-			return &failure{kind: codeTrimmed, message: "The operation attempted to read past the oldest stream record in a shard"}
+			return trimmed()
 		}
 		return nil
 	})
@@ -363,6 +365,11 @@ func (s *Store) getShardIterator(_ context.Context, in *struct {
 	o := newObject()
 	o.text("ShardIterator", i.String())
 	return o.done(), nil
+}
+
+// trimmed returns the error for a position before the oldest record.
+func trimmed() error {
+	return &failure{kind: codeTrimmed, message: "The operation attempted to read past the oldest stream record in a shard"}
 }
 
 func (s *Store) getRecords(_ context.Context, in *struct {
@@ -394,9 +401,12 @@ func (s *Store) getRecords(_ context.Context, in *struct {
 		oldest := now.Add(-streamLife).UnixMilli()
 		cursor := records.Cursor()
 		k, stored := cursor.Seek(recordKey(i.next))
+		if i.next <= records.Sequence() && string(k) != string(recordKey(i.next)) {
+			return trimmed() // the record has been deleted
+		}
 		for ; k != nil && len(found) < limit && (size == 0 || size+len(stored) <= maxPage); k, stored = cursor.Next() {
 			if recordTime(stored) < oldest {
-				return &failure{kind: codeTrimmed, message: "The operation attempted to read past the oldest stream record in a shard"}
+				return trimmed()
 			}
 			found = append(found, stored[8:])
 			size += len(stored)

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -47,6 +48,12 @@ type (
 		Enabled       bool
 		AttributeName string
 	}
+	encryption struct {
+		Enabled bool
+	}
+	requestLimits struct {
+		MaxReadRequestUnits, MaxWriteRequestUnits int64
+	}
 )
 
 // definition is what the file has about a table.
@@ -59,6 +66,8 @@ type definition struct {
 	GlobalSecondaryIndexes    []indexDefinition
 	BillingMode               string
 	ProvisionedThroughput     *throughput
+	OnDemandThroughput        *requestLimits `json:",omitzero"`
+	SSESpecification          *encryption    `json:",omitzero"`
 	Created                   time.Time
 	DeletionProtectionEnabled bool
 	TableClass                string
@@ -128,7 +137,7 @@ func (t *table) keyAttributes(schema []keyElement) []expr.KeyAttribute {
 	for _, e := range schema {
 		for _, d := range t.AttributeDefinitions {
 			if d.AttributeName == e.AttributeName {
-				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType)})
+				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType), Sort: e.KeyType == "RANGE"})
 			}
 		}
 	}
@@ -175,7 +184,15 @@ func tableName(name string) string {
 	return name
 }
 
-// put stores a table's definition. Reads use it after the commit.
+// table is like Store.table, with the changes of the commit.
+func (c *change) table(name string) (*table, error) {
+	if t := c.tables[tableName(name)]; t != nil {
+		return t, nil
+	}
+	return nil, notFound()
+}
+
+// putTable stores a table's definition. Reads use it after the commit.
 func (c *change) putTable(t *table) error {
 	encoded, err := json.Marshal(t.definition)
 	if err != nil {
@@ -188,12 +205,13 @@ func (c *change) putTable(t *table) error {
 // replaceTable changes the bucket of definitions. t is nil if the table is deleted.
 func (c *change) replaceTable(name string, t *table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
+	tables := maps.Clone(c.tables)
+	if tables[name] = t; t == nil {
+		delete(tables, name)
+	}
+	c.tables = tables
 	c.after = append(c.after, func() {
-		tables := maps.Clone(*c.tables.Load())
-		if tables[name] = t; t == nil {
-			delete(tables, name)
-		}
-		c.tables.Store(&tables)
+		c.Store.tables.Store(&tables)
 		c.expireLater()
 	})
 	return write(c.tx.Bucket(bucketTables))
@@ -218,7 +236,7 @@ var errChanged = &failure{kind: codeInternal, message: "The table was changed du
 // retryChanged repeats a request as long as its table has changed meanwhile.
 func retryChanged(request func() error) error {
 	for {
-		if err := request(); err != errChanged {
+		if err := request(); !errors.Is(err, errChanged) {
 			return err
 		}
 	}
@@ -250,7 +268,9 @@ func (s *Store) describe(o *object, member string, t *table, status string) erro
 		if b := tx.Bucket(t.bucket); b != nil {
 			items, size = counts(b)
 			for _, x := range t.indexes {
-				indexed[x.name] = b.Bucket(x.bucket).Stats().KeyN
+				if entries := b.Bucket(x.bucket); entries != nil { // the index may have been removed
+					indexed[x.name] = entries.Stats().KeyN
+				}
 			}
 		}
 		o.nested(member, func() {
@@ -267,6 +287,16 @@ func (s *Store) describe(o *object, member string, t *table, status string) erro
 			describeThroughput(o, t.ProvisionedThroughput)
 			if t.BillingMode == payPerRequest {
 				o.nested("BillingModeSummary", func() { o.text("BillingMode", payPerRequest) })
+			}
+			if t.OnDemandThroughput != nil {
+				o.value("OnDemandThroughput", t.OnDemandThroughput)
+			}
+			if t.SSESpecification != nil && t.SSESpecification.Enabled {
+				o.nested("SSEDescription", func() {
+					o.text("Status", "ENABLED")
+					o.text("SSEType", "KMS")
+					o.text("KMSMasterKeyArn", "arn:aws:kms:"+region+":000000000000:alias/aws/dynamodb")
+				})
 			}
 			if t.TableClass != "" {
 				o.nested("TableClassSummary", func() { o.text("TableClass", t.TableClass) })
@@ -323,6 +353,8 @@ type createTableInput struct {
 	LocalSecondaryIndexes     []indexDefinition
 	BillingMode               string
 	ProvisionedThroughput     *throughput
+	OnDemandThroughput        *requestLimits
+	SSESpecification          *encryption
 	DeletionProtectionEnabled bool
 	TableClass                string
 	StreamSpecification       *streamSpecification
@@ -335,6 +367,7 @@ func (s *Store) createTable(_ context.Context, in *createTableInput) ([]byte, er
 	t := &table{definition: definition{
 		TableName: *in.TableName, TableID: uuid.NewString(), AttributeDefinitions: in.AttributeDefinitions, KeySchema: in.KeySchema,
 		GlobalSecondaryIndexes: in.GlobalSecondaryIndexes, BillingMode: in.BillingMode, ProvisionedThroughput: in.ProvisionedThroughput,
+		OnDemandThroughput: in.OnDemandThroughput, SSESpecification: in.SSESpecification,
 		Created: s.now(), DeletionProtectionEnabled: in.DeletionProtectionEnabled, TableClass: in.TableClass,
 	}}
 	if t.BillingMode == "" {
@@ -344,7 +377,7 @@ func (s *Store) createTable(_ context.Context, in *createTableInput) ([]byte, er
 		t.StreamSpecification = in.StreamSpecification
 	}
 	err := s.commit(func(c *change) error {
-		if (*c.tables.Load())[t.TableName] != nil || c.tx.Bucket(bucketTables).Get([]byte(t.TableName)) != nil {
+		if c.tables[t.TableName] != nil {
 			return &failure{kind: codeInUse, message: "Table already exists: " + t.TableName}
 		}
 		var err error
@@ -388,7 +421,10 @@ func (s *Store) described(member string, t *table, status string) ([]byte, error
 	return o.done(), nil
 }
 
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+var (
+	namePattern      = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+	tableNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+)
 
 // check validates the parameters.
 func (in *createTableInput) check() error {
@@ -401,17 +437,11 @@ func (in *createTableInput) check() error {
 	for i, d := range in.AttributeDefinitions {
 		v.enum(d.AttributeType, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), "B", "N", "S")
 	}
-	if v.list(len(in.KeySchema), 1, 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
+	if v.list(len(in.KeySchema), 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
 		v.schema(in.KeySchema, "keySchema")
 	}
-	for i, d := range in.GlobalSecondaryIndexes {
-		field := fmt.Sprintf("globalSecondaryIndexes.%d.member.", i+1)
-		v.name(d.IndexName, field+"indexName", 3)
-		if v.list(len(d.KeySchema), 1, 2, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
-			v.schema(d.KeySchema, field+"keySchema")
-		}
-		v.projection(d.Projection, field+"projection")
-	}
+	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", 2*maxKeyParts)
+	v.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes", 2)
 	if in.StreamSpecification != nil {
 		v.enum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
@@ -419,12 +449,17 @@ func (in *createTableInput) check() error {
 	if err := v.error(); err != nil {
 		return err
 	}
-	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
+	if err := checkStreamSpecification(in.StreamSpecification, true); err != nil {
 		return err
 	}
 	if len(in.LocalSecondaryIndexes) > 0 {
 		if len(in.KeySchema) < 2 {
 			return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
+		}
+		for _, d := range in.LocalSecondaryIndexes {
+			if err := checkProjection(d.Projection); err != nil {
+				return err
+			}
 		}
 		return invalid("LocalSecondaryIndexes are not supported: use GlobalSecondaryIndexes")
 	}
@@ -432,6 +467,23 @@ func (in *createTableInput) check() error {
 		return err
 	}
 	return checkSchemas(in.AttributeDefinitions, in.KeySchema, in.GlobalSecondaryIndexes)
+}
+
+// maxKeyParts is the maximum number of attributes of an index's partition key, and of its sort key.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
+const maxKeyParts = 4
+
+// indexes validates the definitions of indexes. most is the maximum number of attributes of a key.
+func (v *violations) indexes(indexes []indexDefinition, list string, most int) {
+	for i, d := range indexes {
+		field := fmt.Sprintf("%s.%d.member.", list, i+1)
+		v.name(d.IndexName, field+"indexName", 3)
+		if v.list(len(d.KeySchema), most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+			v.schema(d.KeySchema, field+"keySchema")
+		}
+		v.projection(d.Projection, field+"projection")
+	}
 }
 
 // describeSchema returns a key schema as it stands in messages.
@@ -533,14 +585,21 @@ func checkSchema(of string, definitions []attributeDefinition, key []keyElement)
 	if key[0].KeyType != "HASH" {
 		return invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	}
-	if len(key) == 2 && key[1].KeyType != "RANGE" {
+	if of == "" && len(key) == 2 && key[1].KeyType != "RANGE" {
 		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	}
-	if len(key) == 2 && key[0].AttributeName == key[1].AttributeName {
-		if of != "" {
+	names, parts := map[string]bool{}, map[string]int{}
+	for i, e := range key {
+		if parts[e.KeyType]++; parts[e.KeyType] > maxKeyParts || i > 0 && e.KeyType == "HASH" && key[i-1].KeyType == "RANGE" {
+			return invalid("Invalid KeySchema: A key has at most %d HASH key types, and then at most %d RANGE key types", maxKeyParts, maxKeyParts)
+		}
+		if names[e.AttributeName] && of != "" {
 			return invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 		}
-		return invalid("Invalid KeySchema: Some index key attribute have no definition")
+		if names[e.AttributeName] {
+			return invalid("Invalid KeySchema: Some index key attribute have no definition")
+		}
+		names[e.AttributeName] = true
 	}
 	for _, e := range key {
 		if !slices.ContainsFunc(definitions, func(d attributeDefinition) bool { return d.AttributeName == e.AttributeName }) {
@@ -682,6 +741,8 @@ type updateTableInput struct {
 	AttributeDefinitions        []attributeDefinition
 	BillingMode                 string
 	ProvisionedThroughput       *throughput
+	OnDemandThroughput          *requestLimits
+	SSESpecification            *encryption
 	DeletionProtectionEnabled   *bool
 	TableClass                  string
 	StreamSpecification         *streamSpecification
@@ -705,10 +766,10 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 	if err := v.error(); err != nil {
 		return nil, err
 	}
-	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.DeletionProtectionEnabled == nil && in.TableClass == "" && in.StreamSpecification == nil && len(in.GlobalSecondaryIndexUpdates) == 0 {
+	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.OnDemandThroughput == nil && in.SSESpecification == nil && in.DeletionProtectionEnabled == nil && in.TableClass == "" && in.StreamSpecification == nil && len(in.GlobalSecondaryIndexUpdates) == 0 {
 		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
-	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
+	if err := checkStreamSpecification(in.StreamSpecification, false); err != nil {
 		return nil, err
 	}
 	var t *table
@@ -743,7 +804,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 		}
 		for _, x := range t.indexes {
 			if old.index(x.name) == nil {
-				if err := fillIndex(b, t, x); err != nil {
+				if err := fillIndex(b, x); err != nil {
 					return err
 				}
 			}
@@ -764,11 +825,21 @@ func (in *updateTableInput) apply(t *table) error {
 			t.ProvisionedThroughput = nil
 		}
 	}
-	if in.ProvisionedThroughput != nil {
+	if in.ProvisionedThroughput != nil || in.BillingMode == provisioned && t.ProvisionedThroughput == nil {
 		if err := checkBilling(t.BillingMode, in.ProvisionedThroughput, nil); err != nil {
 			return err
 		}
+		if old, set := t.ProvisionedThroughput, in.ProvisionedThroughput; old != nil && *old == *set {
+			return invalid("The provisioned throughput for the table will not change. The requested value equals the current value. Current ReadCapacityUnits provisioned for the table: %d. Requested ReadCapacityUnits: %d. Current WriteCapacityUnits provisioned for the table: %d. Requested WriteCapacityUnits: %d. Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
+				old.ReadCapacityUnits, set.ReadCapacityUnits, old.WriteCapacityUnits, set.WriteCapacityUnits)
+		}
 		t.ProvisionedThroughput = in.ProvisionedThroughput
+	}
+	if in.OnDemandThroughput != nil {
+		t.OnDemandThroughput = in.OnDemandThroughput
+	}
+	if in.SSESpecification != nil {
+		t.SSESpecification = in.SSESpecification
 	}
 	if in.DeletionProtectionEnabled != nil {
 		t.DeletionProtectionEnabled = *in.DeletionProtectionEnabled
@@ -844,7 +915,7 @@ func (t *table) dropUnusedDefinitions() {
 }
 
 // fillIndex creates an index's bucket from the table's items.
-func fillIndex(b *bbolt.Bucket, t *table, x *index) error {
+func fillIndex(b *bbolt.Bucket, x *index) error {
 	entries, err := b.CreateBucket(x.bucket)
 	if err != nil {
 		return err

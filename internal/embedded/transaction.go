@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
@@ -30,70 +32,84 @@ const (
 
 // transactWriteInput has the parameters of TransactWriteItems.
 type transactWriteInput struct {
-	TransactItems []struct {
-		Put, Update, Delete, ConditionCheck *actionInput
-	}
+	TransactItems               []transactItem
 	ClientRequestToken          string
 	ReturnConsumedCapacity      string
 	ReturnItemCollectionMetrics string
 }
 
+// transactItem is one element of TransactWriteItems.
+type transactItem struct{ Put, Update, Delete, ConditionCheck *actionInput }
+
 // actions validates the parameters and returns the actions with the names of their tables.
 func (in *transactWriteInput) actions() (actions []*action, tables []string, _ error) {
 	v := &violations{}
-	v.list(len(in.TransactItems), 1, maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
-	v.capacity(in.ReturnConsumedCapacity)
-	v.metrics(in.ReturnItemCollectionMetrics)
 	if len(in.ClientRequestToken) > 36 {
 		v.add(quote(in.ClientRequestToken), "clientRequestToken", "Member must have length less than or equal to 36")
 	}
+	v.list(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
+	v.capacity(in.ReturnConsumedCapacity)
+	v.metrics(in.ReturnItemCollectionMetrics)
 	for i, item := range in.TransactItems {
-		for name, a := range map[string]*actionInput{"put": item.Put, "update": item.Update, "delete": item.Delete, "conditionCheck": item.ConditionCheck} {
-			if a == nil {
-				continue
-			}
-			field := fmt.Sprintf("transactItems.%d.member.%s.", i+1, name)
-			if a.TableName == nil {
-				v.null(field + "tableName")
-			}
-			if name == "put" && a.Item == nil {
-				v.null(field + "item")
-			}
-			if name != "put" && a.Key == nil {
-				v.null(field + "key")
-			}
-			if name == "update" && a.UpdateExpression == nil {
-				v.null(field + "updateExpression")
-			}
-			if name == "conditionCheck" && a.ConditionExpression == nil {
-				v.null(field + "conditionExpression")
-			}
-			v.enum(a.ReturnValuesOnConditionCheckFailure, field+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+		for _, m := range item.members() {
+			v.action(m.actionInput, m.verb, fmt.Sprintf("transactItems.%d.member.%s.", i+1, m.name))
 		}
 	}
 	if err := v.error(); err != nil {
 		return nil, nil, err
 	}
 	for _, item := range in.TransactItems {
-		var found *actionInput
-		var what verb
-		n := 0
-		for v, a := range map[verb]*actionInput{put: item.Put, update: item.Update, remove: item.Delete, check: item.ConditionCheck} {
-			if a != nil {
-				found, what = a, v
-				n++
-			}
-		}
-		if n != 1 {
+		members := item.members()
+		switch len(members) {
+		case 0:
+			return nil, nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
+		case 1:
+		default:
 			return nil, nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
-		a, err := found.action(what)
+		a, err := members[0].action(members[0].verb, true)
 		if err != nil {
 			return nil, nil, err
 		}
-		actions, tables = append(actions, a), append(tables, *found.TableName)
+		actions, tables = append(actions, a), append(tables, *members[0].TableName)
 	}
 	return actions, tables, nil
+}
+
+// member is one write of a transaction.
+type member struct {
+	*actionInput
+	verb verb
+	name string
+}
+
+// members returns the writes that an element of a transaction has. A valid element has one.
+func (i *transactItem) members() []member {
+	all := []member{{i.ConditionCheck, check, "conditionCheck"}, {i.Put, put, "put"}, {i.Delete, remove, "delete"}, {i.Update, update, "update"}}
+	return slices.DeleteFunc(all, func(m member) bool { return m.actionInput == nil })
+}
+
+// action validates the parameters of one write of a transaction. prefix precedes the names of its
+// fields.
+func (v *violations) action(a *actionInput, what verb, prefix string) {
+	if a.TableName == nil {
+		v.null(prefix + "tableName")
+	} else if !strings.HasPrefix(*a.TableName, "arn:") {
+		v.name(*a.TableName, prefix+"tableName", 1)
+	}
+	if what == put && a.Item == nil {
+		v.null(prefix + "item")
+	}
+	if what != put && a.Key == nil {
+		v.null(prefix + "key")
+	}
+	if what == update && a.UpdateExpression == nil {
+		v.null(prefix + "updateExpression")
+	}
+	if what == check && a.ConditionExpression == nil {
+		v.null(prefix + "conditionExpression")
+	}
+	v.enum(a.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
 // describeList returns a long list as it stands in messages.
@@ -106,10 +122,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	if err != nil {
 		return nil, err
 	}
-	digest, err := in.digest()
-	if err != nil {
-		return nil, err
-	}
+	digest := in.digest()
 	replayed := false
 	err = retryChanged(func() error {
 		early := make([]*failure, len(actions))
@@ -150,15 +163,35 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.done(), nil
 }
 
-// digest returns a digest of the request that does not depend on the order of its members. It is
-// nil without a token.
-func (in *transactWriteInput) digest() ([]byte, error) {
+// digest returns a digest of the actions that does not depend on the order of attributes. It is nil
+// without a token.
+func (in *transactWriteInput) digest() []byte {
 	if in.ClientRequestToken == "" {
-		return nil, nil
+		return nil
 	}
-	encoded, err := json.Marshal(in.TransactItems, json.Deterministic(true))
-	sum := sha256.Sum256(encoded)
-	return sum[:], err
+	var b []byte
+	for _, item := range in.TransactItems {
+		for v, a := range []*actionInput{put: item.Put, update: item.Update, remove: item.Delete, check: item.ConditionCheck} {
+			if a == nil {
+				continue
+			}
+			b = append(b, byte(v))
+			for _, text := range []*string{a.TableName, a.UpdateExpression, a.ConditionExpression, &a.ReturnValuesOnConditionCheckFailure} {
+				if text != nil {
+					b = attr.AppendQuote(b, *text)
+				}
+				b = append(b, ',')
+			}
+			for _, name := range slices.Sorted(maps.Keys(a.ExpressionAttributeNames)) {
+				b = attr.AppendQuote(attr.AppendQuote(b, name), a.ExpressionAttributeNames[name])
+			}
+			for _, values := range []attr.Item{a.Item, a.Key, a.ExpressionAttributeValues} {
+				b = values.AppendJSON(b)
+			}
+		}
+	}
+	sum := sha256.Sum256(b)
+	return sum[:]
 }
 
 // prepare finds the tables and validates the keys. early gets the faults that cancel the
@@ -309,7 +342,7 @@ type transactGetInput struct {
 
 func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byte, error) {
 	v := &violations{}
-	v.list(len(in.TransactItems), 1, maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
+	v.list(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
 	v.capacity(in.ReturnConsumedCapacity)
 	for i, item := range in.TransactItems {
 		field := fmt.Sprintf("transactItems.%d.member.get", i+1)
@@ -320,6 +353,8 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 			v.null(field + ".tableName")
 		case item.Get.Key == nil:
 			v.null(field + ".key")
+		case !strings.HasPrefix(*item.Get.TableName, "arn:"):
+			v.name(*item.Get.TableName, field+".tableName", 1)
 		}
 	}
 	if err := v.error(); err != nil {
@@ -342,7 +377,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 		gets[i] = g
 		reasons[i] = reason{code: reasonNone}
 		if err := g.on(t, item.Get.Key); err != nil {
-			if err != errKeySchema {
+			if !errors.Is(err, errKeySchema) {
 				return nil, asInvalid(err)
 			}
 			reasons[i] = reason{code: reasonValidation, message: err.Error()}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -69,7 +70,7 @@ func (x *index) writeUnits(a *action) float64 {
 		return writeUnits(after.Size())
 	case to == nil:
 		return writeUnits(before.Size())
-	case string(from) != string(to):
+	case !bytes.Equal(from, to):
 		return writeUnits(before.Size()) + writeUnits(after.Size())
 	case maps.EqualFunc(before, after, attr.Value.Equal):
 		return 0

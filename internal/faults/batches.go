@@ -6,10 +6,12 @@ import (
 	"net/http"
 )
 
-// keysAndOptions is the part of a BatchGetItem for one table: the keys and the other options.
+// keysAndOptions is the part of a BatchGetItem request for one table. It contains the keys and the
+// options.
 type keysAndOptions = map[string]json.RawMessage
 
-// batchSize returns the number of entries in a batch of one table. It returns 0 for other requests.
+// batchSize returns the number of entries in a batch request for one table. It returns 0 for any
+// other request.
 func batchSize(r Request) int {
 	parts, _, err := parseBatch(r)
 	if err != nil {
@@ -18,17 +20,18 @@ func batchSize(r Request) int {
 	return len(parts.entries)
 }
 
-// batch has the entries of a batch.
+// batch contains the entries of a BatchGetItem or BatchWriteItem request for one table.
 type batch struct {
 	table   string
 	entries []json.RawMessage
-	// encode encodes some entries as the table's part of the batch.
+	// encode encodes some of the entries in the format of the request.
 	encode func([]json.RawMessage) (json.RawMessage, error)
 	// unprocessedField is the response field for unprocessed entries.
 	unprocessedField string
 }
 
-// parseBatch decodes a batch of one table. For other requests, it returns no entries.
+// parseBatch decodes a batch request for one table. It also returns the fields of the request body.
+// For any other request, it returns no entries.
 func parseBatch(r Request) (batch, map[string]json.RawMessage, error) {
 	var p batch
 	var body map[string]json.RawMessage
@@ -67,7 +70,8 @@ func parseBatch(r Request) (batch, map[string]json.RawMessage, error) {
 	return p, body, nil
 }
 
-// sendHalf sends the first half of a batch to the engine and returns the rest as unprocessed.
+// sendHalf sends the first half of a batch to the engine. It returns the engine's response, with
+// the second half of the batch added as unprocessed.
 func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, error) {
 	p, requestBody, err := parseBatch(request)
 	if err != nil {
@@ -99,11 +103,12 @@ func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, err
 			return nil, err
 		}
 	}
-	// The new body has no checksum, because the engine's checksum would be wrong.
+	// jsonResponse sets no checksum header. The engine's checksum would not match the changed body.
 	return jsonResponse(r, response.StatusCode, responseBody)
 }
 
-// requestItems encodes some entries as RequestItems or as unprocessed entries.
+// requestItems encodes some of the entries as a map from the table name to the entries.
+// RequestItems and the unprocessed entries have this format.
 func (p batch) requestItems(entries []json.RawMessage) (json.RawMessage, error) {
 	part, err := p.encode(entries)
 	if err != nil {

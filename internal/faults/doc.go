@@ -1,7 +1,7 @@
-// Package faults wraps an engine so that some of its requests fail, for tests.
+// Package faults makes requests to DynamoDB fail, for tests.
 //
-// It is an HTTP client below the AWS SDK. It responds instead of DynamoDB, fails before it sends a
-// request, or loses the engine's response. Its responses have DynamoDB's format
+// It provides an HTTP client for the AWS SDK. The client responds instead of DynamoDB, fails before
+// it sends a request, or discards the response. Its responses have DynamoDB's format
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html), so
-// the SDK and the code above it handle them as real errors.
+// the SDK handles them like real errors.
 package faults

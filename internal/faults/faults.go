@@ -23,8 +23,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The faults. The first group fails requests before they reach the engine. The last group, from
-// Reset on, lets the engine execute requests, completely or in part.
+// The kinds of faults. Requests fail before they reach the engine, except for the last group, which
+// begins with ConnectionReset. The engine executes those requests completely or in part.
 const (
 	// None is no fault.
 	None Kind = ""
@@ -35,42 +35,43 @@ const (
 	Throttling Kind = "Throttling"
 	// InternalServerError is DynamoDB's InternalServerError, with HTTP status 500.
 	InternalServerError Kind = "InternalServerError"
-	// TransactionConflict means that another transaction writes the same record. It is a
-	// TransactionCanceledException for TransactWriteItems and a TransactionConflictException for a
-	// single write.
+	// TransactionConflict means that a concurrent transaction writes the same record.
+	// TransactWriteItems fails with a TransactionCanceledException, and a single write fails with a
+	// TransactionConflictException.
 	TransactionConflict Kind = "TransactionConflict"
-	// TransactionInProgress is a TransactionInProgressException: the same transaction was sent before
-	// and has not ended. It is only for TransactWriteItems.
+	// TransactionInProgress is the TransactionInProgressException: the same transaction was already
+	// sent and has not ended. It applies only to TransactWriteItems.
 	TransactionInProgress Kind = "TransactionInProgress"
 	// ConnectionRefused means that the connection is refused.
 	ConnectionRefused Kind = "connection refused"
 
-	// ExpiredIterator is the ExpiredIteratorException of DynamoDB Streams. It is only for GetRecords.
+	// ExpiredIterator is the ExpiredIteratorException of DynamoDB Streams. It applies only to
+	// GetRecords.
 	ExpiredIterator Kind = "ExpiredIterator"
-	// TrimmedData is the TrimmedDataAccessException of DynamoDB Streams: the requested records are
-	// older than a day. It is only for GetRecords.
+	// TrimmedData is the TrimmedDataAccessException of DynamoDB Streams: the requested stream records
+	// are older than 24 hours. It applies only to GetRecords.
 	TrimmedData Kind = "TrimmedDataAccess"
-	// LimitExceeded is the LimitExceededException of DynamoDB Streams: too many clients read one
+	// LimitExceeded is the LimitExceededException of DynamoDB Streams: too many clients read the same
 	// shard.
 	LimitExceeded Kind = "LimitExceeded"
 
-	// ConnectionReset means that the connection breaks after the engine has executed the request,
-	// before the response arrives.
+	// ConnectionReset means that the connection breaks before the response arrives, but after the
+	// engine has executed the request.
 	ConnectionReset Kind = "connection reset after the commit"
-	// ResponseTimeout means that the response does not arrive in time, but the engine has executed the
-	// request.
+	// ResponseTimeout means that the engine has executed the request, but the response does not arrive
+	// in time.
 	ResponseTimeout Kind = "time-out after the commit"
-	// TruncatedResponse means that the response ends in the middle. The SDK does not repeat such a
+	// TruncatedResponse means that the response ends in the middle. The SDK does not retry the
 	// request.
 	TruncatedResponse Kind = "reply cut off"
-	// Unprocessed means that the engine executes only the first half of a batch. It is only for
-	// batches of two or more entries.
+	// Unprocessed means that the engine executes only the first half of a batch. It applies only to
+	// batches with two or more entries.
 	Unprocessed Kind = "part of a batch unprocessed"
 )
 
-// Request is a request that can be made to fail.
+// Request contains the data of a request that a Chooser needs to choose a fault.
 type Request struct {
-	// Operation is the name of the operation, such as GetItem.
+	// Operation is the name of the DynamoDB operation, such as GetItem.
 	Operation string
 	// Body is the JSON of the request.
 	Body []byte
@@ -84,14 +85,14 @@ func (r Request) isSingleWrite() bool {
 	return r.Operation == "PutItem" || r.Operation == "UpdateItem" || r.Operation == "DeleteItem"
 }
 
-// Chooser returns the fault for a request. Client does not call it concurrently.
+// Chooser returns the fault of a request, or None. A Client never calls its Chooser concurrently.
 type Chooser func(Request) Kind
 
 // Rates are the probabilities of faults.
 type Rates map[Kind]float64
 
-// Random returns a Chooser that draws faults with a seed. Transactions have the probabilities
-// writes; other requests have the probabilities reads.
+// Random returns a Chooser that chooses random faults. The same seed results in the same faults.
+// writes contains the probabilities of faults for transactions, and reads for all other requests.
 func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
@@ -128,13 +129,13 @@ type Client struct {
 	lostCommits int
 }
 
-// Transient returns transient faults: the same request may succeed later.
+// Transient returns the faults that are transient: the same request may succeed if it is repeated.
 func Transient() []Kind {
 	return []Kind{ThroughputExceeded, InternalServerError, ConnectionReset, Throttling, ResponseTimeout}
 }
 
-// FirstRequests returns a Chooser with fixed faults for the first requests of each operation, in
-// order.
+// FirstRequests returns a Chooser that makes the first requests of each operation fail, with the
+// given faults in this order.
 func FirstRequests(kinds ...Kind) Chooser {
 	counts := map[string]int{}
 	return func(r Request) Kind {
@@ -146,22 +147,23 @@ func FirstRequests(kinds ...Kind) Chooser {
 	}
 }
 
-// WrapClient returns a client of db's engine whose requests meet the faults of choose.
+// WrapClient returns a client of db's engine in which requests fail with the faults that choose
+// returns.
 func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
-		// A NopRetryer ignores the retry options of requests, so no request would get past a transient
-		// fault.
+		// A NopRetryer ignores the retry options of a single request. Then a request could never be
+		// retried after a transient fault.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
 	}), c
 }
 
-// WrapStreamsClient returns a client of the same streams whose requests meet the faults of choose.
-// The SDK makes one attempt per request.
+// WrapStreamsClient returns a client of the same streams in which requests fail with the faults
+// that choose returns. The client does not retry requests.
 func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {
@@ -171,8 +173,8 @@ func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamo
 	}), c
 }
 
-// OneAttempt returns a retryer that makes one attempt per request, unless the request has options
-// of its own.
+// OneAttempt returns a retryer that does not retry requests. The options of a single request can
+// allow retries.
 func OneAttempt() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
 }
@@ -184,7 +186,8 @@ func (c *Client) Counts() map[Kind]int {
 	return maps.Clone(c.counts)
 }
 
-// LostCommits returns the number of committed transactions whose responses were lost.
+// LostCommits returns the number of transactions that were committed, but whose responses were
+// lost.
 func (c *Client) LostCommits() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,8 +201,8 @@ func (c *Client) Stop() {
 	c.choose = func(Request) Kind { return None }
 }
 
-// Do sends a request or makes it fail. It returns network errors and the errors of the wrapped
-// client.
+// Do sends a request or makes it fail. It returns network errors, and the errors of the HTTP client
+// that it wraps.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -242,8 +245,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// chooseFault chooses the fault of a request and counts it. If the fault does not apply to the
-// request, there is no fault.
+// chooseFault returns the fault of a request and counts it. It returns None if the chosen fault
+// does not apply to the operation.
 func (c *Client) chooseFault(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +261,7 @@ func (c *Client) chooseFault(r Request) Kind {
 	return kind
 }
 
-// forward sends the request to the engine with the given body.
+// forward sends the request with the given body to the engine.
 func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	copied := r.Clone(r.Context())
 	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -266,7 +269,7 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.next.Do(copied)
 }
 
-// loseResponse lets the engine execute the request and loses the response.
+// loseResponse sends the request to the engine, which executes it, and then loses the response.
 func (c *Client) loseResponse(r *http.Request, request Request, kind Kind) (*http.Response, error) {
 	response, err := c.forward(r, request.Body)
 	if err != nil {
@@ -303,8 +306,8 @@ func errorResponse(r *http.Request, status int, name, message string) (*http.Res
 	return jsonResponse(r, status, map[string]any{"__type": name, "message": message})
 }
 
-// conflictResponse returns the response to a transaction that conflicts with another transaction
-// about its first record.
+// conflictResponse returns DynamoDB's response to a transaction whose first record conflicts with
+// another transaction.
 func conflictResponse(r *http.Request, body []byte) (*http.Response, error) {
 	var transaction struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &transaction); err != nil {

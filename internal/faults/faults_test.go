@@ -112,7 +112,7 @@ func TestConflictOfASingleWrite(t *testing.T) {
 			t.Errorf("the error is %v and %d records were written, want a TransactionConflictException and 0", err, countRecords(t, db, table))
 		}
 		if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key(1)}); err != nil {
-			t.Errorf("a read fails with %v", err)
+			t.Errorf("a read failed with a fault for writes: %v", err)
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestRandom(t *testing.T) {
 		choose := faults.Random(seed, rates, nil)
 		for range 1000 {
 			if choose(faults.Request{Operation: "GetItem"}) != faults.None {
-				t.Error("a read met a fault of writes")
+				t.Error("a fault for writes was injected into a read")
 			}
 			kind := choose(faults.Request{Operation: "TransactWriteItems"})
 			kinds = append(kinds, kind)
@@ -171,7 +171,7 @@ func TestRandom(t *testing.T) {
 	again, _ := draw(1)
 	other, _ := draw(2)
 	if fmt.Sprint(one) != fmt.Sprint(again) || fmt.Sprint(one) == fmt.Sprint(other) {
-		t.Error("faults do not depend on the seed only")
+		t.Error("the same seed must give the same faults, and another seed other faults")
 	}
 	if n < 400 || n > 600 {
 		t.Errorf("%d of 1000 requests failed, want about half", n)

@@ -37,7 +37,7 @@ func TestStart(t *testing.T) {
 	} {
 		stop := Start(c.opts)
 		if g := goal(); (g >= 2*ballastBytes) != c.grows {
-			t.Errorf("%s: the heap's goal is %d", name, g)
+			t.Errorf("%s: the heap goal is %d", name, g)
 		}
 		if l := limit(); l != c.limit {
 			t.Errorf("%s: the limit is %d, want %d", name, l, c.limit)

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Generated parts of the schema: a connection and an edge for every listed type, and a payload for
-// every mutation.
+// The generated files. They contain a connection and an edge for each listed type, a payload for
+// each mutation, and the Go types of all of these.
 const (
 	connectionsFile = "connections.graphqls"
 	payloadsFile    = "payloads.graphqls"
@@ -34,8 +34,8 @@ const (
 
 // mutation describes a field of Mutation.
 type mutation struct {
-	// method is the name of the Store's method. result is the type of the returned record in package
-	// commerce.
+	// method is the name of the Store's method. result is the name of the type in package commerce
+	// that the method returns.
 	method, result string
 	command        *types.Named
 	// repeatable reports whether the input has an idempotency key.
@@ -44,7 +44,7 @@ type mutation struct {
 
 // derived is derived from the hand-written schema.
 type derived struct {
-	// nodes are the types T that have a type TConnection, in the order of the schema.
+	// nodes are the types that have a connection type, in the order of the schema.
 	nodes []string
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
@@ -54,7 +54,8 @@ type derived struct {
 	enums map[string]map[string]config.EnumValue
 }
 
-// mutationsFile declares the mutations. The description of placeOrder names commerce.MaxLines.
+// mutationsFile declares the mutations. The description of placeOrder contains the number
+// commerce.MaxLines.
 const mutationsFile = "mutations.graphqls"
 
 // describeLimit writes commerce.MaxLines into the schema.
@@ -64,7 +65,7 @@ func describeLimit(commerce *types.Package) {
 	before, rest, found := strings.Cut(text, begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		fail("%s: no description contains %q and %q: restore the text that states the maximum number of products", mutationsFile, begin, end)
+		fail("%s: no description contains %q followed by %q: restore the text that states the maximum number of products", mutationsFile, begin, end)
 	}
 	maxLines := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
 	check(os.WriteFile(mutationsFile, []byte(before+begin+maxLines.String()+end+after), 0o644))
@@ -82,7 +83,8 @@ func parseHandWritten() *gql.SchemaDocument {
 	return mustValue(gqlparser.ParseSchemas(sources...))
 }
 
-// derive derives the connections and payloads from the hand-written schema and writes them.
+// derive generates the connections, payloads and commands from the hand-written schema, and writes
+// them to files.
 func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	describeLimit(commerce)
 	schema := parseHandWritten()
@@ -116,9 +118,9 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	return d
 }
 
-// enumConstants returns the constants of a type of package commerce for the values of an enum.
-// SHIPPED is Shipped, or has a word of the type's name as a prefix: EventShipped of EventType,
-// CodeNotFound of RefusalCode. constants fails if a value has no constant.
+// enumConstants maps the values of an enum to constants of package commerce. The constant for
+// SHIPPED is Shipped, or Shipped with a prefix from the type's name, such as EventShipped for
+// EventType. enumConstants fails if a value has no constant.
 func enumConstants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
 	for _, v := range enum.EnumValues {
@@ -139,37 +141,37 @@ func enumConstants(enum *gql.Definition, model string, commerce *types.Package) 
 	return values
 }
 
-// connectionSDL is the SDL of a connection and its edge. Its arguments are the plural noun of the
-// records, the type's name and the article of the name.
+// connectionSDL is the format of a connection type and its edge type. Its arguments are the plural
+// noun for the records, the name of the type, and the indefinite article of this name.
 const connectionSDL = `
 "A page of %[1]s."
 type %[2]sConnection {
   "The %[1]s of the page."
   nodes: [%[2]s!]!
-  "The %[1]s of the page with their cursors."
+  "The %[1]s of the page, each with its cursor."
   edges: [%[2]sEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of %[3]s ` + "`%[2]sConnection`" + `."
 type %[2]sEdge {
-  "The position of the record. Pass it as ` + "`after` or `before`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`after` or `before`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: %[2]s!
 }
 `
 
-// payloadSDL is the SDL of a payload. Its arguments are:
+// payloadSDL is the format of a payload type. Its arguments are:
 //
-//  1. the mutation
-//  2. the name of the payload
-//  3. the noun of the record
-//  4. a sentence on the field's value if the mutation was rejected
-//  5. the field
-//  6. the field's type
-//  7. the exception in which the field is not null
+//  1. the name of the mutation
+//  2. the name of the payload type
+//  3. the noun for the record
+//  4. a sentence about the value of the record's field after a rejected mutation
+//  5. the name of the record's field
+//  6. the type of the record's field
+//  7. the exception in which this field is not null after a rejected mutation, or an empty text
 //  8. the types of the user errors
 const payloadSDL = `
 """
@@ -189,7 +191,7 @@ type %[2]s {
 const userErrorsDirective = "userErrors"
 
 // userErrors returns the types of a mutation's user errors. It fails if the mutation declares no
-// user errors, or a type that is not a user error.
+// user errors, or if it declares a type that is not a user error.
 func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []string {
 	d := mutation.Directives.ForName(userErrorsDirective)
 	if d == nil {
@@ -206,8 +208,8 @@ func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []str
 	return names
 }
 
-// payloads finds the Store's methods of the mutations and writes the payloads and the commands of
-// their inputs.
+// payloads finds the Store's method for each mutation. It writes the payloads of the mutations and
+// the Command methods of their inputs.
 func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
 	inputs := readInputs()
 	changes := storeMethodsOf(store)
@@ -227,12 +229,12 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		record := d.typeOf(m.result)
 		conflict, except := " The field is null if the mutation was rejected.", ""
 		if fields.ForName("expectedVersion") != nil {
-			conflict = fmt.Sprintf(" With a `VersionConflict`, it is the current %s, if it exists. With any other user error, the field is null.", words(record))
-			except = ", except with a `VersionConflict`"
+			conflict = fmt.Sprintf(" After a `VersionConflict`, the field contains the current %s if it exists. After any other user error, the field is null.", words(record))
+			except = " (except after a `VersionConflict`)"
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
-			fail("mutation %s has the type %s: change it to %s", f.Name, f.Type.Name(), payload)
+			fail("mutation %s has the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
 	}
@@ -245,7 +247,7 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 	check(os.WriteFile(payloadsFile, out.Bytes(), 0o644))
 }
 
-// typeOf returns the type of the schema that is bound to a type of package commerce.
+// typeOf returns the type of the schema that gqlgen.yml binds to a type of package commerce.
 func (d *derived) typeOf(model string) string {
 	for name, goType := range d.models {
 		if goType == model {
@@ -256,8 +258,8 @@ func (d *derived) typeOf(model string) string {
 	return ""
 }
 
-// bind adds the Go types of connections, edges and payloads and the constants of enums to gqlgen's
-// configuration. It writes the aliases that the configuration names.
+// bind adds the Go types of connections, edges and payloads, and the constants of enums, to
+// gqlgen's configuration. It also writes the type aliases that the configuration refers to.
 func (d *derived) bind(cfg *config.Config) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "// Code generated by internal/generate. DO NOT EDIT.\n\npackage graph\n\nimport (\n%q\n%q\n)\n\n// The connections, edges and payloads of the schema.\ntype (\n", commerceImport, pagingPackage)

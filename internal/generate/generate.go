@@ -20,20 +20,20 @@ type generator struct {
 	// pkg is the package of the generated code.
 	pkg     *types.Package
 	imports map[string]string
-	// objects are the reachable types. lists and enums are the lists and enums of their fields. Each
-	// is written once.
+	// objects are the object types that an execution can reach. lists and enums are the lists and
+	// enums of their fields. The generator writes the code for each of them once.
 	objects map[string]*codegen.Object
 	// abstract are the reachable interfaces and unions.
 	abstract map[string]*codegen.Interface
 	lists    map[string]*config.TypeReference
 	enums    map[string]*config.TypeReference
 	body     bytes.Buffer
-	// patterns are the access patterns by number. readings are the same patterns with their Go types,
-	// by ID.
+	// patterns are the access patterns by number. typedPatterns are the same access patterns by ID,
+	// with their Go types.
 	patterns      []pattern
 	typedPatterns map[string]typedPattern
-	// limitMethods are the methods of paging.Request for list arguments, by the Go type of the
-	// argument.
+	// limitMethods are the methods of paging.Request that limit a list by an argument. The keys are
+	// the Go types of the arguments.
 	limitMethods map[string]limitMethod
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
@@ -46,8 +46,8 @@ func newGenerator(data *codegen.Data) *generator {
 	}
 }
 
-// generate writes the part of the executor that depends on the schema. It fails for any part of the
-// schema or its bindings that the executor does not support, and reports the place.
+// generate writes the part of the executor that depends on the schema. It fails if the executor
+// does not support a part of the schema or of its bindings. The error names this part.
 func generate(data *codegen.Data) {
 	g := newGenerator(data)
 	for _, root := range []string{"Query", "Mutation", "Subscription"} {
@@ -85,7 +85,8 @@ func (g *generator) write(name string) {
 // line writes a line of code.
 func (g *generator) line(line string, args ...any) { fmt.Fprintf(&g.body, line+"\n", args...) }
 
-// name returns a Go type as the generated package refers to it, and adds the necessary imports.
+// name returns the name of a Go type in the generated package. It adds the imports that the name
+// needs.
 func (g *generator) name(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == g.pkg.Path() {
@@ -101,7 +102,7 @@ func (g *generator) imported(path, name string) string {
 	return name
 }
 
-// collectType collects a type and all types that its fields refer to.
+// collectType adds a type, and all types that its fields refer to, to the types of the generator.
 func (g *generator) collectType(typ string) {
 	if g.objects[typ] != nil || g.abstract[typ] != nil {
 		return
@@ -124,8 +125,8 @@ func (g *generator) collectType(typ string) {
 	}
 }
 
-// withoutIntrospection returns a copy of a type without its introspection fields, which gqlgen's
-// generated code executes.
+// withoutIntrospection returns a copy of a type without its introspection fields. gqlgen's
+// generated code executes these fields.
 func withoutIntrospection(o *codegen.Object) *codegen.Object {
 	own := *o
 	own.Fields = slices.DeleteFunc(slices.Clone(o.Fields), func(f *codegen.Field) bool { return strings.HasPrefix(f.Name, "__") })
@@ -145,7 +146,7 @@ func (g *generator) collectFieldType(ref *config.TypeReference) {
 	}
 }
 
-// resolversOf returns the name of a type's resolvers in fieldResolvers.
+// resolversOf returns the name of the field of fieldResolvers that holds the resolvers of a type.
 func resolversOf(typ string) string { return templates.ToGoPrivate(typ) + "Resolvers" }
 
 // resolvers writes the struct that holds the resolvers of all types.
@@ -164,7 +165,7 @@ func (g *generator) resolvers() {
 	g.line("generated: generated,\n}\n}")
 }
 
-// objectTypes writes the function that describes each type to the executor.
+// objectTypes writes the function objectTypeOf, which describes each type to the executor.
 func (g *generator) objectTypes() {
 	g.line("\n// objectTypeOf describes a type to the executor. It returns the zero value for\n// types that the executor does not support.")
 	g.line("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
@@ -178,8 +179,8 @@ func (g *generator) objectTypes() {
 	g.imported(operationPackage, "operation")
 }
 
-// members returns the names of the possible types of an interface or union, in the order of
-// Field.Members.
+// members returns the names of the possible types of an interface or union. The order is the same
+// as in operation.Field.Members.
 func members(abstract *codegen.Interface) []string {
 	var names []string
 	for _, i := range abstract.Implementors {
@@ -206,7 +207,7 @@ func (g *generator) object(o *codegen.Object) {
 	parameter, argument := "", ""
 	if !o.Root {
 		parameter, argument = ", obj "+g.name(o.Reference()), ", obj"
-		g.line("\n// object%s writes an object. It returns false if the object is null, and\n// then leaves no partial output.", o.Name)
+		g.line("\n// object%s writes an object. If a null makes the object null, it writes nothing and\n// returns false.", o.Name)
 		g.line("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.openObject(), true", o.Name, parameter)
 		g.line("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.closeObject(from, valid)\n}", o.Name, argument)
 	}
@@ -231,11 +232,12 @@ func (g *generator) object(o *codegen.Object) {
 	}
 }
 
-// funcName returns the name of a field's generated functions, which includes its type.
+// funcName returns the name of a field's type, followed by the name of the field. The names of the
+// field's generated functions contain this text.
 func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f.Name) }
 
-// isCall reports whether the value of a field comes from a call, which can fail or panic, and not
-// from a struct field.
+// isCall reports whether a function call returns the value of a field. A call can fail or panic.
+// All other values are read from struct fields.
 func isCall(f *codegen.Field) bool { return f.IsResolver || f.IsMethod() }
 
 // field writes the case of one field.
@@ -263,8 +265,8 @@ func (g *generator) field(f *codegen.Field, argument string) {
 	g.value(ref, v, nullable)
 }
 
-// returnNull returns the code that returns from a case after the error of a null value was
-// reported.
+// returnNull returns the Go expression to return if the resolver of a field failed. For a nullable
+// field, this expression writes null.
 func returnNull(nullable bool) string {
 	if nullable {
 		return "x.null()"
@@ -272,7 +274,7 @@ func returnNull(nullable bool) string {
 	return "false"
 }
 
-// value writes the code that writes the value of a field and returns.
+// value writes the code that appends the value of a field to the response and returns.
 func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	missing := "x.recordMissing(f, nullElement)"
 	if nullable {
@@ -303,8 +305,8 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	g.line("%s\nreturn true", g.leaf(ref, v))
 }
 
-// returnWritten writes the return statement for an expression that reports whether a value was
-// written.
+// returnWritten writes a return statement. expression reports whether the value of a field was
+// written. If it was not written and the field is nullable, the statement writes null.
 func (g *generator) returnWritten(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.null()"
@@ -312,9 +314,9 @@ func (g *generator) returnWritten(expression string, nullable bool) {
 	g.line("return %s", expression)
 }
 
-// leaf returns the code that writes a scalar or an enum. For a scalar whose marshaler is
-// MarshalName, it calls AppendName of package scalar. leaf fails for scalars that marshal
-// themselves.
+// leaf returns the statement that appends a scalar or an enum to the response. For a scalar with
+// the marshaler MarshalName, the statement calls scalar.AppendName. leaf fails for scalars that
+// marshal themselves.
 func (g *generator) leaf(ref *config.TypeReference, v string) string {
 	switch {
 	case ref.HasEnumValues():
@@ -328,8 +330,8 @@ func (g *generator) leaf(ref *config.TypeReference, v string) string {
 	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v)
 }
 
-// hasAppendMethod reports whether the value of a field comes from a method whose type has a
-// corresponding Append method, such as AppendDecimal for Decimal.
+// hasAppendMethod reports whether a field is bound to a method, such as Decimal, of a type that
+// also has the method AppendDecimal.
 func hasAppendMethod(f *codegen.Field) bool {
 	if !f.IsMethod() || f.GoReceiverName != "obj" {
 		return false
@@ -339,7 +341,8 @@ func hasAppendMethod(f *codegen.Field) bool {
 	return ok && method.Signature().String() == "func(b []byte) []byte"
 }
 
-// listName returns the name of a list's generated function: the type of its elements.
+// listName returns the name of the element type of a list. The list's generated function has this
+// name as a suffix.
 func listName(ref *config.TypeReference) string {
 	elem := ref.Elem()
 	name := elem.Definition.Name
@@ -349,7 +352,7 @@ func listName(ref *config.TypeReference) string {
 	return name
 }
 
-// list writes the code of the lists of a type.
+// list writes the function that appends a list with elements of one type to the response.
 func (g *generator) list(name string, ref *config.TypeReference) {
 	defer prefixFailure("lists of %s", name)
 	elem := ref.Elem()
@@ -377,10 +380,10 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 	g.line("}\nreturn x.closeList(from, valid)\n}")
 }
 
-// member writes the code of an interface or union. The Go type of a value determines its object
-// type.
+// member writes the function for an interface or union. The Go type of a value determines which
+// object type the function writes.
 func (g *generator) member(abstract *codegen.Interface) {
-	g.line("\n// member%s writes an object of a possible type. It returns false if the\n// object is null, and then leaves no partial output.", abstract.Name)
+	g.line("\n// member%s writes an object of one of the possible types. If the object is null, it\n// writes nothing and returns false.", abstract.Name)
 	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
 	names := members(abstract)
 	for _, i := range abstract.Implementors {
@@ -397,8 +400,8 @@ func (g *generator) member(abstract *codegen.Interface) {
 	g.imported("fmt", "fmt")
 }
 
-// enum writes the function that appends the names of an enum's values. As in gqlgen's code, other
-// values have the empty name.
+// enum writes the function that appends the name of an enum value. As in gqlgen's code, an unknown
+// value has an empty name.
 func (g *generator) enum(name string, ref *config.TypeReference) {
 	t := ref.GO
 	if p, ok := t.(*types.Pointer); ok {
@@ -415,7 +418,8 @@ func (g *generator) enum(name string, ref *config.TypeReference) {
 	g.line("default:\nreturn append(b, `\"\"`...)\n}\n}")
 }
 
-// arguments writes the type of a field's arguments and the function that reads them.
+// arguments writes the struct type of a field's arguments and the function that reads the
+// arguments.
 func (g *generator) arguments(f *codegen.Field) {
 	name := argumentsType(f)
 	g.line("\ntype %s struct {", name)
@@ -431,7 +435,7 @@ func (g *generator) arguments(f *codegen.Field) {
 	g.line("}, nil\n}")
 }
 
-// call writes the function that calls a field's resolver or method.
+// call writes the function that calls the resolver or the method of a field.
 func (g *generator) call(f *codegen.Field, parameter string) {
 	defer prefixFailure("%s", fullName(f))
 	t := g.name(f.TypeReference.GO)
@@ -477,7 +481,7 @@ func (g *generator) call(f *codegen.Field, parameter string) {
 	call := receiver + "." + f.GoFieldName + "(" + strings.Join(callArgs, ", ") + ")"
 	switch {
 	case ofGenerated && f.NoErr:
-		// The method returns a value of type any, which is nil after an error.
+		// The method returns no error, but a value of type any, which is nil after an error.
 		valid := "ok || x.recordMissing(f, nullResult)"
 		if !f.TypeReference.GQL.NonNull {
 			valid = "ok"

@@ -1,10 +1,11 @@
-// Command generate writes all generated code of the project. "go generate ./..." runs it. It writes
+// Command generate writes all generated code of the project. "go generate ./..." runs it. It
+// writes:
 //
 //   - the list of the access patterns
 //   - the connections and payloads of the schema
 //   - gqlgen's code
 //   - the parts of the executor and of the query plan that depend on the schema
-//   - the resolvers of mutations and of fields that only read an access pattern
+//   - the resolvers of mutations, and of fields that return the result of an access pattern
 //
 // It reads the schema, gqlgen.yml, the declarations of the access patterns and the Store's methods.
 // Then it updates the golden files and the tables in the docs.
@@ -25,7 +26,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Generated files other than gqlgen's, and the package that tests import to compare golden files.
+// The generated files that gqlgen does not write, and the package that tests import to compare
+// golden files.
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"
@@ -39,7 +41,7 @@ func main() {
 	}
 }
 
-// failure is the value of a panic that ends the generation with an error.
+// failure is the panic value that ends the generation with an error.
 type failure struct{ error }
 
 // check ends the generation if err is not nil.
@@ -58,7 +60,7 @@ func mustValue[T any](v T, err error) T {
 // fail ends the generation with an error.
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// recoverFailure recovers from a failure and stores its error. It must be deferred.
+// recoverFailure recovers from a panic with a failure and stores its error. It must be deferred.
 func recoverFailure(err *error) {
 	switch panicked := recover().(type) {
 	case nil:
@@ -69,7 +71,7 @@ func recoverFailure(err *error) {
 	}
 }
 
-// prefixFailure prefixes the message of a failure, for example with the name of a field. It must be
+// prefixFailure adds a prefix, such as the name of a field, to the message of a failure. It must be
 // deferred.
 func prefixFailure(format string, args ...any) {
 	panicked := recover()
@@ -116,8 +118,9 @@ func updateGolden() error {
 	return test.Run()
 }
 
-// plugin is a gqlgen plugin that generates the project's own code. gqlgen's data ensures that both
-// generators call the same resolvers and read the same struct fields.
+// plugin is a gqlgen plugin that generates the project's own code. It uses the same data as
+// gqlgen's generator. Both generators therefore call the same resolvers and read the same struct
+// fields.
 type plugin struct {
 	patterns []pattern
 	model    *types.Package

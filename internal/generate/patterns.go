@@ -11,28 +11,29 @@ import (
 )
 
 const (
-	// patternsFile declares the access patterns. patternsList is the generated list of them.
+	// patternsFile declares the access patterns. patternsList is the generated list of the access
+	// patterns.
 	patternsFile = "dynamo/model/patterns.go"
 	patternsList = "dynamo/model/patterns_generated.go"
 	// modelFile declares the entities and the write patterns.
 	modelFile = "dynamo/model/model.go"
 )
 
-// pattern is the declaration of an access pattern: a variable whose value is a call with the
-// pattern's number as an argument.
+// pattern describes the declaration of an access pattern. The declaration is a variable with a
+// function call as its value. One argument of the call is the number of the access pattern.
 type pattern struct {
 	number int
 	// name is the name of the variable.
 	name string
-	// typed reports whether the variable is a Lookup or a List, which embed the AccessPattern.
+	// typed reports whether the variable is a Lookup or a List. Both types embed the AccessPattern.
 	typed bool
 }
 
 // id returns the ID of the pattern in the schema and the docs, such as AP6.
 func (p pattern) id() string { return fmt.Sprintf("AP%d", p.number) }
 
-// declaredPatterns returns the access patterns by number. It fails if the numbers are not in
-// ascending order.
+// declaredPatterns returns the access patterns in the order of their numbers. It fails if they are
+// not declared in this order.
 func declaredPatterns() []pattern {
 	file := mustValue(parser.ParseFile(token.NewFileSet(), patternsFile, nil, 0))
 	var found []pattern
@@ -55,8 +56,8 @@ func declaredPatterns() []pattern {
 	return found
 }
 
-// parseDeclaration parses the call that declares a pattern. Other calls may follow: collection(4,
-// ...).embeddedInParent(45).
+// parseDeclaration parses the call that declares an access pattern. Method calls may follow it,
+// such as collection(4, ...).embeddedInParent(45).
 func parseDeclaration(value ast.Expr) (pattern, bool) {
 	call, ok := value.(*ast.CallExpr)
 	if !ok {
@@ -78,8 +79,8 @@ func parseDeclaration(value ast.Expr) (pattern, bool) {
 	return pattern{}, false
 }
 
-// variablesOfType returns the variables of a file whose value is a composite literal of a type,
-// possibly followed by method calls. The order is the order of the file.
+// variablesOfType returns the variables of a file that are initialized with a composite literal of
+// a type, in the order of the file. Method calls may follow the literal.
 func variablesOfType(name, literal string) []string {
 	file := mustValue(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 	var found []string

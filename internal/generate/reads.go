@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Packages that generated code refers to. modelPackage declares the access patterns.
+// Import paths of the packages that generated code uses. modelPackage declares the access patterns.
 const (
 	storePackage     = "github.com/ordergraph/ordergraph/dynamo"
 	modelPackage     = storePackage + "/model"
@@ -33,9 +33,8 @@ type typedPattern struct {
 	value types.Type
 }
 
-// planName returns the plural noun of the records, such as customers for *commerce.Customer. It
-// names the method that plans the reads after such records, and the keys of such records in a
-// level.
+// planName returns the plural noun for the records, such as customers for *commerce.Customer. Two
+// parts of the plan have this name: a method of plan, and a field of references.
 func (r typedPattern) planName() string { return plural(lcFirst(namedType(r.value).Obj().Name())) }
 
 // typedPatterns returns the access patterns by ID.
@@ -59,7 +58,8 @@ func typedPatterns(model *types.Package, patterns []pattern) map[string]typedPat
 	return found
 }
 
-// namedType returns a type or the target of a pointer as a named type, or nil.
+// namedType returns a type, or the target type of a pointer, as a named type. It returns nil for
+// other types.
 func namedType(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -77,8 +77,8 @@ type readsDirective struct {
 }
 
 // reads returns the @reads directives of a field. generated reports whether the field's plan and
-// resolver are generated: the field has a directive, and no directive has the argument byHand.
-// reads fails for an unknown pattern or field argument.
+// resolver are generated. They are generated if the field has a directive and no directive has the
+// argument byHand. reads fails for an unknown access pattern or argument.
 func (g *generator) reads(f *codegen.Field) (all []readsDirective, generated bool) {
 	defer prefixFailure("%s", fullName(f))
 	generated = true
@@ -111,7 +111,8 @@ func (g *generator) reads(f *codegen.Field) (all []readsDirective, generated boo
 // isList reports whether a field returns a page of a list.
 func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil }
 
-// fullName returns the name of a field with its type. The cursors of a list contain it.
+// fullName returns the name of a field with its type, as Type.field. The signatures of cursors
+// depend on this name.
 func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
 
 // argumentsType returns the name of the Go type of a field's arguments.
@@ -119,24 +120,27 @@ func argumentsType(f *codegen.Field) string {
 	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
 }
 
-// pagingArguments choose the page. All other arguments belong to the list and its cursors.
+// pagingArguments are the arguments that choose the page. All other arguments identify the list,
+// and cursors depend on them.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
-// limitMethod is a method of paging.Request that limits a list by an argument.
+// limitMethod is a method of paging.Request that limits a list by the value of an argument.
 type limitMethod struct {
 	name string
-	// canReject reports whether the method can reject a value. The method then has a parameter for the
-	// argument's name.
+	// canReject reports whether the method can reject a value. If so, its first parameter is the name
+	// of the argument.
 	canReject bool
 }
 
 // requestFile declares the methods of paging.Request.
 const requestFile = "graph/paging/request.go"
 
-// prefixMethod is the method for the arguments that operation.IsPrefixArgument recognizes by name.
+// prefixMethod is the method for prefix arguments. operation.IsPrefixArgument recognizes them by
+// name.
 var prefixMethod = limitMethod{name: "Prefix"}
 
-// limitMethods returns the methods for all other arguments, by the Go type of the argument.
+// limitMethods returns the methods for all other arguments. The keys are the Go types of the
+// arguments.
 func limitMethods() map[string]limitMethod {
 	found := map[string]limitMethod{}
 	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
@@ -154,10 +158,10 @@ func limitMethods() map[string]limitMethod {
 	return found
 }
 
-// listArguments writes the method that converts the arguments of a list to a request. It fails if
-// paging.Request has no method for the Go type of an argument.
+// listArguments writes the method that converts the arguments of a list to a paging.Request. It
+// fails if paging.Request has no method for the Go type of an argument.
 func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
-	g.line("\n// list adds the arguments to a request. Cursors contain all of them except the\n// arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
+	g.line("\n// list adds the arguments to a request. Cursors are valid only for the same arguments,\n// except the arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -205,9 +209,9 @@ func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
 // isBatch reports whether a field reads records by a list of keys.
 func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
 
-// batchArguments writes the method that converts the argument of a field to keys of records.
+// batchArguments writes the method that converts a field's list of IDs to keys of records.
 func (g *generator) batchArguments(f *codegen.Field, key types.Type) {
-	g.line("\n// keys converts the argument to keys of records. The key of a malformed ID is empty.")
+	g.line("\n// keys converts the argument to keys of records. A malformed ID becomes an empty key.")
 	g.line("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.name(key), g.name(key), f.Args[0].Name, f.Args[0].VarName)
 }
 
@@ -227,12 +231,14 @@ func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 	g.line("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
-// sameType reports whether two types are equal. types.Identical does not work, because packages
-// that were loaded separately have their own copies of the types of their imports.
+// sameType reports whether two types have the same name and package. types.Identical does not work
+// for packages that were loaded separately, because each has its own copy of the types of its
+// imports.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// member returns the name of the field of a struct that has the type t. If there are several, by is
-// the name of the field. member fails if there is no such field, or more than one.
+// member returns the name of the struct field with the type t. If by is not empty, the field must
+// also have the name by. If several fields match, member returns the field named ID. It fails if no
+// field matches, or if several fields match and none is named ID.
 func member(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -248,12 +254,13 @@ func member(structType types.Type, t types.Type, by string) string {
 		found = []string{"ID"}
 	}
 	if len(found) != 1 {
-		fail("%s has %d fields of type %s: set the argument by of @reads", structType, len(found), t)
+		fail("%s has %d fields of type %s: choose one of them with @reads(by: ...)", structType, len(found), t)
 	}
 	return found[0]
 }
 
-// ownKey returns the first lookup that reads the records of a type. Its keys identify the records.
+// ownKey returns the first access pattern that looks up records of a type by key. The keys of this
+// access pattern identify the records.
 func (g *generator) ownKey(o *codegen.Object) (typedPattern, bool) {
 	for _, p := range g.patterns {
 		if r := g.typedPatterns[p.id()]; r.key != nil && o.Type != nil && namedType(r.value) != nil && sameType(namedType(r.value), namedType(o.Reference())) {
@@ -270,7 +277,8 @@ type plannedField struct {
 	reads  []readsDirective
 }
 
-// fieldPlans writes the plans and resolvers of a type's fields that read access patterns.
+// fieldPlans writes the plans and resolvers for the fields of a type that return the result of an
+// access pattern.
 func (g *generator) fieldPlans(o *codegen.Object) {
 	var lists, lookups, references []plannedField
 	for i, f := range o.Fields {
@@ -286,7 +294,7 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 		case len(f.Args) == 0:
 			references = append(references, p)
 		default:
-			fail("%s: the generator does not support a record read by arguments and the parent's key: write the resolver by hand and add byHand to @reads", fullName(f))
+			fail("%s: the generator does not support fields that read a record by arguments and the parent's key: write the resolver by hand and add byHand to @reads", fullName(f))
 		}
 		g.resolver(p)
 	}
@@ -305,7 +313,7 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 				continue
 			}
 			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
-				// The selection determines whether the record is read with its item collection.
+				// The selection determines whether the record or its whole item collection is read.
 				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
 			g.line("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
@@ -317,8 +325,8 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 	}
 }
 
-// listPlans writes the function that plans the lists of a type: the lists of Query, or the lists of
-// a record.
+// listPlans writes the function that plans the lists of a type. These are the lists of Query, or
+// the lists that belong to a record.
 func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
 		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
@@ -354,9 +362,9 @@ func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plann
 	g.imported("context", "context")
 }
 
-// referencePlans writes the function that plans the records that a record refers to. If the
-// record's own key contains the reference, the function reads the reference from that key. Then the
-// plan does not wait for the record.
+// referencePlans writes the function that plans the records that a record refers to. If the key of
+// the record contains a reference, the function takes the reference from the key. The plan then
+// does not wait for the record.
 func (g *generator) referencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
@@ -373,8 +381,8 @@ func (g *generator) referencePlans(o *codegen.Object, own typedPattern, referenc
 	g.line("}\n}")
 }
 
-// resolver writes the resolver of a field. It returns the planned value, or reads the value if it
-// was not planned.
+// resolver writes the resolver of a field. The resolver returns the planned value. If the value was
+// not planned, the resolver reads it.
 func (g *generator) resolver(f plannedField) {
 	defer prefixFailure("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
@@ -410,8 +418,8 @@ func (g *generator) resolver(f plannedField) {
 	}
 }
 
-// readArguments writes the methods that convert the arguments of a field to a list request, keys or
-// a key.
+// readArguments writes the method that converts the arguments of a field to a list request, to
+// several keys, or to one key.
 func (g *generator) readArguments(f *codegen.Field) {
 	switch all, _ := g.reads(f); {
 	case len(all) == 0:
@@ -424,8 +432,8 @@ func (g *generator) readArguments(f *codegen.Field) {
 	}
 }
 
-// generateReads writes the plans and resolvers of fields that read access patterns, the resolvers
-// of mutations and the types of all resolvers.
+// generateReads writes the plans and resolvers of fields that return the result of an access
+// pattern. It also writes the resolvers of mutations, and the types of all resolvers.
 func generateReads(data *codegen.Data, p plugin) {
 	g := newGenerator(data)
 	g.imported(operationPackage, "operation")

@@ -1,8 +1,9 @@
-// Package graphiql serves GraphiQL, the query editor in the browser, from the binary itself. The
-// page sends no request to another origin. The package imports only internal/accept of the module.
+// Package graphiql serves GraphiQL, the GraphQL editor for the browser. The binary contains all
+// files of GraphiQL, and the page sends no requests to other origins. Of this module, the package
+// imports only internal/accept.
 //
-// The page is built from the ui directory and committed as ui.zip, so that building the server
-// needs no Node. ui/README.md describes how to rebuild it.
+// The page is built from the directory ui and committed as ui.zip, so that building the server does
+// not need Node. ui/README.md describes how to rebuild ui.zip.
 package graphiql
 
 import (
@@ -25,10 +26,10 @@ import (
 //go:embed ui.zip
 var bundle []byte
 
-// ContentSecurityPolicy is sent with every response of [Handler]. The page runs only its own
-// scripts and connects only to its own origin. Inline styles are allowed because the Monaco editor
-// writes its theme into style elements. Data URLs of images are allowed because its stylesheet
-// draws icons with them.
+// ContentSecurityPolicy is the Content-Security-Policy header of every response of [Handler]. The
+// page can run only its own scripts and connect only to its own origin. Inline styles are allowed,
+// because the Monaco editor writes its theme into style elements. Images in data URLs are allowed,
+// because the editor's stylesheet contains icons in this form.
 const ContentSecurityPolicy = "default-src 'none'; " +
 	"script-src 'self'; " +
 	"style-src 'self' 'unsafe-inline'; " +
@@ -41,7 +42,7 @@ const ContentSecurityPolicy = "default-src 'none'; " +
 	"frame-ancestors 'none'"
 
 // contentTypes maps each file extension in the bundle to a content type. The mime package is not
-// used, because its results depend on the tables of the host.
+// used, because its results depend on the MIME tables of the operating system.
 var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
@@ -56,11 +57,11 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// Handler returns a handler that serves the page at "/" and its assets at the paths that the page
-// refers to. It returns an error if the embedded bundle is not usable. A test of this package rules
-// that out for a committed bundle.
+// Handler returns a handler that serves the page at "/" and the page's assets at their own paths.
+// It returns an error if the embedded bundle is unusable. A test ensures that the committed bundle
+// is usable.
 //
-// The page sends its queries to /graphql of the same origin.
+// The page sends its queries to /graphql of its own origin.
 func Handler() (http.Handler, error) {
 	return newHandler(bundle)
 }
@@ -72,8 +73,8 @@ type handler map[string]*asset
 type asset struct {
 	file     *zip.File
 	deflated []byte // aliases the bundle
-	// plain inflates the file on first use and keeps the result. All files together have some seven
-	// megabytes, and inflating one takes up to 30 ms of processor time.
+	// plain returns the uncompressed file. The first call inflates the file, which takes up to 30 ms
+	// of CPU time, and keeps the result. All files together have about seven megabytes.
 	plain        func() ([]byte, error)
 	contentType  string
 	cacheControl string
@@ -129,8 +130,9 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		tag:          hex.EncodeToString(sum[:16]),
 	}
 	a.plain = sync.OnceValues(a.inflate)
-	// Vite puts a hash of the content into every name in assets, and nowhere outside. Such a file
-	// never changes.
+	// Vite adds a hash of the content to the names of all files in the directory assets. So the
+	// content under such a name never changes. Files outside the directory have no hash in their
+	// names.
 	if strings.HasPrefix(file.Name, "assets/") {
 		a.cacheControl = "public, max-age=31536000, immutable"
 	}
@@ -155,7 +157,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
-	// The two encodings are different bytes, so they need different tags.
+	// The plain and the compressed file are different bytes, so they need different entity tags.
 	gzip := acceptsGzip(r.Header.Values("Accept-Encoding"))
 	tag := `"` + a.tag + `"`
 	if gzip {
@@ -179,9 +181,9 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// An error means that the client has disconnected, or that the bundle is damaged in memory. The
-	// Content-Length has been sent already. So the server closes the connection, and the client
-	// detects that its copy is incomplete.
+	// An error means that the client has disconnected or the bundle is damaged in memory.
+	// Content-Length has already been sent. So the server closes the connection, and the client
+	// detects that the response is incomplete.
 	if gzip {
 		_ = a.writeGzip(w)
 	} else {
@@ -189,15 +191,16 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gzipHeader opens a gzip member that uses deflate. It has no optional fields and no modification
-// time, and does not name the operating system.
+// gzipHeader is the header of a gzip member that uses deflate. It contains no optional fields, no
+// modification time and no operating system.
 const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
-// gzipTrailerSize is the size of the checksum and the length at the end of a member.
+// gzipTrailerSize is the size in bytes of the trailer of a gzip member. The trailer contains a
+// checksum and the length.
 const gzipTrailerSize = 8
 
-// writeGzip sends the file as gzip without compressing it. Zip and gzip are two containers for the
-// same deflate stream, with the same checksum.
+// writeGzip writes the file in gzip format without compressing it again. Zip and gzip files contain
+// the same deflate stream and the same checksum.
 func (a *asset) writeGzip(w io.Writer) error {
 	if _, err := io.WriteString(w, gzipHeader); err != nil {
 		return err

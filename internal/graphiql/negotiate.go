@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/accept"
 )
 
-// acceptsGzip reports whether the values of an Accept-Encoding header allow gzip, by name or by
-// wildcard. A weight of zero forbids an encoding.
+// acceptsGzip reports whether the values of an Accept-Encoding header allow gzip, by name or by a
+// wildcard. An encoding with the weight 0 is not allowed.
 func acceptsGzip(values []string) bool {
 	wildcard := false
 	for _, element := range accept.List(values) {
@@ -23,7 +23,7 @@ func acceptsGzip(values []string) bool {
 	return wildcard
 }
 
-// matches reports whether the values of an If-None-Match header include tag. The comparison is
+// matches reports whether the values of an If-None-Match header contain tag. The comparison is
 // weak, because a proxy may have marked the tag as weak.
 func matches(values []string, tag string) bool {
 	for _, element := range accept.List(values) {

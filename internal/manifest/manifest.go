@@ -1,5 +1,5 @@
-// Package manifest reads manifests of trusted documents in the formats of common tools. It imports
-// graph/document for the type.
+// Package manifest reads manifests of trusted documents in the formats of common tools. Within the
+// module, it imports only graph/document.
 package manifest
 
 import (
@@ -12,24 +12,26 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// MaxBytes is the maximum size of a manifest, enough for about ten thousand documents. Their parsed
-// form takes about ten times as much memory.
+// MaxBytes is the maximum size of a manifest. It is enough for about ten thousand documents. Parsed
+// documents need about ten times as much memory.
 const MaxBytes = 16 << 20
 
-// apolloFormat is the value of format in a manifest of Apollo's tool.
+// apolloFormat is the value of "format" in a manifest of Apollo's tool.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// Read reads a manifest of trusted documents, in its order. It detects one of two formats:
+// Read reads a manifest and returns its trusted documents in the same order. It detects one of two
+// formats:
 //
 //   - npm's @apollo/generate-persisted-query-manifest writes
 //     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]};
 //   - Relay's compiler (persistConfig.file) and GraphQL Code Generator write an object that maps IDs
 //     to documents.
 //
-// Read returns duplicates once. graph.NewExecutor and graph.CheckDocuments validate the documents.
+// Read omits duplicates. It does not validate the documents: graph.NewExecutor and
+// graph.CheckDocuments do.
 //
-// It returns an error if the text is not a manifest, exceeds MaxBytes, has no documents, or has two
-// documents with one ID.
+// It returns an error if the text is not a manifest, exceeds MaxBytes or has no documents. It also
+// returns an error if two different documents have the same ID.
 func Read(r io.Reader) ([]document.Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -64,10 +66,10 @@ type member struct {
 }
 
 // errNotManifest is the error for files of other formats.
-var errNotManifest = errors.New("this is not a manifest: use the output of npm's @apollo/generate-persisted-query-manifest, or an object that maps IDs to documents, as Relay's compiler and GraphQL Code Generator write")
+var errNotManifest = errors.New("this is not a manifest: use the output of npm's @apollo/generate-persisted-query-manifest, or an object that maps IDs to documents (from Relay's compiler or GraphQL Code Generator)")
 
-// readMembers decodes a JSON object and keeps the order and duplicate names, which a map would
-// lose.
+// readMembers decodes a JSON object. It keeps the order of the members and duplicate names, which a
+// map would lose.
 func readMembers(text []byte) ([]member, error) {
 	if !json.Valid(text) {
 		// Unmarshal returns the position of the syntax error.
@@ -94,7 +96,8 @@ func readMembers(text []byte) ([]member, error) {
 	return members, nil
 }
 
-// isApollo reports whether an object is in Apollo's format. Only that format has a list as a value.
+// isApollo reports whether an object has Apollo's format. Only that format has a member with a
+// list.
 func isApollo(members []member) bool {
 	for _, m := range members {
 		if m.name == "operations" && len(m.value) > 0 && m.value[0] == '[' {
@@ -113,7 +116,7 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 		switch m.name {
 		case "format":
 			if json.Unmarshal(m.value, &format) != nil || format != apolloFormat {
-				return nil, fmt.Errorf("the manifest's format is %.100s, not %q: write it with npm's @apollo/generate-persisted-query-manifest", m.value, apolloFormat)
+				return nil, fmt.Errorf("the manifest's format is %.100s, not %q: generate the manifest with npm's @apollo/generate-persisted-query-manifest", m.value, apolloFormat)
 			}
 		case "version":
 			if json.Unmarshal(m.value, &version) != nil || version != 1 {
@@ -159,7 +162,7 @@ func relayDocuments(members []member) ([]document.Trusted, error) {
 	return all, nil
 }
 
-// deduplicate removes duplicates. It returns an error if two different documents have one ID.
+// deduplicate removes duplicates. It returns an error if two different documents have the same ID.
 func deduplicate(all []document.Trusted) ([]document.Trusted, error) {
 	first := make(map[string]document.Trusted, len(all))
 	kept := all[:0]

@@ -1,5 +1,5 @@
-// Package replay is an HTTP client for the AWS SDK that replays DynamoDB's responses from memory,
-// for tests and benchmarks. The first request of a kind goes to an engine. All later requests get
-// the same bytes, including length, checksum and request ID. So a benchmark measures only the
-// product.
+// Package replay provides an HTTP client for the AWS SDK that replays DynamoDB's responses from
+// memory. It is for tests and benchmarks. The first of several equal requests is sent to a DynamoDB
+// engine. All later requests get the same bytes, including length, checksum and request ID. A
+// benchmark then does not measure the engine.
 package replay

@@ -9,11 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// seed is constant in a process. Fingerprints are compared only within the process.
+// seed is the seed of all hashes in this process. Fingerprints are compared only within the
+// process.
 var seed = maphash.MakeSeed()
 
 // request is the body of a request with its decoder. The zero value is ready for use. Reusing a
-// request allocates nothing, so the replay does not affect measured allocations.
+// request allocates no memory, so the replay does not affect measured allocations.
 type request struct {
 	body bytes.Buffer
 	// unread is the part of body that the decoder has not read.
@@ -21,12 +22,14 @@ type request struct {
 	decoder jsontext.Decoder
 }
 
-// fingerprint returns a hash of a request's meaning. Equal requests have equal hashes. White space
-// and the order of members and elements do not matter: the SDK writes maps in random order, and the
-// order of a batch's keys has no meaning. fingerprint returns false if the body is not JSON.
+// fingerprint returns a hash of a request. Requests with the same meaning have the same hash. The
+// hash does not depend on white space, or on the order of members and elements. The SDK writes maps
+// in random order, and the order of keys in a batch has no meaning. fingerprint returns false if
+// the body is not JSON.
 //
-// Two different requests have the same fingerprint with a probability of about 2^-64. Strings with
-// different escapes have different fingerprints, which costs one more request to the engine.
+// Two requests with different meanings have the same fingerprint with a probability of about 2^-64.
+// Equal strings with different escape sequences have different fingerprints. This only causes one
+// more request to the engine.
 func (r *request) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
@@ -38,8 +41,8 @@ func (r *request) fingerprint(target string) (uint64, bool) {
 	return combineHashes(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
 }
 
-// hashValue returns the hash of the next value. Hashes of objects and arrays are sums, because
-// order does not matter.
+// hashValue returns the hash of the next JSON value. The hash of an object or array is a sum, so it
+// does not depend on the order of the elements.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray
@@ -73,8 +76,9 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 	return combineHashes(sum, uint64(kind)+n<<8), err
 }
 
-// combineHashes combines two hashes in this order (the finalizer of MurmurHash3, which is in the
-// public domain). Sums of mixed hashes are independent of each other.
+// combineHashes combines two hashes. The result depends on their order. The function is the
+// finalizer of MurmurHash3, which is in the public domain. It mixes the bits, so that sums of
+// results rarely collide.
 func combineHashes(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b
 	h ^= h >> 33

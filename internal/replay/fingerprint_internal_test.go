@@ -21,7 +21,7 @@ func TestFingerprintsIgnoreOrder(t *testing.T) {
 	}
 	for _, body := range same {
 		if got, ok := fingerprint("Get", body); !ok || got != want {
-			t.Errorf("%s has another fingerprint than an equal request (%v)", body, ok)
+			t.Errorf("%s has a different fingerprint from an equal request (%v)", body, ok)
 		}
 	}
 	var again request
@@ -45,7 +45,7 @@ func TestFingerprintsIgnoreOrder(t *testing.T) {
 		seen[got] = body
 	}
 	if got, _ := fingerprint("Put", batch); got == want {
-		t.Error("two operations have the same fingerprint")
+		t.Error("requests of different operations have the same fingerprint")
 	}
 	for _, body := range []string{``, `{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{} {}`, `"`, `"\`, `{1:2}`} {
 		if _, ok := fingerprint("Get", body); ok {

@@ -24,9 +24,9 @@ type HTTP interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that replays the responses to reads. Other requests go to the engine. A
-// write deletes all kept responses. A Client is safe for concurrent use, but a read concurrent with
-// a write may keep the old response.
+// Client is an HTTP client that replays the responses to reads. It sends all other requests to the
+// engine. A write deletes all stored responses. A Client is safe for concurrent use. However, a
+// read during a write may store an outdated response.
 type Client struct {
 	engine       HTTP
 	mu           sync.RWMutex
@@ -34,22 +34,22 @@ type Client struct {
 	requestCount atomic.Int64
 	// replayTransactions reports whether responses to TransactWriteItems are replayed, too.
 	replayTransactions atomic.Bool
-	// recording reports whether Record was called. transaction is the number of transactions since
-	// Record or Repeat.
+	// recording reports whether Record was called. transactionIndex is the number of transactions
+	// since the last call to Record or Rewind.
 	recording        atomic.Bool
 	transactionIndex atomic.Uint64
 }
 
-// storedResponse is a kept response. Its replays share the header, because the SDK does not change
-// headers of responses.
+// storedResponse is a stored response. All replays share its header, because the SDK does not
+// change headers of responses.
 type storedResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// WrapClient returns a client of db's engine that replays responses. The client retries and caches
-// credentials as in production.
+// WrapClient returns a client that uses the engine of db and replays responses. The client retries
+// requests and caches credentials as in production.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
 	return dynamodb.NewFromConfig(aws.Config{
@@ -64,15 +64,15 @@ func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 // Requests returns the number of requests, including replayed ones.
 func (c *Client) Requests() int { return int(c.requestCount.Load()) }
 
-// ReplayTransactions makes c replay the response to TransactWriteItems, too. Each transaction
-// contains new IDs, so c does not compare their bodies. The engine executes the first transaction.
-// All later transactions get the same response and change nothing. The kept responses to reads
-// stay. So a benchmark can repeat the same change.
+// ReplayTransactions makes c also replay the response to TransactWriteItems. The engine executes
+// only the first transaction. All later transactions get the same response and change nothing. c
+// does not compare their bodies, because each transaction contains new IDs. The stored responses to
+// reads are kept. A benchmark can therefore repeat the same change.
 func (c *Client) ReplayTransactions() { c.replayTransactions.Store(true) }
 
-// Record deletes all kept responses. From then on, c also keeps the responses to transactions, in
-// order, whether they succeeded or failed. After Repeat, a repeated operation gets the same
-// responses and changes nothing. So a test can repeat the same work.
+// Record deletes all stored responses and starts recording. While recording, c also stores the
+// responses to transactions, in order, whether they succeed or fail. After Rewind, a repeated
+// operation gets the same responses and changes nothing. A test can therefore repeat the same work.
 func (c *Client) Record() {
 	c.recording.Store(true)
 	c.deleteResponses()
@@ -84,16 +84,16 @@ func (c *Client) Rewind() { c.transactionIndex.Store(0) }
 
 type countKey struct{}
 
-// WithRequestCounter returns a context whose requests are also counted in n.
+// WithRequestCounter returns a context. Requests with this context are also counted in n.
 func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, countKey{}, n)
 }
 
-// requestPool is the pool of requests that have a response.
+// requestPool is a pool of requests that are no longer in use.
 var requestPool = sync.Pool{New: func() any { return new(request) }}
 
-// Do responds to one request. It returns errors of reading the request, of the context and of the
-// engine.
+// Do returns the response to a request. Its errors come from reading the request's body, from the
+// context, or from the engine.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	c.requestCount.Add(1)
 	if n, ok := r.Context().Value(countKey{}).(*atomic.Int64); ok {
@@ -138,8 +138,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	return stored.response(r), nil
 }
 
-// cacheKey returns the key of a request's kept response. It returns false for a request that always
-// goes to the engine.
+// cacheKey returns the key of the stored response for a request. It returns false if the request
+// must be sent to the engine.
 func (c *Client) cacheKey(target string, buffered *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
@@ -178,8 +178,8 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.engine.Do(copied)
 }
 
-// readResponse reads a response and gives it DynamoDB's headers, except Date: its value would soon
-// be wrong.
+// readResponse reads a response and replaces its headers with DynamoDB's headers. It omits Date,
+// because a stored date would soon be wrong.
 func readResponse(response *http.Response) (*storedResponse, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -211,7 +211,7 @@ type responseBody struct{ bytes.Reader }
 // Close does nothing, because the response has no connection.
 func (*responseBody) Close() error { return nil }
 
-// ServeHTTP returns the same responses over HTTP, for servers in separate processes.
+// ServeHTTP replays the same responses over HTTP, for servers that run in another process.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {

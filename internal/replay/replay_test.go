@@ -55,7 +55,7 @@ func readCustomer(ctx context.Context, t *testing.T, store *dynamo.Store) commer
 	t.Helper()
 	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"cust_01"})
 	if err != nil || found[0].Err != nil {
-		t.Errorf("no customer: %v, %+v", err, found)
+		t.Errorf("the customer cannot be read: %v, %+v", err, found)
 		return commerce.Customer{}
 	}
 	return *found[0].Value
@@ -80,7 +80,7 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 	}
 	clients.Wait()
 	if now := engine.requests.Load(); now != engineRequests {
-		t.Errorf("the engine got %d requests whose responses were kept", now-engineRequests)
+		t.Errorf("the engine got %d requests, although their responses were recorded", now-engineRequests)
 	}
 	if now := replayed.Requests(); now != clientRequests+100 {
 		t.Errorf("%d requests were counted, want 100", now-clientRequests)
@@ -123,7 +123,7 @@ func TestRecordedTransactionsAreRepeated(t *testing.T) {
 	for range 2 {
 		replayed.Rewind()
 		if again, err := execute(); again != first || err == nil || err.Error() != refused.Error() {
-			t.Errorf("repeated: %q and %v, want %q and %v", again, err, first, refused)
+			t.Errorf("the replay returned %q and %v, want %q and %v", again, err, first, refused)
 		}
 	}
 	if more := engine.requests.Load() - engineRequests; more > 0 {

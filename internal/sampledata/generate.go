@@ -41,19 +41,19 @@ func DefaultShape() Shape {
 // StatusWeights are the relative frequencies of the order statuses.
 type StatusWeights [commerce.Cancelled + 1]uint
 
-// Maximum sizes. Beyond them, IDs would be longer, counters would overflow, or generating would
-// take too long.
+// The maximum sizes of a dataset. Larger datasets would need longer IDs, overflow counters, or take
+// too long to generate.
 const (
 	maxGeneratedOrders = 100_000_000
 	maxGenerated       = 10_000_000
 	maxStatusWeight    = 1_000_000
 )
 
-// ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that is not named has
-// the weight 0.
+// ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that is not listed
+// has the weight 0.
 //
-// It returns a commerce.InvalidError if the text is malformed, names a status twice, or has only
-// weights of 0.
+// It returns a commerce.InvalidError if the text is malformed, lists a status twice, or contains no
+// weight above 0.
 func ParseStatusWeights(s string) (StatusWeights, error) {
 	var w StatusWeights
 	total, named := uint(0), map[commerce.Status]bool{}
@@ -61,7 +61,7 @@ func ParseStatusWeights(s string) (StatusWeights, error) {
 		name, weight, _ := strings.Cut(part, "=")
 		status, err := commerce.ParseStatus(strings.ToLower(name)) // GraphQL's names are in upper case
 		if err != nil {
-			return w, commerce.NewInvalidError("%q is not a status with a weight, such as pending=1: use %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
+			return w, commerce.NewInvalidError("%q is not a status with a weight, such as pending=1: the statuses are %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
 		}
 		if named[status] {
 			return w, commerce.NewInvalidError("%q repeats a status", part)
@@ -90,7 +90,8 @@ func (w StatusWeights) String() string {
 	return strings.Join(parts, ",")
 }
 
-// choose returns a status with a probability in proportion to its weight. n is a random number.
+// choose returns the status that the random number n selects. The probability of a status is
+// proportional to its weight.
 func (w StatusWeights) choose(n uint64) commerce.Status {
 	total := uint64(0)
 	for _, weight := range w {
@@ -106,7 +107,8 @@ func (w StatusWeights) choose(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Validate validates the shape. Its error names the flag of the seed command that must change.
+// Validate validates the shape. The error names the flag of the seed command with the invalid
+// value.
 func (s Shape) Validate() error {
 	for _, n := range []struct {
 		name            string
@@ -120,7 +122,7 @@ func (s Shape) Validate() error {
 	}
 	switch {
 	case s.MinItems < 1 || s.MaxItems < s.MinItems || s.MaxItems > commerce.MaxLines:
-		return fmt.Errorf("items is %d-%d: use a number or an ascending range within 1 to %d", s.MinItems, s.MaxItems, commerce.MaxLines)
+		return fmt.Errorf("items is %d-%d: use a number from 1 to %d, or an ascending range of such numbers", s.MinItems, s.MaxItems, commerce.MaxLines)
 	case s.MaxItems > s.Products:
 		return fmt.Errorf("products is %d, but an order has up to %d different products: raise products, or lower items", s.Products, s.MaxItems)
 	case s.Statuses == StatusWeights{}:
@@ -129,12 +131,12 @@ func (s Shape) Validate() error {
 	return nil
 }
 
-// Generator generates a dataset in parts. Each part can be generated repeatedly. The generator
-// keeps two numbers per customer and product and no orders, so its memory does not depend on the
-// number of orders.
+// Generator generates a dataset in parts. Each part can be generated any number of times. The
+// generator stores one number for each customer and one for each product, but no orders. Its memory
+// therefore does not depend on the number of orders.
 //
-// Every ID contains a prefix derived from the shape. So datasets of different shapes share no ID,
-// and can be loaded into one table.
+// All IDs are derived from the shape. Datasets of different shapes therefore share no IDs, and can
+// be loaded into one table.
 type Generator struct {
 	shape Shape
 	idTag string
@@ -142,22 +144,22 @@ type Generator struct {
 	seed uint64
 	// orderCounts is the number of orders per customer.
 	orderCounts []int32
-	// reserved is the quantity of each product that pending and confirmed orders reserve.
+	// reserved is the quantity of each product that is reserved by pending and confirmed orders.
 	reserved []int32
 }
 
 // ordersStart is the start of the period in which all orders are placed. The period is in the past,
-// so that later changes of the orders have later times.
+// so later changes to the orders have later times.
 var ordersStart = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ordersPeriod is the length of the period in which all orders are placed.
 const ordersPeriod = 365 * 24 * time.Hour
 
-// NewGenerator returns a generator for a shape. It generates each order once to count, which takes
-// about a second per million orders.
+// NewGenerator returns a generator for a shape. It generates each order once to count orders and
+// reserved stock. This takes about a second per million orders.
 //
-// It returns the errors of Shape.Validate, or the error of ctx, because the largest shapes take
-// minutes.
+// It returns the errors of Shape.Validate. It also returns the error of ctx, because generating the
+// largest shapes takes minutes.
 func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -194,7 +196,7 @@ type orderDraft struct {
 type draftLine struct{ product, quantity int }
 
 // maxQuantity is the maximum quantity of a generated line item. Even with the maximum number of
-// orders, the reserved quantity stays below the maximum of an inventory level.
+// orders, the reserved stock of a product fits in an inventory level.
 const maxQuantity = 3
 
 func (g *Generator) draft(n int) orderDraft {
@@ -206,7 +208,7 @@ func (g *Generator) draft(n int) orderDraft {
 		placedAt: ordersStart.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
 	}
 	d.lines = make([]draftLine, g.shape.MinItems+random.IntN(g.shape.MaxItems-g.shape.MinItems+1))
-	// Consecutive products from a random start cannot repeat within an order.
+	// Consecutive products, starting at a random product, cannot repeat within an order.
 	first := random.IntN(g.shape.Products)
 	for i := range d.lines {
 		d.lines[i] = draftLine{(first + i) % g.shape.Products, 1 + random.IntN(maxQuantity)}
@@ -219,12 +221,12 @@ func (g *Generator) Customer(n int) commerce.CustomerID {
 	return commerce.CustomerID(fmt.Sprintf("customer-%s-%07d", g.idTag, n))
 }
 
-// Order returns the ID of the n-th order, counted from 0, sorted by time.
+// Order returns the ID of the n-th order, counted from 0. Orders are sorted by time.
 func (g *Generator) Order(n int) commerce.OrderID {
 	return commerce.OrderID(g.ulid(g.draft(n).placedAt, "order", n))
 }
 
-// ulid returns a ULID with a hash instead of random bits.
+// ulid returns a ULID with a hash in place of random bits.
 func (g *Generator) ulid(at time.Time, kind string, n int) string {
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", g.seed, kind, n))
@@ -250,11 +252,12 @@ func (g *Generator) accountRep(customer int) commerce.EmployeeID {
 	return g.employee(customer % g.accountRepCount())
 }
 
-// accountRepCount returns the number of account representatives: one per 500 customers, at most
-// 100.
+// accountRepCount returns the number of account representatives: one, plus one for every 500
+// customers, but at most 100.
 func (g *Generator) accountRepCount() int { return min(1+g.shape.Customers/500, 100) }
 
-// Numbers of records per part, enough for a few requests, and the number of warehouses.
+// The number of warehouses, and the numbers of records per part. Loading a part takes a few
+// requests.
 const (
 	customersPerPart = 50
 	productsPerPart  = 50
@@ -262,8 +265,8 @@ const (
 	warehouseCount   = 3
 )
 
-// MasterData returns everything except orders in parts: warehouses, employees, products with their
-// inventory, and customers. Load these parts before the orders.
+// MasterData returns all records except orders, in parts: warehouses, employees, products with
+// their inventory, and customers. Load these parts before the orders.
 func (g *Generator) MasterData() iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		if !yield(g.warehousesAndEmployees()) {
@@ -352,8 +355,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders returns the orders from the n-th on, sorted by time, in parts of equal size. Only the last
-// part may be smaller.
+// Orders returns the orders with the index from and above, sorted by time, in parts of
+// ordersPerPart orders. The last part may be smaller.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		for ; from < g.shape.Orders; from += ordersPerPart {

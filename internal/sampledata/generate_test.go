@@ -25,7 +25,7 @@ func generateAll(t rapid.TB, s sampledata.Shape) (commerce.Dataset, *sampledata.
 	var all commerce.Dataset
 	for part := range g.MasterData() {
 		if len(part.Orders) > 0 {
-			t.Error("an order comes before what it refers to")
+			t.Error("MasterData returns an order before the records that it refers to")
 		}
 		all.Warehouses = append(all.Warehouses, part.Warehouses...)
 		all.Employees = append(all.Employees, part.Employees...)
@@ -64,11 +64,11 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		s := randomShapes().Draw(t, "shape")
 		dataset, g := generateAll(t, s)
 		if len(dataset.Customers) != s.Customers || len(dataset.Products) != s.Products || len(dataset.Orders) != s.Orders {
-			t.Fatalf("%d customers, %d products, %d orders", len(dataset.Customers), len(dataset.Products), len(dataset.Orders))
+			t.Fatalf("the dataset has %d customers, %d products and %d orders, want the numbers of the shape", len(dataset.Customers), len(dataset.Products), len(dataset.Orders))
 		}
 		generated, _ := generateAll(t, s)
 		if !reflect.DeepEqual(generated, dataset) {
-			t.Fatal("one shape generated two datasets")
+			t.Fatal("the same shape generated different datasets")
 		}
 		if err := dataset.Derive(); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		for i := range generated.Orders {
 			// Settle keeps the order of items.
 			if !reflect.DeepEqual(generated.Orders[i], dataset.Orders[i]) {
-				t.Fatalf("order %+v becomes %+v with derived values", generated.Orders[i], dataset.Orders[i])
+				t.Fatalf("the generated order is %+v, but Settle derives %+v", generated.Orders[i], dataset.Orders[i])
 			}
 		}
 		// A generator never has all orders in memory, so a generated dataset lacks the customers'
@@ -86,7 +86,7 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 			dataset.Customers[i].SpendingComplete = false
 		}
 		if !reflect.DeepEqual(generated, dataset) {
-			t.Fatalf("the dataset\n%+v\nbecomes with derived values\n%+v", generated, dataset)
+			t.Fatalf("the generated dataset is\n%+v\nbut Settle derives\n%+v", generated, dataset)
 		}
 		for _, p := range dataset.Products {
 			if p.Available < 0 {
@@ -96,7 +96,7 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		last := commerce.OrderID("")
 		for n, o := range dataset.Orders {
 			if o.ID <= last || o.ID != g.Order(n) || len(o.Lines) < s.MinItems || len(o.Lines) > s.MaxItems || s.Statuses[o.Status] == 0 {
-				t.Fatalf("order %d, after %s, is %+v", n, last, o)
+				t.Fatalf("order %d, which follows order %s, is invalid: %+v", n, last, o)
 			}
 			last = o.ID
 			checkEvents(t, o)
@@ -138,7 +138,7 @@ func TestGeneratedDatasetsShareNoIDs(t *testing.T) {
 		dataset, _ := generateAll(t, s)
 		note := func(id string) {
 			if earlier, ok := seen[id]; ok {
-				t.Errorf("%s is in the datasets %d and %d", id, earlier, i)
+				t.Errorf("the ID %s occurs in the datasets %d and %d", id, earlier, i)
 			}
 			seen[id] = i
 		}
@@ -175,7 +175,7 @@ func TestOrdersFromTheMiddle(t *testing.T) {
 			rest = append(rest, part.Orders...)
 		}
 		if len(rest) != len(dataset.Orders)-from || len(rest) > 0 && !reflect.DeepEqual(rest, dataset.Orders[from:]) {
-			t.Errorf("after %d of %d orders there are %d more", from, len(dataset.Orders), len(rest))
+			t.Errorf("continuing after %d of %d orders returns %d orders, want the rest", from, len(dataset.Orders), len(rest))
 		}
 	}
 }
@@ -220,7 +220,7 @@ func TestStatusWeights(t *testing.T) {
 		counts[o.Status]++
 	}
 	if pending := counts[commerce.Pending]; len(counts) != 2 || pending < 900 || pending > 1100 {
-		t.Errorf("4000 orders have the statuses %s", fmt.Sprint(counts))
+		t.Errorf("4000 orders have the statuses %s, want about 1000 PENDING and one other status", fmt.Sprint(counts))
 	}
 }
 

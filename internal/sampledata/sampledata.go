@@ -1,5 +1,5 @@
-// Package sampledata reads datasets from JSON files, contains the sample data of the embedded
-// store, and generates large datasets.
+// Package sampledata contains the sample data of the embedded store. It also reads datasets from
+// JSON files and generates large datasets.
 package sampledata
 
 import (
@@ -24,8 +24,8 @@ var sample []byte
 // Sample returns the sample data of the embedded store. It returns the errors of Read.
 func Sample() (commerce.Dataset, error) { return Read(bytes.NewReader(sample)) }
 
-// file is the JSON form of a dataset. Records have the fields of their types in commerce. Amounts
-// are strings, so that JSON libraries do not convert them to floats.
+// file is the JSON form of a dataset. Records have the same fields as their types in package
+// commerce. Amounts are strings, so that JSON libraries do not convert them to floats.
 type file struct {
 	Source     string               `json:"source"`
 	Employees  []commerce.Employee  `json:"employees"`
@@ -57,8 +57,8 @@ type file struct {
 
 // Read reads a dataset. All records have version 1, and every order has one event of type imported.
 //
-// It returns an error that names the location of invalid JSON, of invalid IDs and amounts, and of
-// an order whose ID has another time than placedAt. It returns the errors of
+// It returns an error with the location of invalid JSON, an invalid ID or an invalid amount. It
+// also returns an error if the time in an order's ID differs from placedAt, and the errors of
 // commerce.Dataset.Derive.
 func Read(r io.Reader) (commerce.Dataset, error) {
 	var f file
@@ -80,7 +80,7 @@ func Read(r io.Reader) (commerce.Dataset, error) {
 	return dataset, nil
 }
 
-// validator collects the results of validations and keeps the first error with its location.
+// validator validates values and keeps the first error with its location.
 type validator struct{ err error }
 
 func (p *validator) record(location string, err error) {
@@ -180,7 +180,7 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 		status, err := commerce.ParseStatus(o.Status)
 		p.record(location+".status", err)
 		if placed, ok := orderID.Time(); ok && !placed.Equal(o.PlacedAt) {
-			p.record(location+".placedAt", fmt.Errorf("is %s, but the order's ID has the time %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
+			p.record(location+".placedAt", fmt.Errorf("is %s, but the order's ID contains the time %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
 		}
 		order := commerce.OrderWithItems{Order: commerce.Order{
 			ID: orderID, CustomerID: parseID(p, location+".customerId", commerce.CustomerID(o.CustomerID)), Status: status,
@@ -203,8 +203,9 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 	}
 }
 
-// importEventID returns the ID of an order's imported event. It is derived from the order's ID, so
-// that loading a file twice equals loading it once. It has the order's time.
+// importEventID returns the ID of an order's imported event. The ID is derived from the order's ID,
+// so that loading a file twice has the same result as loading it once. It contains the order's
+// time.
 func importEventID(order commerce.OrderID) commerce.EventID {
 	event, _ := ulid.ParseStrict(string(order))
 	hash := sha256.Sum256([]byte("imported " + order))

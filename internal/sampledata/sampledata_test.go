@@ -56,7 +56,7 @@ func TestSampleStock(t *testing.T) {
 	for _, p := range sample(t).Products {
 		want, listed := stock[p.SKU]
 		if got := [2]int{p.TotalInventory, p.Available}; listed && got != want {
-			t.Errorf("%s: total and available %v, want %v", p.SKU, got, want)
+			t.Errorf("%s: totalInventory and available are %v, want %v", p.SKU, got, want)
 		}
 		if p.Available < 1 {
 			t.Errorf("%s cannot be ordered: %d available", p.SKU, p.Available)
@@ -86,7 +86,7 @@ func TestSampleEvents(t *testing.T) {
 			t.Errorf("order %s: event %+v, want %+v", o.ID, e, want)
 		}
 		if at, ok := e.ID.Time(); !ok || !at.Equal(o.PlacedAt) || seen[e.ID] || string(e.ID) == string(o.ID) {
-			t.Errorf("order %s: event ID %s has the time %v, or is not unique", o.ID, e.ID, at)
+			t.Errorf("order %s: event ID %s is not unique, or its time %v is not the time of the order", o.ID, e.ID, at)
 		}
 		seen[e.ID] = true
 	}

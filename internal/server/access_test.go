@@ -160,7 +160,7 @@ func TestGuessedIDs(t *testing.T) {
 			}
 			guessed, unknown := ask(bob), ask(nobody)
 			if guessed != unknown || strings.Contains(guessed.said, "errors") && !strings.Contains(guessed.said, "userErrors") {
-				t.Errorf("%s\nfor another customer's records returns %s\n%s\nfor missing ones %s\n%s", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
+				t.Errorf("%s\nreturns for the records of another customer %s\n%s\nand for missing records %s\n%s\nwant the same response", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
 			}
 			if difference := changes(before, s.records(t)); difference != "" {
 				t.Errorf("%s changes\n%s", query, difference)
@@ -201,11 +201,11 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 			answers = append(answers, strings.ReplaceAll(got, email, "$E"))
 		}
 		if slices.Sort(answers); len(slices.Compact(answers)) != 1 {
-			t.Errorf("the response to %s is %v: it depends on the address", form, answers)
+			t.Errorf("the responses to %s are %v: they must not depend on the email address", form, answers)
 		}
 	}
 	if difference := changes(before, s.records(t)); difference != "" {
-		t.Errorf("what was refused changes\n%s", difference)
+		t.Errorf("refused mutations changed the table:\n%s", difference)
 	}
 	if got := s.query(t, annToken, `mutation{updateCustomer(input:{id:"ann",name:"Ann B.",email:null,phoneNumbers:["+1"]}){customer{name} userErrors{code}}}`); !strings.Contains(got, `"Ann B."`) {
 		t.Errorf("ann's name: %s", got)
@@ -232,10 +232,10 @@ func TestViewer(t *testing.T) {
 			t.Errorf("staff get %s", got)
 		}
 		if read := s.listener.heard(); read != "" {
-			t.Errorf("for staff %s is read", read)
+			t.Errorf("the query of staff reads %s, want no reads", read)
 		}
 		if got := s.query(t, "", query); !strings.Contains(got, "UNAUTHENTICATED") {
-			t.Errorf("a request without a token gets %s", got)
+			t.Errorf("a request without a token gets %s, want UNAUTHENTICATED", got)
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 		}
 		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {
 			if strings.Contains(got, `\"`+name+`\"`) || strings.Contains(got, name+",") || strings.Contains(got, name+" and") {
-				t.Errorf("%s: the message to ann contains %s: %s", representation, name, got)
+				t.Errorf("%s: the message to a customer contains the schema name %s: %s", representation, name, got)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
-// callerOf returns the caller whose shares a request uses. The key is the customer of the token,
-// else the subject of the token, else the client's network address.
+// callerOf returns the caller of an authenticated request. If the principal is a customer, the key
+// of the caller contains the customer's ID. Otherwise, the key is the principal's ID.
 func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
 	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == commerce.RoleAnonymous}
@@ -22,8 +22,8 @@ func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	return c
 }
 
-// anonymousCaller returns the caller of a request before its token has been verified. Without
-// authentication all requests have the same caller.
+// anonymousCaller returns the caller of a request before its token has been verified. The caller is
+// identified by its network address. Without authentication, all requests have the same caller.
 func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
@@ -31,28 +31,29 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	return admission.Caller{Key: "address/" + remoteNetwork(remote), Anonymous: true}
 }
 
-// acquire acquires n of a pool for the caller of a context. It returns nil, or the refusal.
+// acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil, or a refusal
+// if the pool has too little capacity or the caller exceeds its share.
 func (h httpHandler) acquire(ctx context.Context, id admission.PoolID, n int) *refusal {
 	return poolRefusal(h.pools[id].TryAcquire(admission.CallerOf(ctx), n))
 }
 
-// releaseCapacity releases n that acquire has acquired.
+// releaseCapacity releases n units that acquire has acquired.
 func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n int) {
 	h.pools[id].Release(admission.CallerOf(ctx), n)
 }
 
-// A client that retries at once after a refusal would keep the processors busy with refusals. So
-// the server delays a refusal that only concerns its caller.
+// The server delays refusals that the caller has caused itself. Otherwise, a client that retries
+// immediately would keep the processors busy with refusals.
 const (
-	// shareDelay delays refusals of callers that have spent their points or have their share of a
+	// shareDelay is the delay of a refusal if the caller exceeds its rate limit or its share of a
 	// pool.
 	shareDelay = 200 * time.Millisecond
-	// forgedTokenDelay delays the refusal of a forged signature while other signatures wait to be
-	// verified.
+	// forgedTokenDelay is the delay of a refusal because of an invalid signature. It applies only
+	// while other requests wait for the verification of their signatures.
 	forgedTokenDelay = time.Second
 )
 
-// delay waits until d has passed, the client has disconnected, or the server stops.
+// delay waits for d. It returns earlier if the client disconnects or the server stops.
 func delay(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -63,14 +64,15 @@ func delay(ctx context.Context, d time.Duration) {
 	}
 }
 
-// delayRefusal waits if a request was refused because its caller requests too much.
+// delayRefusal waits for shareDelay if the caller exceeds its rate limit or its share of a pool.
+// Otherwise, it returns immediately.
 func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
 	if refused != nil && (refused.shareExceeded || refused.rateLimitResult != nil) || refused == nil && result.Outcome == graph.RateLimited {
 		delay(ctx, shareDelay)
 	}
 }
 
-// poolRefusal returns a pool's refusal as the response to a request, or nil if the refusal is nil.
+// poolRefusal converts a pool's refusal to an HTTP response. It returns nil if full is nil.
 func poolRefusal(full *admission.Refusal) *refusal {
 	if full == nil {
 		return nil

@@ -25,15 +25,15 @@ func TestCallers(t *testing.T) {
 		"a network":  {anonymousPrincipal("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Anonymous: true}},
 	} {
 		if got := h.callerOf(auth.Identity{Principal: c.who}); got != c.want {
-			t.Errorf("%s is the caller %+v, want %+v", name, got, c.want)
+			t.Errorf("%s has the caller %+v, want %+v", name, got, c.want)
 		}
 	}
 	if got := h.anonymousCaller("203.0.113.7:1000"); got != (admission.Caller{}) {
-		t.Errorf("without authentication there is the caller %+v", got)
+		t.Errorf("without authentication, the caller is %+v, want the zero value", got)
 	}
 	h.authentication.tokens = new(auth.Authenticator)
 	if got := h.anonymousCaller("203.0.113.7:1000"); got != (admission.Caller{Key: "address/203.0.113.7", Anonymous: true}) {
-		t.Errorf("before its token is verified, a request is of %+v", got)
+		t.Errorf("before the token is verified, the caller is %+v", got)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestRefusalsOfACallerAreLate(t *testing.T) {
 			start := time.Now()
 			delayRefusal(c.ctx, c.refused, graph.Result{Outcome: c.outcome})
 			if elapsed := time.Since(start); elapsed != c.want {
-				t.Errorf("%s is %v late, want %v", name, elapsed, c.want)
+				t.Errorf("%s: the refusal was delayed by %v, want %v", name, elapsed, c.want)
 			}
 		}
 	})

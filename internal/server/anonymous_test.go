@@ -87,7 +87,7 @@ func TestWithoutAToken(t *testing.T) {
 		ask(g, http.MethodGet, get(catalogQuery), "", "Accept", asGraphQL),
 	} {
 		if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), catalogAnswer) || strings.Contains(w.Body.String(), "explain") || w.Header().Get("WWW-Authenticate") != "" {
-			t.Errorf("the catalog: status %d, %s", w.Code, w.Body)
+			t.Errorf("an anonymous query of the catalog: status %d, %s", w.Code, w.Body)
 		}
 	}
 	const viewer = `{ viewer { role permissions customer { __typename } } products(category: "Hardware", first: 1) { nodes { sku available } } }`
@@ -97,7 +97,7 @@ func TestWithoutAToken(t *testing.T) {
 	const entities = `{ _entities(representations: [{__typename: "Product", sku: "prod_100"}, {__typename: "Customer", id: "cust_01"}]) { __typename } }`
 	reads.Store(0)
 	if got := ask(g, http.MethodPost, server.PathGraphQL, post(entities)).Body.String(); !strings.Contains(got, `"data":{"_entities":[{"__typename":"Product"},null]}`) || !strings.Contains(got, `"UNAUTHENTICATED"`) || !strings.Contains(got, "send a token") || reads.Load() > 1 {
-		t.Errorf("the entities are %s, after %d reads", got, reads.Load())
+		t.Errorf("the entities are %s after %d reads, want only the product", got, reads.Load())
 	}
 	reads.Store(0)
 	for name, query := range refusedWithoutToken {
@@ -112,11 +112,11 @@ func TestWithoutAToken(t *testing.T) {
 		}
 	}
 	if n := reads.Load(); n > 0 {
-		t.Errorf("%d reads for what is refused", n)
+		t.Errorf("refused requests caused %d reads", n)
 	}
 	// Messages do not contain names of the schema.
 	if got := ask(g, http.MethodPost, server.PathGraphQL, post(`{ product(sku: "x") { nam } }`)).Body.String(); strings.Contains(got, "Product") || !strings.Contains(got, "BAD_USER_INPUT") {
-		t.Errorf("a wrong name gets %s", got)
+		t.Errorf("the message for an unknown field names the schema: %s", got)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestABadTokenIsNotAnonymous(t *testing.T) {
 		checkRefused(t, ask(g, http.MethodPost, server.PathGraphQL, post(catalogQuery), "Authorization", header), header, given)
 	}
 	if w := ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Authorization", "Bearer "+g.token(t, nil)); w.Body.String() != aliceAnswer {
-		t.Errorf("a good token: status %d, %s", w.Code, w.Body)
+		t.Errorf("a valid token: status %d, %s", w.Code, w.Body)
 	}
 	off := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{})
 	checkRefused(t, ask(off, http.MethodPost, server.PathGraphQL, post(catalogQuery)), "a server that accepts tokens only", false)
@@ -152,7 +152,7 @@ func TestTrustedDocumentsWithoutAToken(t *testing.T) {
 	}
 	hash := sha256.Sum256([]byte(catalogQuery))
 	if w := ask(g, http.MethodPost, server.PathGraphQL, fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, hex.EncodeToString(hash[:]))); !strings.HasPrefix(w.Body.String(), catalogAnswer) {
-		t.Errorf("by its hash: status %d, %s", w.Code, w.Body)
+		t.Errorf("the persisted query by its hash: status %d, %s", w.Code, w.Body)
 	}
 	if w := ask(g, http.MethodPost, server.PathGraphQL, `{"documentId":"orders"}`); !allUnauthenticated(w.Body.String()) {
 		t.Errorf("status %d, %s", w.Code, w.Body)
@@ -197,7 +197,7 @@ func TestPointsOfAddresses(t *testing.T) {
 		t.Errorf("another address has %d points left", got)
 	}
 	if w := queryFrom(g, "203.0.113.7:1000", aliceQuery, "Authorization", "Bearer "+g.token(t, nil)); w.Body.String() == "" || costOf(t, w).Available != 98 {
-		t.Errorf("a token from that address: status %d, %s", w.Code, w.Body)
+		t.Errorf("a token from the address without points: status %d, %s", w.Code, w.Body)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	const large = `{ products(category: "Hardware", first: 100) { nodes { a: name b: name c: name d: name e: name f: name g: name h: name i: name j: name k: name l: name m: name n: name o: name p: name q: name r: name s: name t: name u: name v: name w: name x: name y: name z: name aa: name ab: name ac: name ad: name ae: name af: name ag: name ah: name ai: name aj: name ak: name al: name am: name an: name } } }`
 	begin("203.0.113.1:1", large) // about 4,100 of the 8,000 points that are half
 	if got := checkRefusal(t, queryFrom(g, "203.0.113.2:1", large), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool cost") {
-		t.Errorf("a second large one: %+v", got)
+		t.Errorf("a second expensive anonymous query: %+v, want a refusal by the pool cost", got)
 	}
 	begin("203.0.113.1:1", large, "Authorization", token)
 	begin("203.0.113.2:1", catalogQuery)
@@ -230,7 +230,7 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 		}
 	}
 	if w := queryFrom(g, "203.0.113.3:1", catalogQuery); w.Code != http.StatusOK {
-		t.Errorf("afterwards: status %d, %s", w.Code, w.Body)
+		t.Errorf("after the expensive queries: status %d, %s", w.Code, w.Body)
 	}
 }
 
@@ -293,13 +293,13 @@ func TestSocketsOfOneAddress(t *testing.T) {
 	l, g := liveWithAnonymous(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolConnections: 22})})
 	open := l.openAll(`{"type":"connection_init"}`)
 	if len(open) < 5 || len(open) > 8 {
-		t.Errorf("one address has %d of 16 sockets", len(open))
+		t.Errorf("one anonymous address could open %d of 16 sockets, want 5 to 8", len(open))
 	}
 	l.as(g.token(t, nil))
 	_ = open[0].conn.CloseNow()
 	for deadline := time.Now().Add(testTimeout); len(l.openAll(`{"type":"connection_init"}`)) == 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing is given back")
+			t.Fatal("the capacity of the closed socket was not released")
 		}
 	}
 }

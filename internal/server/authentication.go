@@ -14,25 +14,28 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
-// authentication identifies the principal of a request by the token in its header. If tokens is
-// nil, requests are not authenticated.
+// authentication authenticates requests by the bearer token in their Authorization header. If
+// tokens is nil, requests are not authenticated.
 type authentication struct {
 	tokens *auth.Authenticator
-	// anonymous accepts requests without a token. Their role is commerce.RoleAnonymous.
+	// anonymous reports whether requests without a token are accepted. These requests have the role
+	// commerce.RoleAnonymous.
 	anonymous bool
 	log       *slog.Logger
 }
 
-// challengeHeader names the authentication scheme, and the error in the credentials that were sent
+// challengeHeader is the response header with the authentication scheme. If the request had an
+// invalid token, the header also contains an error code
 // (https://www.rfc-editor.org/rfc/rfc6750#section-3).
 const challengeHeader = "WWW-Authenticate"
 
-// bearerChallenge is the challenge to a request without a token.
+// bearerChallenge is the value of WWW-Authenticate if the request had no token.
 const bearerChallenge = "Bearer"
 
-// authenticate verifies the token of a request and returns the request with its principal. This
-// comes before the body is read and before the request uses capacity, so an unauthenticated client
-// gets neither. The verification of signatures has a limit of its own (auth.Authenticator).
+// authenticate verifies the token of a request and returns the request with its principal. The
+// server authenticates a request before it reads the body or acquires capacity, so that clients
+// with invalid tokens cannot use up memory or capacity. auth.Authenticator limits how many
+// signatures are verified concurrently.
 func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 	if h.authentication.tokens == nil {
 		return r, nil
@@ -48,7 +51,8 @@ func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 
 type identityKey struct{}
 
-// withIdentity returns the context of a request that has been authenticated.
+// withIdentity returns a context with the principal and the caller of an authenticated request. It
+// also makes the caller the owner of the connection.
 func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
 	caller := h.callerOf(identity)
 	setConnectionCaller(ctx, caller)
@@ -56,8 +60,8 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// watch calls end when a new request with the connection's token would be refused. stop ends the
-// watch. A connection without a token is not watched.
+// watch calls end when the token of a connection is no longer valid, for example because it has
+// expired. stop ends the watch. A connection without a token is not watched.
 func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
@@ -69,10 +73,11 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	})
 }
 
-// identify returns the identity of a request from its header and its remote address. It reads
-// tokens only from Authorization, because proxies log URLs and browsers keep them.
+// identify authenticates a request by its headers and its remote address. It reads the token only
+// from Authorization and never from the URL, because proxies log URLs and browsers store them.
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
-	// Each address has a share of the verifications, as no signature has been verified yet.
+	// The signature has not been verified yet, so the caller is identified by its network address.
+	// Each caller has a share of the concurrent verifications.
 	ctx = admission.WithCaller(ctx, admission.Caller{Key: remoteNetwork(remote)})
 	given := header.Values("Authorization")
 	switch {
@@ -98,10 +103,9 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 	return identity, nil
 }
 
-// verifyToken returns the identity of a token, and logs the reason if the token is refused. An
-// invalid token is the client's error and any client can send many of them, so it is logged at
-// debug level. No part of a token is logged. The errors are those that
-// auth.Authenticator.Authenticate returns.
+// verifyToken returns the identity of a token, or the errors of auth.Authenticator.Authenticate. If
+// the token is rejected, verifyToken logs the reason, but no part of the token. The log level is
+// debug, because any client can send many invalid tokens.
 func (a authentication) verifyToken(ctx context.Context, token string) (auth.Identity, error) {
 	identity, err := a.tokens.Authenticate(ctx, token)
 	if err == nil && identity.Principal.Role == 0 {
@@ -117,19 +121,19 @@ func (a authentication) verifyToken(ctx context.Context, token string) (auth.Ide
 	return identity, err
 }
 
-// bearer returns the token of an Authorization header, or false if the header has no bearer token
-// (https://www.rfc-editor.org/rfc/rfc6750#section-2.1).
+// bearer returns the token of an Authorization header. It returns false if the header contains no
+// bearer token (https://www.rfc-editor.org/rfc/rfc6750#section-2.1).
 func bearer(authorization string) (string, bool) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.Trim(token, " ")
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated refuses a request; given reports whether it has credentials. The response does
-// not contain the reason, which would help an attacker.
+// unauthenticated refuses a request with status 401. given reports whether the request has a token.
+// The response does not contain the reason, because the reason would help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new one, and send it once, as Authorization: Bearer TOKEN")
+		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send it in a single header, as Authorization: Bearer TOKEN")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}

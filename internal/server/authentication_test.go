@@ -105,7 +105,7 @@ func (g *authenticatedServer) checkLog(t testing.TB, secrets ...string) {
 			// Short parts can occur in any log by chance.
 			for i := 0; i+12 <= len(part); i += 12 {
 				if strings.Contains(log, part[i:i+12]) {
-					t.Errorf("the log has %q of a token: %.2000s", part[i:i+12], log)
+					t.Errorf("the log contains the part %q of a token: %.2000s", part[i:i+12], log)
 					return
 				}
 			}
@@ -211,7 +211,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 				g.ServeHTTP(w, r)
 				checkRefused(t, w, c.name, c.given)
 				if w.Header().Get("Access-Control-Allow-Origin") != origin {
-					t.Errorf("%s: a page of an allowed origin cannot read why: %v", c.name, w.Header())
+					t.Errorf("%s: a page of an allowed origin cannot read the refusal: %v", c.name, w.Header())
 				}
 			}
 		}
@@ -280,7 +280,7 @@ func TestSubjectsAreActors(t *testing.T) {
 		}
 	}
 	if len(ids) != 2 {
-		t.Errorf("two subjects with one key placed the orders %v, want two", ids)
+		t.Errorf("two subjects with the same idempotency key placed the orders %v, want two orders", ids)
 	}
 }
 
@@ -316,10 +316,10 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 		t.Helper()
 		claims := authtest.Claims(g.now(), nil)
 		if got := status(g.key.Token(t, claims, nil)); got != old {
-			t.Errorf("%s: a token of the old key has status %d, want %d", when, got, old)
+			t.Errorf("%s: a token signed with the old key gets status %d, want %d", when, got, old)
 		}
 		if got := status(next.Token(t, claims, nil)); got != renewed {
-			t.Errorf("%s: a token of the new key has status %d, want %d", when, got, renewed)
+			t.Errorf("%s: a token signed with the new key gets status %d, want %d", when, got, renewed)
 		}
 	}
 	expect("at first", 200, 401)
@@ -395,12 +395,12 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := request(); w.Code != http.StatusOK {
-		t.Errorf("at once: status %d, body %s", w.Code, w.Body)
+		t.Errorf("immediately after the deletion of the customer: status %d, body %s", w.Code, w.Body)
 	}
 	g.clock.Advance(30 * time.Second)
 	checkRefused(t, request(), "half a minute later", true)
 	// Tokens of other customers do not depend on it.
 	if w := ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF", "customer_id": "cust_01"})); w.Code != http.StatusOK {
-		t.Errorf("of staff: status %d, body %s", w.Code, w.Body)
+		t.Errorf("a token of staff: status %d, body %s", w.Code, w.Body)
 	}
 }

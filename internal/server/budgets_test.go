@@ -138,7 +138,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 		storetest.Load(t, store, dataset)
 		api := serve(t, store)
 
-		rows := [][]string{{"query", "requests", "round trips", "most requests", "most round trips", "most read units"}}
+		rows := [][]string{{"query", "requests", "round trips", "maximum requests", "maximum round trips", "maximum read units"}}
 		value := regexp.MustCompile(`"[^"]+"`)
 		for line := range strings.Lines(string(queries)) {
 			query, note, _ := strings.Cut(strings.TrimSpace(line), " # ")
@@ -202,7 +202,7 @@ func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 				last := readPage(t, api, query, `last: 50`)
 				deep := readPage(t, api, query, fmt.Sprintf(`first: 50, after: %q`, cursorBefore(t, api, query, last.PageInfo.StartCursor)))
 				if first.Nodes[0].ID != string(orderID(orders-1)) || last.Nodes[49].ID != string(orderID(0)) || deep.Nodes[49].ID != string(orderID(0)) {
-					t.Errorf("the pages hold %s.., ..%s and ..%s", first.Nodes[0].ID, last.Nodes[49].ID, deep.Nodes[49].ID)
+					t.Errorf("the first page begins with %s, the last page ends with %s, the page before the last cursor ends with %s", first.Nodes[0].ID, last.Nodes[49].ID, deep.Nodes[49].ID)
 				}
 				if deep.PageInfo.HasNextPage || !deep.PageInfo.HasPreviousPage {
 					t.Errorf("the last page has %+v", deep.PageInfo)

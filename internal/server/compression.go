@@ -9,23 +9,23 @@ import (
 
 // Compression of responses.
 const (
-	// minCompressedSize is the minimum size in bytes of a response that is compressed. A shorter
-	// response fits into one packet anyway.
+	// minCompressedSize is the minimum size in bytes of a response that is compressed. Shorter
+	// responses fit into one network packet even without compression.
 	minCompressedSize = 1024
-	// maxCompressionJitter is the maximum number of random bytes, derived from the content, that are
-	// added to a response.
+	// maxCompressionJitter is the maximum number of random bytes that are added to a compressed
+	// response. Their number depends on a checksum of the response.
 	maxCompressionJitter = 32
 )
 
 // newCompressor returns middleware that compresses GraphQL responses for clients that accept gzip,
-// and sets Vary. GraphiQL's pages are stored compressed. zstd is disabled, because each of its
-// encoders takes megabytes.
+// and sets Vary. The files of GraphiQL do not need the middleware, because they are stored
+// compressed. zstd is disabled, because each zstd encoder uses megabytes of memory.
 //
-// An attack that guesses secrets from sizes (BREACH, https://www.breachattack.com) makes a victim's
-// browser send many requests that the attacker chooses. possibleCSRF prevents such requests,
-// and maxCompressionJitter obscures the sizes.
+// The BREACH attack (https://www.breachattack.com) guesses secrets from the sizes of compressed
+// responses. It makes a victim's browser send many requests that the attacker chooses. possibleCSRF
+// prevents these requests, and maxCompressionJitter obscures the sizes.
 //
-// It returns an error if the library rejects the options.
+// newCompressor returns an error if the library rejects the options.
 func newCompressor() (func(http.Handler) http.HandlerFunc, error) {
 	return gzhttp.NewWrapper(gzhttp.MinSize(minCompressedSize), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.RandomJitter(maxCompressionJitter, 0, false))
 }

@@ -10,21 +10,22 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// connectionTracker tracks the open connections, including those that have become WebSockets. A new
-// connection belongs to an anonymous caller until a request on it has been authenticated. If the
-// pool is exhausted, connections closes one connection of the caller that has the most. So neither
-// silent clients nor clients with many open connections block other clients.
+// connectionTracker tracks the open connections, including WebSockets. A new connection belongs to
+// an anonymous caller until a request on it has been authenticated. If the pool is exhausted,
+// connectionTracker closes a connection of the caller with the most connections. So neither idle
+// clients nor clients with many connections can block other clients.
 type connectionTracker struct {
 	pool *admission.Pool
-	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to its
-	// network address.
+	// authenticated reports whether the server authenticates requests. If it is false, the owner of a
+	// connection is always its network address.
 	authenticated bool
 
 	mu   sync.Mutex
 	open int
-	// drained is closed when no connection is open. It is nil unless wait has been called.
+	// drained is closed when the last connection has been closed. It is nil unless wait is waiting.
 	drained chan struct{}
-	// byOwner has the connections of each caller, the one that has been idle for longest first.
+	// byOwner contains the connections of each caller, by Caller.Key. A connection moves to the end of
+	// its list when a request ends. So the first idle connection of a list has been idle for longest.
 	byOwner map[string]*list.List
 }
 
@@ -32,8 +33,8 @@ func newConnectionTracker(pool *admission.Pool, authenticated bool) *connectionT
 	return &connectionTracker{pool: pool, authenticated: authenticated, byOwner: map[string]*list.List{}}
 }
 
-// wait waits until no connection is open. The listener must be closed before. It returns the
-// context's error if the context ends first.
+// wait waits until all connections are closed. The listener must be closed before the call. wait
+// returns the context's error if ctx ends first.
 func (c *connectionTracker) wait(ctx context.Context) error {
 	c.mu.Lock()
 	none := make(chan struct{})
@@ -51,7 +52,8 @@ func (c *connectionTracker) wait(ctx context.Context) error {
 	}
 }
 
-// admit counts a new connection. It returns nil if the pool has no capacity for it.
+// admit adds a new connection to the pool. If the pool is exhausted, admit closes other
+// connections. It returns nil if no other connection can be closed.
 func (c *connectionTracker) admit(conn net.Conn) *connection {
 	caller := admission.Caller{Key: "address/" + remoteNetwork(conn.RemoteAddr().String()), Anonymous: c.authenticated}
 	for c.pool.TryAcquire(caller, 1) != nil {
@@ -69,11 +71,13 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 	return added
 }
 
-// evictable returns the connection to close for a new one, or nil if none can be closed. The
-// connection belongs to the caller that has the most connections. For an anonymous caller,
-// evictable returns the oldest connection, even if it serves a request. For another caller, it
-// returns the one that has been idle for longest. If anonymous callers have half of the pool, it
-// returns a connection of an anonymous caller.
+// evictable returns the connection to close when the pool is exhausted. It returns nil if no
+// connection can be closed.
+//
+// The connection belongs to the caller with the most connections. If anonymous callers have at
+// least half of the pool, only their connections are considered. For an anonymous caller, evictable
+// returns the first connection of the list, even if it serves a request. For an authenticated
+// caller, it returns the connection that has been idle for longest.
 func (c *connectionTracker) evictable() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,8 +104,8 @@ func (c *connectionTracker) evictable() *connection {
 	return longestIdle(most)
 }
 
-// longestIdle returns the connection that has been idle for longest, or nil if each connection
-// serves a request.
+// longestIdle returns the connection that has been idle for longest. It returns nil if all
+// connections serve requests.
 func longestIdle(owned *list.List) *connection {
 	for element := owned.Front(); element != nil; element = element.Next() {
 		if conn := element.Value.(*connection); !conn.serving {
@@ -111,7 +115,7 @@ func longestIdle(owned *list.List) *connection {
 	return nil
 }
 
-// appendLocked appends a connection to the connections of its caller.
+// appendLocked moves a connection to the end of the list of its caller. c.mu must be held.
 func (c *connectionTracker) appendLocked(conn *connection) {
 	c.removeLocked(conn)
 	conn.owner = conn.caller.Key
@@ -135,8 +139,8 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 	}
 }
 
-// trackRequests is middleware that tracks which connections serve a request. If a caller exceeds
-// its share, the connection is closed after the response.
+// trackRequests is middleware that records which connections serve a request. If a caller exceeds
+// its share of the connections, the server closes the connection after the response.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionKey{}).(*connection)
@@ -160,7 +164,8 @@ type connection struct {
 	// The fields below are guarded by tracker.mu.
 
 	caller admission.Caller
-	// serving reports whether a request is in progress. It remains set for a WebSocket.
+	// serving reports whether a request is in progress. It remains true after an upgrade to a
+	// WebSocket.
 	serving, isWebSocket, closed bool
 	owner                        string
 	element                      *list.Element
@@ -168,7 +173,7 @@ type connection struct {
 
 type connectionKey struct{}
 
-// setConnectionCaller makes a caller the owner of a context's connection.
+// setConnectionCaller makes the given caller the owner of the connection in ctx.
 func setConnectionCaller(ctx context.Context, caller admission.Caller) {
 	conn, ok := ctx.Value(connectionKey{}).(*connection)
 	if !ok {
@@ -184,7 +189,7 @@ func setConnectionCaller(ctx context.Context, caller admission.Caller) {
 	conn.tracker.appendLocked(conn)
 }
 
-// markWebSocket records that the connection of a context has become a WebSocket.
+// markWebSocket records that the connection in ctx has become a WebSocket.
 func markWebSocket(ctx context.Context) {
 	if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		conn.tracker.mu.Lock()
@@ -194,7 +199,7 @@ func markWebSocket(ctx context.Context) {
 }
 
 // beginRequest records that a request is in progress. It reports whether the caller exceeds its
-// share.
+// share of the connections.
 func (conn *connection) beginRequest() (tooMany bool) {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
@@ -234,7 +239,8 @@ type listener struct {
 	tracker *connectionTracker
 }
 
-// Accept waits for the next connection that the pool admits, and closes all others.
+// Accept waits for the next connection that the pool admits. It closes the connections that the
+// pool does not admit.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

@@ -33,7 +33,7 @@ func (s *fixture) secondServer(t testing.TB) *fixture {
 func TestManyAdjustOneLevel(t *testing.T) {
 	t.Parallel()
 	people := longtest.Size(10, 50)
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		servers := []*fixture{s, s.secondServer(t)}
 		quantities := make([]int, people)
@@ -48,7 +48,7 @@ func TestManyAdjustOneLevel(t *testing.T) {
 					}
 				}
 				if err := json.Unmarshal(got.Data, &data); err != nil || len(got.Errors) > 0 || len(data.Payload.UserErrors) > 0 {
-					t.Errorf("the answer is %s, %+v, %v", got.Data, got.Errors, err)
+					t.Errorf("the response is %s, errors %+v, %v", got.Data, got.Errors, err)
 				}
 				quantities[i] = data.Payload.Value.Quantity
 			})
@@ -70,7 +70,7 @@ func TestManyAdjustOneLevel(t *testing.T) {
 // After the first failed condition, a mutation retries with the record that DynamoDB returned.
 // After the second one, it has waited, so the record is stale and it reads the record again.
 func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		level := mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1}
 		for losses, want := range []string{"read write", "read write write", "read write write read write", "read write write read write read write"} {
 			s := newFixture(t, db, smallDataset(t))
@@ -95,7 +95,7 @@ func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
 				steps = append(steps, step)
 			}
 			if have := strings.Join(steps, " "); have != want || string(got.Value) != fmt.Sprintf(`{"quantity":%d}`, 101+losses) {
-				t.Errorf("after %d losses the requests are %q, want %q, and the level is %s", losses, have, want, got.Value)
+				t.Errorf("after %d conflicts, the requests are %q, want %q, and the inventory level is %s", losses, have, want, got.Value)
 			}
 		}
 	})
@@ -106,7 +106,7 @@ func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
 // order.
 func TestEditsDuringContinuousOrders(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
 			mutation string
 			input    mutationInput
@@ -143,10 +143,10 @@ func TestEditsDuringContinuousOrders(t *testing.T) {
 				s.mutate(t, c.mutation, c.input)
 				s.wire.beforeNextTransaction(nil)
 				if orders > most {
-					t.Fatalf("the change was made when others stopped, after %d orders", most)
+					t.Fatalf("the mutation succeeded only after %d concurrent orders had stopped", most)
 				}
 				if orders < 2 {
-					t.Errorf("%d orders came between: the test proves nothing", orders)
+					t.Errorf("only %d orders were placed before the mutation succeeded: the test proves nothing", orders)
 				}
 				r := s.records(t)[c.record]
 				for _, part := range c.want(orders) {
@@ -162,7 +162,7 @@ func TestEditsDuringContinuousOrders(t *testing.T) {
 // Concurrent purchases of a product and an edit of the product all succeed.
 func TestBuyersAndAnEditAtOnce(t *testing.T) {
 	const buyers, each = 6, 5
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		others := s.secondServer(t)
 		var group sync.WaitGroup
@@ -194,7 +194,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 // the stock. The mutation keeps it even if another condition failed before.
 func TestStockFromAFailedTransactionIsKept(t *testing.T) {
 	address := mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			then func(s, others *fixture)
 			ask  func(s *fixture, order mutationInput)
@@ -206,7 +206,7 @@ func TestStockFromAFailedTransactionIsKept(t *testing.T) {
 				ask: func(s *fixture, order mutationInput) {
 					got := s.try(t, "shipOrder", order.with("warehouseId", "north").with("withoutAddress", true))
 					if !slices.Equal(reasonsOf(got), []string{"INSUFFICIENT_STOCK input.warehouseId"}) {
-						t.Errorf("it is refused for %q", reasonsOf(got))
+						t.Errorf("the mutation is refused for %q", reasonsOf(got))
 					}
 				},
 			},

@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// preflightHeaders are headers that a page cannot send to another site without a CORS preflight
-// request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's clients and
-// gateways send the first one.
+// preflightHeaders are request headers that a page cannot send to another site without a CORS
+// preflight request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's
+// clients and gateways send the first of these headers.
 var preflightHeaders = [...]string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight", ExplainHeader}
 
-// browserHeaders identify a browser. A browser sends at least one of them with a request that a
-// page of another site caused. Old browsers are identified by User-Agent instead. Sec-Fetch-Mode is
-// not in the list because Node's fetch sends it.
+// browserHeaders are request headers that only browsers send. A browser sends at least one of them
+// with every request that a page of another site causes. Old browsers are identified by User-Agent
+// instead. Sec-Fetch-Mode is not in the list, because the fetch function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// possibleCSRF reports whether a page of another site could have made a browser send a GET request
-// (CSRF). A request cannot be forged if it has a header that needs a preflight, comes from a page
-// of this site or the address bar, or does not come from a browser. A configured origin is not
-// sufficient: browsers send simple GETs without a preflight. POST needs no such check, as its
-// Content-Type is JSON.
+// possibleCSRF reports whether a page of another site could have made a browser send this GET
+// request (CSRF). It returns false if the request has a header that needs a preflight, because
+// other sites cannot send this header. It also returns false for requests from this site, from the
+// address bar, and from clients that are not browsers. It ignores the allowed CORS origins, because
+// browsers send simple GETs without a preflight. POSTs need no check, because their Content-Type is
+// JSON and therefore needs a preflight.
 func possibleCSRF(h http.Header) bool {
 	for _, name := range preflightHeaders {
 		if h.Get(name) != "" {
 			return false
 		}
 	}
-	// Browsers send the other schemes (Basic, Digest, Negotiate) by themselves once a user has logged
-	// in.
+	// A browser never sends a Bearer token automatically. It sends the credentials of other schemes
+	// (Basic, Digest, Negotiate) automatically after the user has logged in.
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
@@ -45,12 +46,12 @@ func possibleCSRF(h http.Header) bool {
 			return true
 		}
 	}
-	// Pages cannot change User-Agent without a preflight either.
+	// Setting User-Agent would need a preflight, so pages cannot fake it.
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 
-// simpleContentType reports whether pages can send this content type to any site without a
-// preflight.
+// simpleContentType reports whether a page can send a body of this content type to another site
+// without a preflight.
 func simpleContentType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
 }

@@ -53,7 +53,7 @@ func (s *fixture) walk(t testing.TB, list string, size int) []string {
 	}
 	forward, backward := pages("first", "after", "endCursor", "hasNextPage"), pages("last", "before", "startCursor", "hasPreviousPage")
 	if !slices.Equal(forward, backward) {
-		t.Errorf("%s gives %q forward, and %q backward", list, forward, backward)
+		t.Errorf("paging through %s forwards returns %q, and backwards %q", list, forward, backward)
 	}
 	return forward
 }
@@ -127,14 +127,14 @@ func TestStockInListsByName(t *testing.T) {
 					sum += l.Quantity
 				}
 				if p.TotalInventory != sum || p.SKU == "mug" && p.Available != sum-1 {
-					t.Errorf("products%s: %+v, %d lie in the warehouses", arguments, p, sum)
+					t.Errorf("products%s: %+v, but the inventory levels add up to %d", arguments, p, sum)
 				}
 			}
 		}
 		s.mutate(t, "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1})
 		for k, record := range s.records(t) {
 			if record != before[k] && (k == "PRODUCT#mug WITH_NAME" || k == "PRODUCT#mug WITH_CATEGORY") {
-				t.Errorf("a change of the stock writes %s: %s", k, record)
+				t.Errorf("a change of stock wrote the record %s, which has no stock: %s", k, record)
 			}
 		}
 	})
@@ -193,7 +193,7 @@ func (s *fixture) categories(t testing.TB) string {
 // Every mutation keeps the product count of a category. The category is deleted with its last
 // product.
 func TestCategories(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		expect := func(name, categories string) {
 			t.Helper()
@@ -263,7 +263,7 @@ func TestCategoriesOfOtherSoftware(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.categories(t); got != "[{Import 2} {Kitchen 2}]" {
-			t.Errorf("repaired, the categories are %s", got)
+			t.Errorf("after the repair, the categories are %s", got)
 		}
 		s.expectNames(t, `products(%s)`, "Mug", "Nothing", "Plate", "Yen")
 		storetest.AssertConsistent(t, db, s.table, 1)

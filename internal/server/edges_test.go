@@ -84,7 +84,7 @@ func TestAccountReps(t *testing.T) {
 		want(t, "rita's orders", s.ids(t, orders, "id", "rita"), placed[1])
 		for k := range s.records(t) {
 			if k == "CUSTOMER#bob REP" {
-				t.Error("the edge of a customer without a rep stays")
+				t.Error("the edge record of a customer without an account rep was not deleted")
 			}
 		}
 		s.refuse(t, "assignAccountRep", mutationInput{"customerId": "bob", "employeeId": "nobody"}, "NOT_FOUND input.employeeId")
@@ -113,12 +113,12 @@ func TestEmployeeEdges(t *testing.T) {
 
 		got := s.mutate(t, "updateEmployee", mutationInput{"id": "sam", "warehouseId": nil}, `version warehouse { id } phoneNumbers`)
 		if string(got.Value) != `{"version":4,"warehouse":null,"phoneNumbers":[]}` {
-			t.Errorf("without a warehouse it is %s", got.Value)
+			t.Errorf("the employee without a warehouse is %s", got.Value)
 		}
 		want(t, "of south", s.ids(t, ofWarehouse, "id", "south"))
 		for k, r := range s.records(t) {
 			if strings.HasPrefix(k, "EMPLOYEE#sam") && (strings.Contains(r, "warehouseId") || strings.HasSuffix(k, " WAREHOUSE")) {
-				t.Errorf("%s %s still has a warehouse", k, r)
+				t.Errorf("the record %s %s still has a warehouse", k, r)
 			}
 		}
 		s.mutate(t, "updateEmployee", mutationInput{"id": "sam", "warehouseId": "north"})
@@ -162,7 +162,7 @@ func TestEmailAddresses(t *testing.T) {
 		s := newFixture(t, db, smallDataset(t))
 		s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "email": "Ann.New@Example.com"})
 		if find(s, t, "ann@example.com") != "" || find(s, t, "ann.new@example.com") != "ann" {
-			t.Error("the claims do not match the change")
+			t.Error("the email claims do not match the changed address")
 		}
 		want(t, "claims", claims(s, t), "EMAIL#ann.new@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
 
@@ -182,7 +182,7 @@ func TestEmailAddresses(t *testing.T) {
 
 		s.mutate(t, "createCustomer", mutationInput{"id": "cleo", "name": "Cleo", "email": "ann@example.com"})
 		if find(s, t, "ANN@example.com") != "cleo" {
-			t.Error("an address that was freed is not the new customer's")
+			t.Error("a released email address does not find its new customer")
 		}
 		s.refuse(t, "updateCustomer", mutationInput{"id": "ann", "email": "ann@example.com"}, "EMAIL_TAKEN input.email")
 	})
@@ -292,7 +292,7 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 			}
 		}
 		if !strings.HasPrefix(second, "a 2 b ") {
-			t.Errorf("the transactions are %s", second)
+			t.Errorf("the requests after the first transaction are %s", second)
 		}
 	})
 }

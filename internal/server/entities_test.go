@@ -91,7 +91,7 @@ func TestEntityBudgets(t *testing.T) {
 				got.Extensions.Explain.budget(t, line.requests, line.roundTrips)
 				for _, r := range got.Extensions.Explain.Requests {
 					if r.Path != "_entities" && !strings.HasPrefix(r.Path, "_entities.") {
-						t.Errorf("a request's path is %q", r.Path)
+						t.Errorf("a request has the path %q, want a path below _entities", r.Path)
 					}
 				}
 			})

@@ -10,10 +10,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// serveEventStream responds to a request with a stream of server-sent events, on one connection per
-// operation
-// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). An
-// error before the stream begins has the HTTP status of typeGraphQL and a body in JSON.
+// serveEventStream responds to a request with a stream of server-sent events. Each operation has
+// its own connection
+// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). If
+// an error occurs before the stream begins, the response has a JSON body and the same HTTP status
+// as with typeGraphQL.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	r, result, refused := h.startOperation(w, r, &stream)
@@ -23,7 +24,8 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 		defer h.releaseCapacity(r.Context(), admission.PoolSockets, 1)
 		defer stream.Close()
 	}
-	// The errors are ignored: a writer without a connection, as in tests, has no deadlines.
+	// Errors are ignored, because a ResponseWriter without a connection, as in tests, supports no
+	// deadlines.
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	switch {
@@ -56,8 +58,9 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// startOperation starts the operation of a request. It returns the request with its principal. For
-// a subscription it sets stream, and counts the subscription and its connection.
+// startOperation reads a request and starts its operation. It returns the request with its
+// principal. For a subscription, it sets stream and acquires capacity for the subscription and for
+// its connection.
 func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {
@@ -88,9 +91,10 @@ func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stre
 	return r, result, refused
 }
 
-// writeEvents writes a subscription's events. It returns when the subscription ends, the client
-// disconnects, the server stops, or the token is no longer valid. Only the end of the subscription
-// completes the stream. Otherwise the stream breaks off, and clients connect again.
+// writeEvents writes the events of a subscription. It returns when the subscription ends, the
+// client disconnects, the server stops, or the token is no longer valid. The stream ends with a
+// complete event if the server has ended the subscription. Otherwise, the connection is closed
+// without a complete event, so that the client reconnects.
 func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *graph.Stream) {
 	for {
 		result, more := stream.Next(ctx)
@@ -110,7 +114,8 @@ func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *gr
 	}
 }
 
-// writeEvent writes a result, and reports whether the stream continues.
+// writeEvent writes a result as an event, and reports whether the stream continues. If the pool has
+// no capacity for the event, writeEvent writes an error and completes the stream.
 func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result graph.Result) bool {
 	data := encodeResult(result)
 	if full := h.acquire(ctx, admission.PoolAnswers, len(data)); full != nil {
@@ -125,8 +130,8 @@ func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result grap
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 
-// eventStream is a response that is a stream of events. It is safe for concurrent use, because
-// comments are written while the handler waits for events.
+// eventStream writes the events of one response. It is safe for concurrent use, because a timer
+// writes comments while the handler waits for events.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -139,8 +144,8 @@ type eventStream struct {
 	keepAliveTimer *time.Timer
 }
 
-// write writes parts and flushes them. It reports whether both succeeded within the response
-// timeout.
+// write writes the strings and flushes the response. It returns false if writing fails or exceeds
+// the response timeout.
 func (s *eventStream) write(parts ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,16 +171,17 @@ func (s *eventStream) write(parts ...string) bool {
 	return true
 }
 
-// startKeepAlive writes a comment after each period without an event. Proxies then keep the
-// connection open, and the server detects a dead connection.
+// startKeepAlive starts a timer that writes a comment whenever nothing has been written for
+// Limits.KeepAlive. The comments prevent proxies from closing the connection, and let the server
+// detect a dead connection.
 func (s *eventStream) startKeepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keepAliveTimer = time.AfterFunc(s.limits.KeepAlive, func() { s.write(":\n\n") })
 }
 
-// stop waits for a write in progress and prevents further writes. A ResponseWriter must not be used
-// after its handler has returned.
+// stop waits for a write in progress and prevents further writes, because a ResponseWriter must not
+// be used after its handler has returned.
 func (s *eventStream) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

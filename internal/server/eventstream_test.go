@@ -89,7 +89,7 @@ func (l *liveServer) retryStream(method, url, body string) *events {
 		e, err := l.try(ctx, cancel, method, url, body)
 		switch {
 		case ctx.Err() != nil:
-			l.t.Fatalf("no stream begins: %v", err)
+			l.t.Fatalf("the stream did not begin: %v", err)
 		case err != nil:
 		case e.response.StatusCode == http.StatusOK:
 			return e
@@ -129,7 +129,7 @@ func (e *events) want(name, data string) {
 	e.t.Helper()
 	gotName, gotData, err := e.next()
 	if err != nil || gotName != name || gotData != data {
-		e.t.Fatalf("%q %s, %v, want %q %s", gotName, gotData, err, name, data)
+		e.t.Fatalf("received the event %q %s, %v, want %q %s", gotName, gotData, err, name, data)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestEventStreams(t *testing.T) {
 	once.want("next", aliceAnswer)
 	once.want("complete", "")
 	if _, _, err := once.next(); !errors.Is(err, io.EOF) {
-		t.Errorf("behind complete: %v", err)
+		t.Errorf("after the complete event: %v, want EOF", err)
 	}
 	done := l.stream(fmt.Sprintf(`mutation { setOrderItem(input: {orderId: %q, sku: "prod_100", quantity: 3}) { userErrors { message } } }`, order))
 	done.want("next", `{"data":{"setOrderItem":{"userErrors":[]}}}`)

@@ -15,7 +15,7 @@ import (
 // An order is placed if its total equals the expected total, in any spelling of the amount.
 func TestExpectedTotal(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		order := mutationInput{"customerId": "ann", "items": lines("mug", "plate")}
 		yen := mutationInput{"customerId": "ann", "items": lines("yen")}
@@ -86,7 +86,7 @@ func TestExpectedTotalOfManyDigits(t *testing.T) {
 // decides again.
 func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		others := s.secondServer(t)
 		order := mutationInput{"customerId": "ann", "items": lines("mug", "plate"), "expectedTotal": mutationInput{"amount": "19.50"}, "idempotencyKey": "k"}
@@ -108,7 +108,7 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 				t.Errorf("the total is %s, the lines are\n%s, want %s,\n%s", e.CurrentTotal.Amount, e.Lines, total, want)
 			}
 			if after := s.orders(t); after != before {
-				t.Errorf("the orders are %s, and were %s", after, before)
+				t.Errorf("the refused mutation changed the orders to %s from %s", after, before)
 			}
 		}
 		s.wire.beforeNextTransaction(reprice("8.00")) // between the read and the transaction
@@ -122,7 +122,7 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 		reprice("10.00")()
 		for _, same := range []mutationInput{order, order.with("expectedTotal", mutationInput{"amount": "21"})} {
 			if again := s.mutate(t, "placeOrder", same); string(again.Data) != string(first.Data) {
-				t.Errorf("sent again, it returns %s, first %s", again.Data, first.Data)
+				t.Errorf("the repeated mutation returns %s, the first returned %s", again.Data, first.Data)
 			}
 		}
 		s.refuse(t, "placeOrder", order.with("expectedTotal", mutationInput{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")

@@ -145,7 +145,7 @@ func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 		}
 		e := api.read(t, &data, `{ ordersByStatus(status: SHIPPED, first: 24) { nodes { id } pageInfo { hasNextPage } } }`)
 		if len(data.OrdersByStatus.Nodes) != 24 || !data.OrdersByStatus.PageInfo.HasNextPage {
-			t.Fatalf("%d orders, next page %v; want 24 of 25\n%s", len(data.OrdersByStatus.Nodes), data.OrdersByStatus.PageInfo.HasNextPage, e)
+			t.Fatalf("the page has %d orders and hasNextPage %v, want 24 and true\n%s", len(data.OrdersByStatus.Nodes), data.OrdersByStatus.PageInfo.HasNextPage, e)
 		}
 		for i, n := range data.OrdersByStatus.Nodes {
 			if n.ID != string(orderID(24-i)) {
@@ -197,7 +197,7 @@ func TestBadReferencesAffectOnlyTheirField(t *testing.T) {
 			t.Errorf("data is %s, want %s", got.Data, want)
 		}
 		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
-			t.Errorf("errors are %+v, want one INTERNAL for the key that can be none", got.Errors)
+			t.Errorf("errors are %+v, want one INTERNAL for the invalid reference", got.Errors)
 		}
 		if !strings.Contains(logged.String(), "a#b") {
 			t.Errorf("the log does not name the reference: %s", logged.String())

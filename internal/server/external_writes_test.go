@@ -60,7 +60,7 @@ func (s *fixture) checkUnknownAttributes(t testing.TB, after string) {
 	for k, mark := range kinds {
 		r := records[k]
 		if !strings.Contains(r, "__edb_e__="+mark+" __edb_v__=1") || !strings.Contains(r, "flag=true") || !strings.Contains(r, "tags=&{Value:["+mark+"]") {
-			t.Errorf("after %s, %s is %s, and lacks the marks of %s", after, k, r, mark)
+			t.Errorf("after %s, the record %s is %s, which lacks the external attributes of %s", after, k, r, mark)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 		}
 		product := before["PRODUCT#def #METADATA"]
 		if revised := strings.Replace(product, " tags=", " stockRevision=1 tags=", 1); s.records(t)["PRODUCT#def #METADATA"] != revised {
-			t.Errorf("a product that counts nothing has become %s, was %s", s.records(t)["PRODUCT#def #METADATA"], product)
+			t.Errorf("the product without counters was changed to %s from %s", s.records(t)["PRODUCT#def #METADATA"], product)
 		}
 		s.checkUnknownAttributes(t, "cancelOrder")
 	})
@@ -200,8 +200,8 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 						s.mutate(t, mutation, input)
 						return
 					}
-					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d are allowed: split it into several orders.", commerce.MaxLines)) {
-						t.Errorf("%s gets %+v, want the limit %d and advice", mutation, e, commerce.MaxLines)
+					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d are allowed: split the order into several orders.", commerce.MaxLines)) {
+						t.Errorf("%s returns the user error %+v, want the limit %d and advice", mutation, e, commerce.MaxLines)
 					}
 				}
 				if lines <= shipped {

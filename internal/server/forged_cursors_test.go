@@ -232,7 +232,7 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 	}
 	// The forged cursors equal the server's.
 	if got := l.pages(t, h, []string{fmt.Sprintf(", after: %q", forge(all[0], l.name, l.scope...))}); len(got) == 0 || !slices.Equal(got[0], all[1:]) {
-		t.Errorf("%s after its first record: %q, want %q", l.call, got, all[1:])
+		t.Errorf("%s with the forged cursor of its first record returns %q, want %q", l.call, got, all[1:])
 		return
 	}
 	positions := []string{
@@ -356,7 +356,7 @@ func TestLongKeysArePaged(t *testing.T) {
 			cursor = fmt.Sprintf(", after: %q", page.Data.Products.PageInfo.EndCursor)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the pages contain %.20q", got)
+			t.Errorf("the pages contain the wrong products: %.20q", got)
 		}
 		j.checkEmpty(t)
 	})

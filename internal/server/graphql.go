@@ -23,7 +23,7 @@ type httpHandler struct {
 	executor *graph.Executor
 	limits   Limits
 	pools    *admission.Controller
-	// weights are the weights of callers by role.
+	// weights has the weight of callers by role. A weight multiplies the caller's share of the pools.
 	weights        map[commerce.Role]int
 	shedding       *sheddingLog
 	authentication authentication
@@ -31,15 +31,15 @@ type httpHandler struct {
 	compress func(http.Handler) http.HandlerFunc
 }
 
-// allowedMethods are the supported methods, which the response to OPTIONS lists.
+// allowedMethods are the HTTP methods in the Allow header of responses.
 const allowedMethods = "GET, HEAD, POST, OPTIONS"
 
 // ServeHTTP responds to one request.
 func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
-	// A cache must not keep responses: stock and orders change at any time, and the response depends
-	// on headers.
+	// Responses must not be cached, because stock and orders change at any time, and because a
+	// response depends on request headers.
 	header["Cache-Control"] = noStore
 	header.Add("Vary", "Accept")
 	if r.Method == http.MethodOptions {
@@ -58,8 +58,8 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, result, refused := h.readAndExecute(w, r, acceptable)
 	delayRefusal(ctx, nil, result)
-	// The server closes the connection of a client that does not read the response in time. The error
-	// is ignored: a writer without a connection, as in tests, has no deadlines.
+	// The server closes the connection if the client does not read the response in time. The error is
+	// ignored, because a ResponseWriter without a connection, as in tests, supports no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
 		h.writeCompressibleRefusal(w, r, refused, contentType)
@@ -82,7 +82,7 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // nosniff and noStore are shared header values. They must not be modified.
 var nosniff, noStore = []string{"nosniff"}, []string{"no-store"}
 
-// writeCompressed is like writeResponse. It compresses a long response if the client accepts gzip.
+// writeCompressed writes a response. It compresses a long response if the client accepts gzip.
 func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t mediaType, status int, body responseBody) {
 	if body.size() < minCompressedSize || r.Header["Accept-Encoding"] == nil {
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -90,8 +90,9 @@ func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t m
 		return
 	}
 	if r.Method == http.MethodHead {
-		// The middleware does not compress a response to HEAD. The GET could have another length, so the
-		// response has no Content-Length (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
+		// The middleware does not compress responses to HEAD. The response to a GET could be compressed
+		// and have another length, so the response to HEAD has no Content-Length
+		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
 		w.Header().Add("Vary", "Accept-Encoding")
 		w.Header()["Content-Type"] = contentTypeHeader(t)
 		w.WriteHeader(status)
@@ -100,15 +101,15 @@ func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t m
 	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeResponse(w, t, status, body) }))(w, r) // compress sets Vary
 }
 
-// writeCompressibleRefusal is like writeRefusal for a response that could have been compressed. It
-// only sets Vary, because a refusal is too short to compress.
+// writeCompressibleRefusal writes a refusal in place of a response that may be compressed. A
+// refusal is too short to compress, so only the Vary header is set.
 func (h httpHandler) writeCompressibleRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	h.writeRefusal(w, r, refused, contentType)
 }
 
-// setStatusHeaders sets the response headers that go with a status: the allowed method, the
-// challenge, or the time after which the client may retry.
+// setStatusHeaders sets the response headers that a status requires: Allow, WWW-Authenticate or
+// Retry-After.
 func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	switch status {
 	case http.StatusMethodNotAllowed:
@@ -122,21 +123,22 @@ func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	}
 }
 
-// writeRefusal responds that a request is not executed. Only overload is logged. All other refusals
-// are the client's errors, and any client could fill the log with them.
+// writeRefusal writes the response to a request that is not executed. It logs only refusals by
+// pools. Other refusals are errors of the client, and any client could fill the log with them.
 func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	h.shedding.record(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})
 	refused.write(w, contentType)
 }
 
-// mutationResponseDropped replaces the response to a mutation if the pool has no capacity for the
-// response. The mutation has been executed, so no status may ask the client to send it again.
+// mutationResponseDropped returns the response to a mutation if the pool has no capacity for the
+// actual response. The mutation has been executed, so the HTTP status must not make the client
+// retry.
 func mutationResponseDropped() graph.Result {
-	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for the response while other clients read theirs slowly: do not send the mutation again, and query the records that it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for its response: do not send the mutation again, but query the records that it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
-// readAndExecute reads a request and executes it. The returned context carries the caller.
+// readAndExecute reads a request and executes it. The returned context contains the caller.
 func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, acceptable)
 	if refused != nil {
@@ -147,8 +149,8 @@ func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acce
 	return ctx, result, refused
 }
 
-// readRequest authenticates a request and waits until its body has arrived. It returns the request
-// with its principal, and the body to decode.
+// readRequest authenticates a request and reads its body. It returns the request with its
+// principal, and the body, which has not been decoded yet.
 func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, receivedRequest, *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -158,7 +160,7 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 		return nil, receivedRequest{}, refused
 	}
 	if !acceptable {
-		return nil, receivedRequest{}, newRefusal(http.StatusNotAcceptable, errcode.NotAcceptable, "the server supports no media type in Accept: accept %s or %s", typeGraphQL, typeJSON)
+		return nil, receivedRequest{}, newRefusal(http.StatusNotAcceptable, errcode.NotAcceptable, "the Accept header contains no supported media type: accept %s or %s", typeGraphQL, typeJSON)
 	}
 	r, refused := h.authenticate(r)
 	if refused != nil {
@@ -183,8 +185,8 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 	}}, nil
 }
 
-// receiveBody waits until a request has arrived completely, and returns its body. If the request is
-// refused, it returns the part of the body that has arrived.
+// receiveBody reads the body of a POST, and checks other requests for CSRF. If it refuses a request
+// while the body arrives, it also returns the part of the body that has arrived.
 func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
 	if r.Method == http.MethodPost {
 		if refused := checkContentHeaders(r.Header); refused != nil {
@@ -193,14 +195,14 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 		return h.readBody(w, r)
 	}
 	if possibleCSRF(r.Header) {
-		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have caused this request: use POST, or send the header %s with any value", preflightHeaders[0])
+		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "the request could have been sent by a page of another site: use POST, or add the header %s with any value", preflightHeaders[0])
 	}
 	return nil, nil
 }
 
-// execute decodes and executes a request if its caller can have one more request in progress.
-// Requests do not wait for capacity: a queue in front of a slow server only makes all of them wait
-// longer.
+// execute decodes and executes a request if a request slot is free. Otherwise, it refuses the
+// request immediately. A queue would only increase the response times of a server that is already
+// slow.
 func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if full := h.acquire(ctx, admission.PoolRequests, 1); full != nil {
 		return graph.Result{}, full
@@ -219,27 +221,29 @@ func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute fun
 	return result, nil
 }
 
-// receivedRequest is a request that has arrived and is not decoded yet.
+// receivedRequest is a request that has been received but not decoded.
 type receivedRequest struct {
 	decode func() (graph.Request, *refusal)
 	// bodySize is the length of the body.
 	bodySize int
 }
 
-// decode decodes a request. A long request waits for its caller's turn.
+// decode decodes a request. If the body is long, it first waits for a slot of
+// admission.PoolPreparations.
 func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Request, *refusal) {
 	if a.bodySize <= maxUncountedBody {
 		return a.decode()
 	}
 	caller, pool := admission.CallerOf(ctx), h.pools[admission.PoolPreparations]
 	if pool.Acquire(ctx, caller, 1) != nil {
-		return graph.Request{}, newRefusal(http.StatusServiceUnavailable, errcode.TimedOut, "the request was not decoded within %s, as the server is busy: try again in a moment", h.limits.RequestTime)
+		return graph.Request{}, newRefusal(http.StatusServiceUnavailable, errcode.TimedOut, "the server is busy and has not decoded the request within %s: try again in a moment", h.limits.RequestTime)
 	}
 	defer pool.Release(caller, 1)
 	return a.decode()
 }
 
-// withExplain returns a context that requests an explanation if the header has ExplainHeader.
+// withExplain returns a context that requests extensions.explain in the response if ExplainHeader
+// is true.
 func withExplain(ctx context.Context, header http.Header) context.Context {
 	if on, err := strconv.ParseBool(header.Get(ExplainHeader)); err == nil && on {
 		return graph.WithExplain(ctx)
@@ -275,25 +279,27 @@ func httpStatus(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// responseBody is the body of a response in two parts. The second part has the data, which can be
-// megabytes, so the data need not be copied.
+// responseBody is the body of a response in two parts. rest contains the data, which can be
+// megabytes. With a separate head, the data need not be copied.
 type responseBody struct{ head, rest []byte }
 
 func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 
-// memoryBytes returns how much memory the body takes until the client has read it.
+// memoryBytes returns how many bytes of memory the body uses while the client reads it.
 func (b responseBody) memoryBytes() int { return cap(b.rest) }
 
-// maxSpareCapacity is the maximum unused capacity of the data's buffer, beside a quarter of its
-// length. An operation's buffer is as large as its last response. A short response in a large
-// buffer would otherwise hold the large buffer until the client has read the response.
+// maxSpareCapacity limits the unused capacity of a response buffer to maxSpareCapacity bytes plus a
+// quarter of the data's length. A buffer with more unused capacity is replaced by a smaller one.
+// Buffers are allocated with the size of the operation's previous response. So a short response
+// could otherwise keep a large buffer in memory until a slow client has read the response.
 const maxSpareCapacity = 4 << 10
 
-// dataPrefix begins the body of a response that has data and no errors.
+// dataPrefix is the start of a response body that has data and no errors.
 var dataPrefix = []byte(`{"data":`)
 
-// newResponseBody returns the body of a response. It appends to the buffer of result.Data, which
-// belongs to the result, because encoding/json would parse and copy the data again.
+// newResponseBody encodes a result as the body of a response. It appends to result.Data, so no
+// other code may use that buffer. encoding/json is not used, because it would parse and copy the
+// data again.
 func newResponseBody(result graph.Result) responseBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
 		return responseBody{rest: encodeResult(result)}
@@ -308,7 +314,7 @@ func newResponseBody(result graph.Result) responseBody {
 	return responseBody{dataPrefix, append(rest, '}')}
 }
 
-// encodeResult returns the body of a response as one slice.
+// encodeResult encodes a result as one slice.
 func encodeResult(result graph.Result) []byte {
 	body := append(make([]byte, 0, len(result.Data)+64), '{')
 	if len(result.Errors) > 0 {
@@ -327,8 +333,8 @@ func encodeResult(result graph.Result) []byte {
 	return body
 }
 
-// mustMarshal encodes a value of this module, which always has a JSON form. Otherwise it panics,
-// and the client gets INTERNAL.
+// mustMarshal encodes v as JSON. It panics if v cannot be encoded, which would be a bug in this
+// module. The client then gets the error code INTERNAL.
 func mustMarshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -341,19 +347,19 @@ func mustMarshal(v any) []byte {
 type refusal struct {
 	status int
 	code   string
-	// message does not repeat values from the request.
+	// message does not contain values from the request.
 	message string
-	// pool is the name of the pool that refused the request, if a pool did. shareExceeded reports
-	// whether the caller has its share of that pool.
+	// pool is the name of the pool that refused the request. It is empty if the request was refused
+	// for another reason. shareExceeded reports whether the caller exceeds its share of the pool.
 	pool          string
 	shareExceeded bool
 	// allow lists the allowed methods.
 	allow string
 	// challenge is the value of WWW-Authenticate.
 	challenge string
-	// requestID is set if the log has details.
+	// requestID is the request ID. It is set if the log contains details of the error.
 	requestID string
-	// rateLimitResult is the response to a caller who has no points left. It replaces code and
+	// rateLimitResult is the response if the caller exceeds its rate limit. It replaces code and
 	// message.
 	rateLimitResult *graph.Result
 }
@@ -362,12 +368,12 @@ func newRefusal(status int, code, format string, args ...any) *refusal {
 	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// rateLimited refuses a request whose caller has no points left.
+// rateLimited refuses a request because its caller exceeds its rate limit.
 func rateLimited(result *graph.Result) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, code: errcode.RateLimited, rateLimitResult: result}
 }
 
-// retryAfterSeconds is the value of Retry-After in seconds for a busy server.
+// retryAfterSeconds is the value of Retry-After, in seconds, if the server is overloaded.
 const retryAfterSeconds = "1"
 
 func (e *refusal) write(w http.ResponseWriter, t mediaType) {
@@ -382,13 +388,13 @@ func (e *refusal) write(w http.ResponseWriter, t mediaType) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		setStatusHeaders(header, e.result(), e.status)
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		// The server does not wait for the rest of the body.
+		// The server closes the connection instead of reading the rest of the body.
 		header.Set("Connection", "close")
 	}
 	writeResponse(w, t, e.status, responseBody{rest: encodeResult(e.result())})
 }
 
-// result returns the refusal as the result of a request.
+// result converts the refusal to the result of a request.
 func (e *refusal) result() graph.Result {
 	if e.rateLimitResult != nil {
 		return *e.rateLimitResult
@@ -405,8 +411,8 @@ func (e *refusal) result() graph.Result {
 
 func contentTypeHeader(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
 
-// writeResponse writes a response. It sets the length, so that net/http does not send chunks.
-// net/http buffers a short response, which then leaves in one packet.
+// writeResponse writes a response with its Content-Length, so that net/http does not use chunked
+// encoding. net/http buffers short responses, so that headers and body are sent in one packet.
 func writeResponse(w http.ResponseWriter, t mediaType, status int, body responseBody) {
 	header := w.Header()
 	header["Content-Type"] = contentTypeHeader(t)

@@ -77,14 +77,14 @@ func (j *journal) entries(t testing.TB) []map[string]any {
 func (j *journal) checkShedding(t testing.TB) {
 	t.Helper()
 	if all := j.entries(t); len(all) != 1 || all[0]["msg"] != "requests are shed" || all[0]["level"] != "WARN" {
-		t.Errorf("the server logged %v, want that requests are shed", all)
+		t.Errorf("the log contains %v, want one warning that requests are shed", all)
 	}
 }
 
 func (j *journal) checkEmpty(t testing.TB) {
 	t.Helper()
 	if all := j.entries(t); len(all) > 0 {
-		t.Errorf("the server logged %v", all)
+		t.Errorf("the log contains %v, want no entries", all)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestReadyOutlivesItsCaller(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, server.PathReady, nil).WithContext(cancelled))
 	if w := ask(h, http.MethodGet, server.PathReady, ""); w.Code != http.StatusOK {
-		t.Errorf("status %d after a check whose caller went away", w.Code)
+		t.Errorf("status %d after a readiness check that was canceled", w.Code)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestExplainOnlyIfRequested(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "": false, "false": false, "1": true, "TRUE": true, "0": false, "yes": false} {
 		w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), server.ExplainHeader, value)
 		if got := strings.Contains(w.Body.String(), `"explain"`); got != want {
-			t.Errorf("%q explains: %v, want %v", value, got, want)
+			t.Errorf("%q: the response contains explain: %v, want %v", value, got, want)
 		}
 	}
 }
@@ -428,7 +428,7 @@ func TestConfiguredOrigins(t *testing.T) {
 	for from, want := range map[string]string{origin: origin, "http://localhost:3000": "http://localhost:3000", "https://evil.example": "", "http://shop.example": "", "https://shop.example.evil.example": ""} {
 		w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Origin", from)
 		if got := w.Header().Get("Access-Control-Allow-Origin"); got != want {
-			t.Errorf("from %s: allowed is %q, want %q", from, got, want)
+			t.Errorf("from %s: the allowed origin is %q, want %q", from, got, want)
 		}
 		if want != "" && !strings.EqualFold(w.Header().Get("Access-Control-Expose-Headers"), "X-Request-Id, Retry-After") {
 			t.Errorf("pages can read the headers %q, want the request id and Retry-After", w.Header().Get("Access-Control-Expose-Headers"))
@@ -598,7 +598,7 @@ func TestServeDrains(t *testing.T) {
 	}
 	close(b.release)
 	if body := <-got; body != aliceAnswer {
-		t.Errorf("the request under way got %s", body)
+		t.Errorf("the request that was in progress got %s", body)
 	}
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)
@@ -634,11 +634,11 @@ func TestDebugLog(t *testing.T) {
 		}
 		for name, value := range last {
 			if text, ok := value.(string); ok && strings.Contains(text, "cust_01") {
-				t.Errorf("the log's %s contains the request: %s", name, text)
+				t.Errorf("the log attribute %s contains a part of the request: %s", name, text)
 			}
 		}
 	}
 	if n := len(j.entries(t)); n != 3 {
-		t.Errorf("%d lines for 3 requests", n)
+		t.Errorf("the log has %d entries for 3 requests", n)
 	}
 }

@@ -66,7 +66,7 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 				for _, again := range []string{"again", "after a restart"} {
 					s.wire.reset()
 					if got := s.mutate(t, name, input); string(got.Data) != string(first.Data) {
-						t.Errorf("%s the response is %s, first %s", again, got.Data, first.Data)
+						t.Errorf("%s, the response is %s, the first response was %s", again, got.Data, first.Data)
 					}
 					if wrote := s.wire.committed(); len(wrote) > 0 {
 						t.Errorf("%s it commits %+v", again, wrote)
@@ -74,10 +74,10 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 					s.restart(t)
 				}
 				if diff := changes(written, s.records(t)); diff != "" {
-					t.Errorf("sent again, it writes\n%s", diff)
+					t.Errorf("the repeated mutation wrote\n%s", diff)
 				}
 				if got := s.refuse(t, name, other, "IDEMPOTENCY_KEY_REUSED input.idempotencyKey"); string(got.Value) != "null" || got.UserErrors[0].Typename != "IdempotencyKeyReused" {
-					t.Errorf("another request with the key gets %s, %+v", got.Value, got.UserErrors)
+					t.Errorf("a different request with the same key returns %s, %+v", got.Value, got.UserErrors)
 				}
 				next := names[(i+1)%len(names)]
 				s.refuse(t, next, inputs[next][0].with("idempotencyKey", name), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
@@ -127,11 +127,11 @@ func TestTheFirstAnswerStays(t *testing.T) {
 
 		again := s.mutate(t, "placeOrder", place)
 		if string(again.Data) != string(first.Data) || !strings.Contains(string(again.Value), `"status":"PENDING",`) || !strings.Contains(string(again.Value), `"version":1}`) {
-			t.Errorf("placing again returns %s, first %s", again.Data, first.Data)
+			t.Errorf("the repeated placeOrder returns %s, the first returned %s", again.Data, first.Data)
 		}
 		confirmed := s.mutate(t, "confirmOrder", mutationInput{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
 		if !strings.Contains(string(confirmed.Value), `"status":"CONFIRMED",`) || !strings.Contains(string(confirmed.Value), `"version":3}`) {
-			t.Errorf("confirming again returns %s", confirmed.Value)
+			t.Errorf("the repeated confirmOrder returns %s", confirmed.Value)
 		}
 		if o := s.order(t, order.ID); o.Status != "CANCELLED" || o.Version != 4 || len(o.Timeline.Nodes) != 4 {
 			t.Errorf("the order is %+v", o)
@@ -159,7 +159,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		group.Wait()
 		for i, answer := range got {
 			if answer != got[0] || !strings.Contains(answer, `"PENDING"`) {
-				t.Errorf("caller %d gets %s, the first %s", i, answer, got[0])
+				t.Errorf("caller %d gets %s, caller 0 gets %s", i, answer, got[0])
 			}
 		}
 		if stock := s.stock(t, "mug"); stock != "101 of 102 available, 100 in north, 2 in south" {
@@ -173,7 +173,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		}
 		s.read(t, &data, `{ customer(id: "ann") { orderCount orders { nodes { id } } } }`)
 		if data.Customer.OrderCount != 1 || len(data.Customer.Orders.Nodes) != 1 {
-			t.Errorf("the customer has %+v", data.Customer)
+			t.Errorf("the customer has the orders %+v, want one order", data.Customer)
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestKeysAreTheirCallers(t *testing.T) {
 		first := s.as("alice").mutate(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		second := s.as("bert").mutate(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		if string(first.Value) == string(second.Value) || !strings.Contains(string(first.Value), `"alice"`) || !strings.Contains(string(second.Value), `"bert"`) {
-			t.Errorf("alice gets %s, bert %s", first.Value, second.Value)
+			t.Errorf("alice gets %s, bert gets %s, want an order for each", first.Value, second.Value)
 		}
 		s.as("bert").mutate(t, "createWarehouse", mutationInput{"name": "East", "idempotencyKey": "e"})
 		s.as("alice").mutate(t, "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
@@ -240,17 +240,17 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 
 		s.clock.pass(24*time.Hour - time.Second)
 		if again := s.mutate(t, "placeOrder", place); string(again.Data) != string(first.Data) {
-			t.Errorf("within the day the response is %s, first %s", again.Data, first.Data)
+			t.Errorf("within 24 hours, the response is %s, the first response was %s", again.Data, first.Data)
 		}
 		s.refuse(t, "placeOrder", place.with("customerId", "bob"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 		s.clock.pass(time.Second)
 		other := s.mutate(t, "placeOrder", place.with("customerId", "bob"))
 		if string(other.Data) == string(first.Data) {
-			t.Errorf("after a day the response is still %s", other.Data)
+			t.Errorf("after 24 hours, the response is still %s", other.Data)
 		}
 		// The key now belongs to the new request.
 		if again := s.mutate(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
-			t.Errorf("the new request returns %s, first %s", again.Data, other.Data)
+			t.Errorf("the repeated new request returns %s, the first returned %s", again.Data, other.Data)
 		}
 		// The key's first request confirmed the order a day ago, so the lifecycle rules refuse a second
 		// time.

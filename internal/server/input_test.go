@@ -64,7 +64,7 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("error is %q, code %v; want BAD_USER_INPUT and the name %q", e.Message, e.Extensions["code"], c.argument)
 			}
 			if len(e.Message) > 300 {
-				t.Errorf("the message gives %d bytes of the input back", len(e.Message))
+				t.Errorf("the message has %d bytes: it repeats too much of the input", len(e.Message))
 			}
 			for _, r := range got.Extensions.Explain.Requests {
 				if !strings.HasPrefix(r.Path, "customer") && !strings.HasPrefix(r.Path, "order") && !strings.HasPrefix(r.Path, "product") {
@@ -156,7 +156,7 @@ func TestEnumVariablesAreReadStrictly(t *testing.T) {
 	}
 	got := api.ask(t, `query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { id } } }`, json.RawMessage(`{"s": "SHIPPED"}`))
 	if want := `{"orders":{"nodes":[{"id":"01KNVV2HR00000000000000101"}]}}`; string(got.Data) != want {
-		t.Errorf("one status for a list of them gives %s %+v, want %s", got.Data, got.Errors, want)
+		t.Errorf("a single value for a list argument returns %s %+v, want %s", got.Data, got.Errors, want)
 	}
 }
 
@@ -236,12 +236,12 @@ func TestNullEndsOfRanges(t *testing.T) {
 	} {
 		got := api.ask(t, query, json.RawMessage(variables))
 		if want := `{"list":{"nodes":[{"id":"01HVMK3P2Q0000000000000001"}]}}`; string(got.Data) != want {
-			t.Errorf("%s with %s gives %s %+v, want %s", query, variables, got.Data, got.Errors, want)
+			t.Errorf("%s with %s returns %s %+v, want %s", query, variables, got.Data, got.Errors, want)
 		}
 	}
 	got := api.ask(t, `{ employees(hired: {from: "2025-12-01", to: null}) { nodes { id } } }`, nil)
 	if want := `{"employees":{"nodes":[{"id":"emp_005"}]}}`; string(got.Data) != want {
-		t.Errorf("hired since gives %s %+v, want %s", got.Data, got.Errors, want)
+		t.Errorf("a range without an end returns %s %+v, want %s", got.Data, got.Errors, want)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestWalkingConnections(t *testing.T) {
 			}
 			all := read(`first: 100`)
 			if len(all.Edges) == 0 || all.PageInfo.HasNextPage || all.PageInfo.HasPreviousPage {
-				t.Fatalf("the whole list is %+v", all)
+				t.Fatalf("the list in one page is %+v, want all records and no other pages", all)
 			}
 			var want []string
 			for _, e := range all.Edges {
@@ -341,21 +341,21 @@ func TestWalkingConnections(t *testing.T) {
 			for _, size := range longtest.Size([]int{5, len(want)}, []int{1, 2, 5, len(want), len(want) + 1}) {
 				forwards, backwards := walk(t, size, true, read), walk(t, size, false, read)
 				if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
-					t.Errorf("in pages of %d: forwards %v, backwards %v, want %v", size, forwards, backwards, want)
+					t.Errorf("pages of %d contain %v forwards and %v backwards, want %v", size, forwards, backwards, want)
 				}
 			}
 			// before without a size returns the preceding page.
 			if n := len(want); n >= 3 && n <= 20 {
 				before := read(fmt.Sprintf(`before: %q`, all.Edges[n-1].Cursor))
 				if len(before.Nodes) != n-1 || before.Nodes[n-2].ID != want[n-2] || before.PageInfo.HasPreviousPage || !before.PageInfo.HasNextPage {
-					t.Errorf("before the last are %+v", before)
+					t.Errorf("the page before the last record is %+v", before)
 				}
 			}
 			// after and before together return the records between two cursors.
 			if n := len(want); n >= 4 {
 				between := read(fmt.Sprintf(`after: %q, before: %q`, all.Edges[0].Cursor, all.Edges[n-1].Cursor))
 				if len(between.Nodes) != min(n-2, 20) || between.Nodes[0].ID != want[1] {
-					t.Errorf("between the first and the last are %+v", between.Nodes)
+					t.Errorf("the page between the first and the last record is %+v", between.Nodes)
 				}
 			}
 		})
@@ -379,7 +379,7 @@ func findPage(t *testing.T, data map[string]json.RawMessage) cursorList {
 		}
 		return p
 	}
-	t.Fatal("no page in the answer")
+	t.Fatal("the response contains no page")
 	return cursorList{}
 }
 
@@ -392,7 +392,7 @@ func walk(t *testing.T, size int, forwards bool, read func(arguments string) cur
 		p := read(arguments + from)
 		more := map[bool]bool{true: p.PageInfo.HasNextPage, false: p.PageInfo.HasPreviousPage}[forwards]
 		if len(p.Edges) != len(p.Nodes) || more && len(p.Nodes) != size {
-			t.Fatalf("a page of %d has %d edges and %d nodes, more: %v", size, len(p.Edges), len(p.Nodes), more)
+			t.Fatalf("a page of size %d has %d edges and %d nodes, with more pages: %v", size, len(p.Edges), len(p.Nodes), more)
 		}
 		var page []string
 		for i, n := range p.Nodes {

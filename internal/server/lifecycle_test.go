@@ -69,7 +69,7 @@ func TestEveryStatusChange(t *testing.T) {
 					id := s.placeWithStatus(t, from)
 					was := s.order(t, id)
 					if got := s.stock(t, "mug"); got != stock[from] {
-						t.Errorf("while it is %s, %s; want %s", from, got, stock[from])
+						t.Errorf("while the order is %s, the stock is %s, want %s", from, got, stock[from])
 					}
 					if !slices.Contains(from.Transitions(), to) {
 						e := s.refuse(t, mutation, moveInput(mutation, id), "INVALID_TRANSITION input.orderId").UserErrors[0]
@@ -81,10 +81,10 @@ func TestEveryStatusChange(t *testing.T) {
 					s.as("worker").mutate(t, mutation, moveInput(mutation, id).with("note", "as wished"))
 					order := s.order(t, id)
 					if order.Status != strings.ToUpper(to.String()) || order.Version != was.Version+1 || order.lines() != was.lines() || order.Total != was.Total {
-						t.Errorf("the order is %+v, was %+v", order, was)
+						t.Errorf("the mutation changed the order to %+v from %+v", order, was)
 					}
 					if got := s.stock(t, "mug"); got != stock[to] {
-						t.Errorf("after that, %s; want %s", got, stock[to])
+						t.Errorf("after the mutation, the stock is %s, want %s", got, stock[to])
 					}
 					e := order.Timeline.Nodes[len(order.Timeline.Nodes)-1]
 					if len(order.Timeline.Nodes) != len(was.Timeline.Nodes)+1 || e.Type != order.Status || *e.From != was.Status || *e.To != order.Status || e.Actor != "worker" || *e.Note != "as wished" {
@@ -109,7 +109,7 @@ func (s *fixture) checkListedOnce(t testing.TB, id string, in commerce.Status) {
 		s.read(t, &data, `{ ordersByStatus(status: %s) { nodes { id } } }`, strings.ToUpper(status.String()))
 		found := slices.ContainsFunc(data.OrdersByStatus.Nodes, func(o struct{ ID string }) bool { return o.ID == id })
 		if found != (status == in) {
-			t.Errorf("the order is in the list of %s: %v", status, found)
+			t.Errorf("the order is in the list of the status %s: %v", status, found)
 		}
 	}
 	s.checkCopy(t, id)
@@ -129,7 +129,7 @@ func (s *fixture) checkCopy(t testing.TB, id string) {
 		}
 	}
 	if own == "" || own != customerCopy {
-		t.Errorf("the order's record is\n%s\nits customer's\n%s", own, customerCopy)
+		t.Errorf("the order record is\n%s\nthe copy in the customer's partition is\n%s", own, customerCopy)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 
 		without := mutationInput{"orderId": s.placeWithStatus(t, commerce.Confirmed), "warehouseId": "north", "withoutAddress": true, "carrier": ""}
 		if got := s.mutate(t, "shipOrder", without, `trackingNumber carrier`); string(got.Value) != none {
-			t.Errorf("without a tracking number and a carrier the order shows %s", got.Value)
+			t.Errorf("without a tracking number and a carrier, the order has %s", got.Value)
 		}
 	})
 }
@@ -315,7 +315,7 @@ func TestItemsOfAPendingOrder(t *testing.T) {
 				t.Errorf("%s: the order has %s, total %s, version %d, count %d", step.note, o.lines(), o.Total.Amount, o.Version, o.ItemCount)
 			}
 			if stock := s.stock(t, "mug"); !strings.HasPrefix(stock, step.mugs+",") {
-				t.Errorf("%s: of the mugs, %s; want %s", step.note, stock, step.mugs)
+				t.Errorf("%s: the stock of mugs is %s, want %s", step.note, stock, step.mugs)
 			}
 			e := o.Timeline.Nodes[len(o.Timeline.Nodes)-1]
 			if want := map[string]string{"setOrderItem": "ITEM_SET", "removeOrderItem": "ITEM_REMOVED"}[step.mutation]; e.Type != want || e.From != nil || e.To != nil || *e.Note != step.note {
@@ -329,13 +329,13 @@ func TestItemsOfAPendingOrder(t *testing.T) {
 		s.refuse(t, "setOrderItem", set("spoon", 1), "NOT_FOUND input.sku")
 		s.refuse(t, "setOrderItem", set("yen", 1), "INVALID input.sku")
 		if got := s.refuse(t, "setOrderItem", set("mug", 103), "INSUFFICIENT_STOCK input.quantity"); got.UserErrors[0].Available != 100 {
-			t.Errorf("101 more mugs get %+v", got.UserErrors)
+			t.Errorf("ordering 101 more mugs returns the user errors %+v", got.UserErrors)
 		}
 		s.refuse(t, "setOrderItem", set("none", 1), "INSUFFICIENT_STOCK input.quantity")
 		// A mutation that changes nothing writes nothing.
 		before, version := s.records(t), s.order(t, id).Version
 		if got := s.mutate(t, "setOrderItem", set("mug", 2)); versionOf(t, got.Value) != version || changes(before, s.records(t)) != "" {
-			t.Errorf("setting what is so gives %s and writes %s", got.Value, changes(before, s.records(t)))
+			t.Errorf("setting the current quantity returns %s and writes %s", got.Value, changes(before, s.records(t)))
 		}
 	})
 }
@@ -359,7 +359,7 @@ func TestWhatCanChangeInWhichStatus(t *testing.T) {
 					increasing(t, o)
 					s.checkListedOnce(t, id, status)
 					if got := s.mutate(t, "updateShippingAddress", move); versionOf(t, got.Value) != o.Version {
-						t.Errorf("the same address again gives %s, want version %d", got.Value, o.Version)
+						t.Errorf("setting the current address returns %s, want version %d", got.Value, o.Version)
 					}
 				} else {
 					s.refuse(t, "updateShippingAddress", move, "INVALID input.orderId")
@@ -383,7 +383,7 @@ func TestEmbeddedItemsComeAndGo(t *testing.T) {
 			t.Helper()
 			for k, r := range s.records(t) {
 				if (k == "ORDER#"+id+" #METADATA" || k == "CUSTOMER#ann ORDER#"+id) && strings.Contains(r, " items=[{") != want {
-					t.Errorf("%s is %s; items embedded: want %v", k, r, want)
+					t.Errorf("the record %s is %s; want embedded items: %v", k, r, want)
 				}
 			}
 			s.checkCopy(t, id)
@@ -489,7 +489,7 @@ func TestTheLastPieces(t *testing.T) {
 			}
 		}
 		if got := s.stock(t, "none"); placed != 5 || got != "0 of 5 available, 5 in south" {
-			t.Errorf("%d orders were placed, and %s", placed, got)
+			t.Errorf("%d orders were placed, and the stock is %s; want 5 orders", placed, got)
 		}
 	})
 }
@@ -510,7 +510,7 @@ func TestProductsThatAreGone(t *testing.T) {
 		}
 		for k := range s.records(t) {
 			if k == "PRODUCT#mug #METADATA" {
-				t.Error("the product is back")
+				t.Error("the deleted product exists again")
 			}
 		}
 	})

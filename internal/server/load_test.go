@@ -103,11 +103,11 @@ func TestShedding(t *testing.T) {
 	close(b.release)
 	for range 2 {
 		if w := <-got; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
-			t.Errorf("a request under way: status %d, body %s", w.Code, w.Body)
+			t.Errorf("a request in progress: status %d, body %s", w.Code, w.Body)
 		}
 	}
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Code != http.StatusOK {
-		t.Errorf("a request afterwards: status %d, body %s", w.Code, w.Body)
+		t.Errorf("a request after the overload: status %d, body %s", w.Code, w.Body)
 	}
 	j.checkShedding(t)
 }
@@ -127,14 +127,14 @@ func TestSlowBodiesUseNoSlot(t *testing.T) {
 	}()
 	<-reading
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Code != http.StatusOK {
-		t.Errorf("beside a slow body: status %d, body %s", w.Code, w.Body)
+		t.Errorf("a request while a slow body arrives: status %d, body %s", w.Code, w.Body)
 	}
 	if _, err := io.WriteString(slow, post(aliceQuery)); err != nil {
 		t.Fatal(err)
 	}
 	_ = slow.Close()
 	if w := <-got; w.Code != http.StatusOK {
-		t.Errorf("the slow body: status %d, body %s", w.Code, w.Body)
+		t.Errorf("the request with the slow body: status %d, body %s", w.Code, w.Body)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestSlowHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) || strings.HasPrefix(string(got), "HTTP/1.1 200") {
-			t.Errorf("after %q: %q, %v, want an end", part, got, err)
+			t.Errorf("after %q, the connection returns %q, %v, want it closed", part, got, err)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestSlowBodies(t *testing.T) {
 			t.Errorf("after %q: status %d, header %v, body %s, %v", part, response.StatusCode, response.Header, body, err)
 		}
 		if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
-			t.Errorf("after the answer: %q, %v, want the end", rest, err)
+			t.Errorf("after the response, the connection returns %q, %v, want it closed", rest, err)
 		}
 	}
 	j.checkEmpty(t)
@@ -342,7 +342,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for range clients - most {
 		begin()
 		if answer := <-answers; answer != "" {
-			t.Errorf("a connection over the limit gets %s", answer)
+			t.Errorf("a connection over the limit got %s, want no response", answer)
 		}
 	}
 	close(b.release)
@@ -381,7 +381,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		t.Errorf("%d connections were open at once", l.most)
 	}
 	if _, err := io.ReadAll(kept[0]); err != nil {
-		t.Errorf("the first connection ends with %v", err)
+		t.Errorf("reading the first connection returns %v, want it closed", err)
 	}
 	j.checkEmpty(t)
 }

@@ -50,7 +50,7 @@ func (s *fixture) doFailing(t testing.TB, name string, input mutationInput) {
 		t.Errorf("%s %v returns %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
-		t.Errorf("%s %v fails, and writes\n%s", name, input, diff)
+		t.Errorf("%s %v failed, but wrote\n%s", name, input, diff)
 	}
 }
 
@@ -64,10 +64,10 @@ func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
 			return s.ids(t, `{ list: products(category: "Kitchen") { nodes { sku } } }`, "sku")
 		}
 		if got := s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "name": "Beaker"}, `name version`); string(got.Value) != `{"name":"Beaker","version":2}` {
-			t.Errorf("with a new name the product is %s", got.Value)
+			t.Errorf("after the change of the name, the product is %s", got.Value)
 		}
 		if r := s.records(t)["PRODUCT#mug #METADATA"]; strings.Contains(r, "gsi1") || strings.Contains(r, "category") {
-			t.Errorf("a new name puts the product into a list: %s", r)
+			t.Errorf("the change of the name added index keys to the product: %s", r)
 		}
 		want(t, "Kitchen", kitchen(), "none", "plate")
 		s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "category": "Kitchen"})
@@ -114,7 +114,7 @@ func TestMissingIndexKeysComeBack(t *testing.T) {
 					s.change(t, c.pk, "#METADATA", missing)
 					s.mutate(t, c.mutation, c.input)
 					if r := s.records(t)[c.pk+" #METADATA"]; !strings.Contains(r, c.keys) {
-						t.Errorf("after %s the record is %s, want the keys %s", c.mutation, r, c.keys)
+						t.Errorf("after %s, the record is %s, want the index keys %s", c.mutation, r, c.keys)
 					}
 				}
 				want(t, "confirmed orders", s.ids(t, `{ list: ordersByStatus(status: CONFIRMED) { nodes { id } } }`, "id"), id)
@@ -134,7 +134,7 @@ func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 		s.mutate(t, "setOrderItem", mutationInput{"orderId": id, "sku": "p25", "quantity": 2})
 		o := s.order(t, id)
 		if len(o.Items.Nodes) != 26 || o.ItemCount != 26 || o.Total.Amount != "27.00" {
-			t.Errorf("the order has %d items, counts %d and costs %s: %s", len(o.Items.Nodes), o.ItemCount, o.Total.Amount, o.lines())
+			t.Errorf("the order has %d items, itemCount %d and total %s: %s", len(o.Items.Nodes), o.ItemCount, o.Total.Amount, o.lines())
 		}
 		s.checkCopy(t, id)
 		s.mutate(t, "cancelOrder", mutationInput{"orderId": id})
@@ -215,7 +215,7 @@ func TestProductsWithoutSomeCounters(t *testing.T) {
 					}
 				}
 				if r := s.records(t)["PRODUCT#mug WAREHOUSE#north"]; !strings.Contains(r, "quantity=103 ") {
-					t.Errorf("the level is %s, want 103 pieces", r)
+					t.Errorf("the inventory level is %s, want the quantity 103", r)
 				}
 			})
 		}
@@ -241,7 +241,7 @@ func TestExtraAttributesOfACopyAreRemoved(t *testing.T) {
 				s.mutate(t, mutation, input)
 				s.checkCopy(t, id)
 				if r := s.records(t)["CUSTOMER#bob ORDER#"+id]; strings.Contains(r, "gsi1") {
-					t.Errorf("the copy stays in a list of a rep: %s", r)
+					t.Errorf("the copy still has the index keys of an account rep: %s", r)
 				}
 			})
 		}
@@ -268,7 +268,7 @@ func TestAProductInTwoItems(t *testing.T) {
 				s.mutate(t, "confirmOrder", mutationInput{"orderId": id})
 				s.mutate(t, c.mutation, c.input.with("orderId", id))
 				if got := s.stock(t, "mug"); got != c.stock {
-					t.Errorf("of the mugs, %s, want %s", got, c.stock)
+					t.Errorf("the stock of mugs is %s, want %s", got, c.stock)
 				}
 			})
 		}
@@ -313,7 +313,7 @@ func TestMaximumTimes(t *testing.T) {
 			var bob struct{ Customer struct{ UpdatedAt time.Time } }
 			s.read(t, &bob, `{ customer(id: "bob") { updatedAt } }`)
 			if o := s.order(t, id); !o.UpdatedAt.Equal(now) || !bob.Customer.UpdatedAt.Equal(now) {
-				t.Errorf("%s at %v is of %v, the customer's change of %v", mutation, now, o.UpdatedAt, bob.Customer.UpdatedAt)
+				t.Errorf("after %s at %v, the order was updated at %v and the customer at %v", mutation, now, o.UpdatedAt, bob.Customer.UpdatedAt)
 			}
 		}
 		want(t, "ann's orders", s.ids(t, `{ list: customer(id: "ann") { orders { nodes { id } } } }`, "id"), id)

@@ -11,24 +11,26 @@ import (
 type mediaType string
 
 const (
-	// typeJSON is the media type that most clients accept. Its status is 200 even if the operation is
-	// invalid.
+	// typeJSON is the media type that most clients accept. A response of this type has status 200 even
+	// if the operation is invalid.
 	typeJSON mediaType = "application/json"
-	// typeGraphQL is the media type of GraphQL over HTTP. Its status also reports whether the request
-	// was executed.
+	// typeGraphQL is the media type of the GraphQL over HTTP specification. The HTTP status of a
+	// response of this type also reports whether the operation was executed.
 	typeGraphQL mediaType = "application/graphql-response+json"
-	// typeEventStream is the media type of server-sent events. Each event is a response
-	// (eventstream.go).
+	// typeEventStream is the media type of server-sent events. Each event contains one GraphQL
+	// response (eventstream.go).
 	typeEventStream mediaType = "text/event-stream"
 )
 
-// negotiateMediaType chooses the media type of a response by the values of Accept. It returns false
-// if the client accepts no supported type. Of types with the same weight, a type that Accept names
-// precedes one that a wildcard matches. After that, typeGraphQL precedes typeJSON. Without Accept,
-// or with */*, the type is JSON. An event stream must be named. It loses a tie against any other
-// named type: a client that can read all types gets a single response.
+// negotiateMediaType chooses the media type of a response by the weights in the Accept header. It
+// returns false if the client accepts no supported type.
+//
+// Among types of equal weight, a type that Accept names precedes a type that only a wildcard
+// matches. Among named types, typeGraphQL precedes typeJSON, which precedes typeEventStream. If
+// only wildcards match, or if Accept is missing, the type is typeJSON. typeEventStream is chosen
+// only if Accept names it.
 func negotiateMediaType(values []string) (mediaType, bool) {
-	// This is the fast path for the values that most clients send.
+	// Most clients send one of these values.
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
 		return typeJSON, true
 	}
@@ -43,7 +45,7 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 		if t == typeEventStream && !named {
 			continue
 		}
-		// JSON comes second and events third. They win a tie against a type that only a wildcard matches.
+		// A later type wins a tie only if the best type so far was matched by a wildcard.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}
@@ -51,7 +53,8 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 	return best, bestWeight > 0
 }
 
-// Ranks of media ranges. The most specific range that matches a type gives its weight.
+// The ranks of media ranges. A more specific range has a higher rank. If several ranges match a
+// type, the range with the highest rank determines the weight of the type.
 const (
 	rankNone = iota
 	rankAny
@@ -59,8 +62,8 @@ const (
 	rankNamed
 )
 
-// mediaTypeWeight returns the weight of a type, and the rank of the media range that gives the
-// weight.
+// mediaTypeWeight returns the weight that Accept assigns to a type, and the rank of the media range
+// that determines the weight.
 func mediaTypeWeight(ranges []string, t mediaType) (weight float64, rank int) {
 	for _, r := range ranges {
 		name, parameters, _ := strings.Cut(r, ";")
@@ -80,7 +83,8 @@ func mediaTypeWeight(ranges []string, t mediaType) (weight float64, rank int) {
 	return weight, rank
 }
 
-// allowsUTF8 reports whether the parameters allow UTF-8. It ignores parameters other than charset.
+// allowsUTF8 reports whether the parameters of a media range allow UTF-8. It ignores all parameters
+// except charset.
 func allowsUTF8(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
@@ -91,8 +95,8 @@ func allowsUTF8(parameters string) bool {
 	return true
 }
 
-// isJSON reports whether a Content-Type is JSON in UTF-8, the only charset for the exchange of JSON
-// (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
+// isJSON reports whether a Content-Type is JSON in UTF-8. JSON that is sent between systems must be
+// in UTF-8 (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
 func isJSON(contentType string) bool {
 	if contentType == string(typeJSON) { // most clients send exactly this
 		return true

@@ -9,24 +9,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// clientMessage is a message from a client, as the WebSocket protocol defines it.
+// clientMessage is a message that a client sends over a WebSocket, as the subprotocol defines it.
 type clientMessage struct {
-	// ID identifies the operation of a subscribe or complete message.
+	// ID identifies the operation. Only subscribe and complete messages have an ID.
 	ID      string          `json:"id"`
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload"`
 }
 
-// maxOperationID is the maximum length of an operation's ID in bytes. Every message of the
-// operation repeats the ID.
+// maxOperationID is the maximum length of an operation's ID in bytes. The ID is repeated in every
+// message of the operation.
 const maxOperationID = 256
 
-// parseMessage parses a message from a client, but not its payload. It returns an error that
-// describes the protocol violation. The socket must then be closed with code 4400.
+// parseMessage parses a message from a client, except for the message's payload. If the message
+// violates the protocol, parseMessage returns an error that describes the violation. The caller
+// must then close the socket with code 4400.
 func parseMessage(text []byte) (clientMessage, error) {
 	var m clientMessage
 	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
-		return m, errors.New("it is not a JSON object of the protocol")
+		return m, errors.New("it is not a JSON object that the protocol allows")
 	}
 	switch m.Type {
 	case messageInit, messagePing, messagePong:
@@ -45,7 +46,7 @@ func parseMessage(text []byte) (clientMessage, error) {
 	case messageComplete:
 		return m, checkOperationID(m)
 	default:
-		return m, errors.New("clients may not send this type")
+		return m, errors.New("clients may not send messages of this type")
 	}
 }
 
@@ -57,7 +58,7 @@ func checkOperationID(m clientMessage) error {
 }
 
 // checkSubscribePayload returns an error if the payload of a subscribe message violates the
-// protocol. The query may be missing if the request names a trusted document or a persisted query.
+// protocol. The payload needs no query if it names a trusted document or a persisted query.
 func checkSubscribePayload(payload []byte) error {
 	p, refused := decodeParameters(payload)
 	if refused == nil {
@@ -72,8 +73,8 @@ func checkSubscribePayload(payload []byte) error {
 	return nil
 }
 
-// isMissingOrNull reports whether a JSON value is missing or null. The value must be valid JSON
-// without leading white space.
+// isMissingOrNull reports whether value is empty or the JSON value null. If value is not empty, it
+// must be valid JSON without leading white space.
 func isMissingOrNull(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

@@ -112,11 +112,11 @@ func TestACopyThatWasLeftBehindIsNoRightToChangeTheOrder(t *testing.T) {
 	cancel := `{"query":"mutation($i: CancelOrderInput!) { cancelOrder(input: $i) { order { id shippingAddress { recipient } } userErrors { code } } }","variables":{"i":{"orderId":"` + string(id) + `"}}}`
 	answer := g.answered(g.guarded.token(t, customerClaims("cust_01")), cancel)
 	if !strings.Contains(answer, "NOT_FOUND") || strings.Contains(answer, "SECRET") {
-		t.Errorf("the former customer gets %s", answer)
+		t.Errorf("the former customer gets %s, want NOT_FOUND", answer)
 	}
 	answer = g.answered(g.guarded.token(t, customerClaims("cust_001")), cancel)
 	if !strings.Contains(answer, "SECRET") {
-		t.Errorf("the order's customer gets %s", answer)
+		t.Errorf("the order's customer gets %s, want the shipping address", answer)
 	}
 }
 

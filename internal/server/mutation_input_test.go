@@ -141,7 +141,7 @@ func TestBadMutationInput(t *testing.T) {
 	})
 	for mutation := range workload.ResultFields {
 		if !tried[mutation] {
-			t.Errorf("no bad input of %s is tried", mutation)
+			t.Errorf("this test has no invalid input for %s", mutation)
 		}
 	}
 }
@@ -176,10 +176,10 @@ func TestInputOfTheWrongType(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.ask(t, mutation("placeOrder", "__typename"), variables); got.Status != http.StatusRequestEntityTooLarge || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BODY_TOO_LARGE" {
-			t.Errorf("an order of 10,000 lines gets status %d, %+v", got.Status, got.Errors)
+			t.Errorf("an order with 10,000 lines gets status %d, %+v", got.Status, got.Errors)
 		}
 		if diff := changes(before, s.records(t)); diff != "" {
-			t.Errorf("a malformed request writes\n%s", diff)
+			t.Errorf("a malformed request wrote\n%s", diff)
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestValuesAtTheLimit(t *testing.T) {
 		} {
 			got := s.mutate(t, c.mutation, c.input, c.fields)
 			if c.want != "" && string(got.Value) != c.want {
-				t.Errorf("%s gives %s, want %s", c.mutation, got.Value, c.want)
+				t.Errorf("%s returns %s, want %s", c.mutation, got.Value, c.want)
 			}
 			if c.want == "" && !strings.Contains(string(got.Value), `"amount":"9999999999999.99"`) {
 				t.Errorf("%s gives %s", c.mutation, got.Value)

@@ -30,10 +30,10 @@ func TestTheRepGoesWithNullOnly(t *testing.T) {
 		// A missing variable also keeps the current rep.
 		query := `mutation($rep: ID) { assignAccountRep(input: {customerId: "ann", employeeId: $rep}) { customer { accountRep { id } } userErrors { code } } }`
 		if got := s.ask(t, query, json.RawMessage(`{}`)); string(got.Data) != `{"assignAccountRep":{"customer":null,"userErrors":[{"code":"INVALID"}]}}` {
-			t.Errorf("without the variable the response is %s, %+v", got.Data, got.Errors)
+			t.Errorf("with a missing variable, the response is %s, %+v", got.Data, got.Errors)
 		}
 		if got := s.mutate(t, "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": nil}, `accountRep { id } version`); string(got.Value) != `{"accountRep":null,"version":2}` {
-			t.Errorf("with null the customer is %s", got.Value)
+			t.Errorf("with the value null, the customer is %s", got.Value)
 		}
 	})
 }
@@ -53,7 +53,7 @@ func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 			var found struct{ Customer struct{ ID string } }
 			s.read(t, &found, `{ customer: customerByEmail(email: %q) { id } }`, pair[1])
 			if found.Customer.ID != made.ID {
-				t.Errorf("by %q customer %q is found, want %q", pair[1], found.Customer.ID, made.ID)
+				t.Errorf("the email %q finds the customer %q, want %q", pair[1], found.Customer.ID, made.ID)
 			}
 			// The same address in the other form is unchanged, so no claim is released or acquired.
 			s.mutate(t, "updateCustomer", mutationInput{"id": made.ID, "email": pair[1]})
@@ -97,7 +97,7 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 		first := s.mutate(t, "createProduct", bowl.with("unitPrice", mutationInput{"amount": "9.9"}))
 		for _, spelling := range []string{"9.90", "9.900", "09.9"} {
 			if got := s.mutate(t, "createProduct", bowl.with("unitPrice", mutationInput{"amount": spelling})); string(got.Data) != string(first.Data) {
-				t.Errorf("with the amount %s the response is %s, first %s", spelling, got.Data, first.Data)
+				t.Errorf("with the amount %s, the response is %s, the first response was %s", spelling, got.Data, first.Data)
 			}
 		}
 		s.refuse(t, "createProduct", bowl.with("unitPrice", mutationInput{"amount": "9.91"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
@@ -105,12 +105,12 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 		for sku, spellings := range map[string][]string{"bowl": {"9.9", "9.90", "9.900"}, "mug": {"7.5", "7.50", "7.5000"}, "plate": {"12", "12.0", "12.00"}, "yen": {"500", "500.0"}} {
 			for _, spelling := range spellings {
 				if got := s.mutate(t, "updateProduct", mutationInput{"sku": sku, "unitPrice": mutationInput{"amount": spelling}}, `version`); string(got.Value) != `{"version":1}` {
-					t.Errorf("%s at the price %s is %s, want version 1", sku, spelling, got.Value)
+					t.Errorf("after setting the same price, %s with the amount %s is %s, want version 1", sku, spelling, got.Value)
 				}
 			}
 		}
 		if diff := changes(before, s.records(t)); diff != "" {
-			t.Errorf("the same prices write\n%s", diff)
+			t.Errorf("setting the same prices wrote\n%s", diff)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestAPriceStaysInItsCurrency(t *testing.T) {
 				price["currencyCode"] = currency
 			}
 			if got := s.mutate(t, "updateProduct", mutationInput{"sku": sku, "unitPrice": price}, `unitPrice { amount currencyCode }`); string(got.Value) != `{"unitPrice":`+want+`}` {
-				t.Errorf("%s at %s %v is %s, want %s", sku, amount, currency, got.Value, want)
+				t.Errorf("%s with the price %s %v is %s, want %s", sku, amount, currency, got.Value, want)
 			}
 		}
 		costs("euro", "2.25", nil, `{"amount":"2.25","currencyCode":"EUR"}`)
@@ -250,18 +250,18 @@ func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 			seen[operation] = true
 			log := j.entries(t)
 			if len(log) == 0 {
-				t.Errorf("%s with %s failing logs nothing", query, operation)
+				t.Errorf("%s with a failing %s logs nothing", query, operation)
 			}
 			for _, secret := range []string{"@", "example.com", "secret"} {
 				if strings.Contains(strings.ToLower(fmt.Sprint(log)), secret) {
-					t.Errorf("%s with %s failing logs %s: %v", query, operation, secret, log)
+					t.Errorf("%s with a failing %s logs %s: %v", query, operation, secret, log)
 				}
 			}
 		}
 	}
 	for _, operation := range operations {
 		if !seen[operation] {
-			t.Errorf("nothing here makes a %s", operation)
+			t.Errorf("no request of this test makes a %s", operation)
 		}
 	}
 }

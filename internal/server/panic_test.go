@@ -62,7 +62,7 @@ func TestAbortCutsTheConnection(t *testing.T) {
 		response.Body.Close()
 	}
 	if !errors.Is(err, io.EOF) {
-		t.Errorf("error %v, want a connection that ends", err)
+		t.Errorf("error %v, want a closed connection", err)
 	}
 	j.checkEmpty(t)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxValues is the maximum number of JSON values in a body. An element such as "0," takes two
-// bytes, and about sixty once decoded. So a body within the byte limit could take megabytes. Inputs
-// of this schema have some hundred values.
+// maxValues is the maximum number of JSON values in a body. A list element such as "0," has two
+// bytes in the body, but uses about sixty bytes of memory after decoding. Without maxValues, a body
+// within the byte limit could use megabytes. The inputs of this schema have a few hundred values.
 const maxValues = 10_000
 
-// tooManyValues reports whether text can have more than maxValues JSON values. Each comma and each
-// opening bracket can precede a value.
+// tooManyValues reports whether text may contain more than maxValues JSON values. It counts commas
+// and opening brackets outside strings, because a value can follow each of them.
 func tooManyValues(text []byte) bool {
 	if len(text) < maxValues {
 		return false
@@ -39,7 +39,7 @@ func tooManyValues(text []byte) bool {
 	return n > maxValues
 }
 
-// decodeBody decodes a GraphQL request from a body. Error messages do not repeat the body.
+// decodeBody decodes a GraphQL request from a JSON body. Error messages do not repeat the body.
 func decodeBody(body []byte) (graph.Request, *refusal) {
 	p, refused := decodeParameters(body)
 	if refused != nil {
@@ -48,34 +48,34 @@ func decodeBody(body []byte) (graph.Request, *refusal) {
 	return p.request()
 }
 
-// decodeParameters decodes the parameters of a request from a JSON object. It accepts values of any
-// type.
+// decodeParameters decodes the parameters of a request from a JSON object. It does not check the
+// types of the values (see checkTypes).
 func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	start := bytes.TrimLeft(body, " \t\r\n")
 	switch {
 	case !utf8.Valid(body):
 		return p, badRequest("the body is not valid UTF-8")
 	case tooManyValues(body):
-		return p, newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer per request", maxValues)
+		return p, newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer values per request", maxValues)
 	case bytes.HasPrefix(start, []byte("[")):
-		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
+		return p, badRequest("the body is a JSON array: send one JSON object with one operation per request")
 	case !bytes.HasPrefix(start, []byte("{")):
-		return p, badRequest("the body is not a JSON object: send one with query, and variables if it has any")
+		return p, badRequest("the body is not a JSON object: send an object with query and, if needed, variables")
 	}
 	switch err := unmarshal(body, &p); {
 	case err == nil:
 		return p, nil
 	case p.duplicate != "":
-		return p, badRequest("%s is given more than once", p.duplicate)
+		return p, badRequest("%s occurs more than once", p.duplicate)
 	case p.complete:
-		return p, badRequest("the body continues after the JSON object: send only one request")
+		return p, badRequest("the body has more text after the JSON object: send only one JSON object")
 	default:
 		return p, badRequest("the body is not valid JSON: it is incomplete or malformed")
 	}
 }
 
-// unmarshal decodes one JSON value of valid UTF-8, as encoding/json does. Of members with the same
-// name the last one counts. Half of a surrogate pair becomes U+FFFD.
+// unmarshal decodes one JSON value. The text must be valid UTF-8. Like encoding/json, it uses the
+// last value if a name occurs twice in an object, and replaces unpaired surrogates with U+FFFD.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -83,15 +83,17 @@ func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 // parameters are the parameters of a GraphQL request.
 type parameters struct {
 	query, operationName, variables, extensions parameter
-	// documentID is the ID of a trusted document. Relay and other clients call it doc_id or id.
+	// documentID is the parameter documentId, the ID of a trusted document. Relay and other clients
+	// send the ID as doc_id or id instead.
 	documentID, docID, id parameter
-	// duplicate is the name of a parameter that occurs twice.
+	// duplicate is the name of a parameter that occurs more than once. It is empty if there is no such
+	// parameter.
 	duplicate string
-	// complete is set when the whole object has been read.
+	// complete reports whether the object has been read to its end.
 	complete bool
 }
 
-// byName returns the parameter with a name, or nil if no parameter has this name.
+// byName returns the parameter with the given name, or nil if the name is unknown.
 func (p *parameters) byName(name string) *parameter {
 	switch name {
 	case "query":
@@ -112,7 +114,8 @@ func (p *parameters) byName(name string) *parameter {
 	return nil
 }
 
-// UnmarshalJSONFrom reads the parameters from a JSON object. It skips other members.
+// UnmarshalJSONFrom reads the parameters from a JSON object. It skips members that are not
+// parameters.
 func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	err := readMembers(d, func(name string) error {
 		to := p.byName(name)
@@ -133,8 +136,8 @@ func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// request returns the request, or a refusal if a parameter has a wrong type or the query is
-// missing.
+// request returns the GraphQL request. It returns a refusal if a parameter has the wrong type or
+// the query is missing.
 func (p *parameters) request() (graph.Request, *refusal) {
 	r := graph.Request{
 		Query: p.query.text, OperationName: p.operationName.text, DocumentID: p.documentID.text,
@@ -152,7 +155,7 @@ func (p *parameters) request() (graph.Request, *refusal) {
 	return r, nil
 }
 
-// checkTypes returns a refusal if a parameter has a wrong type, and nil otherwise.
+// checkTypes returns a refusal if a parameter has the wrong type. Otherwise, it returns nil.
 func (p *parameters) checkTypes() *refusal {
 	for _, name := range []string{"query", "operationName", "documentId"} {
 		if !p.byName(name).hasKind(jsontext.KindString) {
@@ -177,7 +180,7 @@ func (p *parameters) namesDocument() bool {
 type parameter struct {
 	// kind is the JSON type of the value. It is zero if the parameter is missing.
 	kind jsontext.Kind
-	// text is set for a string, and object for an object.
+	// text is set if the value is a string, and object is set if the value is an object.
 	text   string
 	object map[string]any
 }
@@ -185,13 +188,13 @@ type parameter struct {
 // isSet reports whether the request has the parameter.
 func (p *parameter) isSet() bool { return p.kind != jsontext.KindInvalid }
 
-// hasKind reports whether the value has a JSON type. A parameter that is missing or null has every
-// type.
+// hasKind reports whether the value has the given JSON type. It also returns true if the parameter
+// is missing or null.
 func (p *parameter) hasKind(kind jsontext.Kind) bool {
 	return p.kind == kind || p.kind == jsontext.KindNull || !p.isSet()
 }
 
-// UnmarshalJSONFrom reads a string or an object, and skips a value of another type.
+// UnmarshalJSONFrom reads a string or an object. It skips a value of any other type.
 func (p *parameter) UnmarshalJSONFrom(d *jsontext.Decoder) (err error) {
 	switch p.kind = d.PeekKind(); p.kind {
 	case jsontext.KindString:
@@ -217,7 +220,8 @@ func readObject(d *jsontext.Decoder) (map[string]any, error) {
 	})
 }
 
-// readMembers reads an object. It calls value to read the value of each member.
+// readMembers reads a JSON object. For each member, it calls value, which must read the member's
+// value.
 func readMembers(d *jsontext.Decoder, value func(name string) error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -251,7 +255,8 @@ func readArray(d *jsontext.Decoder) ([]any, error) {
 	return array, err
 }
 
-// readValue reads a value of any type. A number remains text, because a float would lose digits.
+// readValue reads a JSON value of any type. A number becomes a json.Number, because a float64 would
+// lose digits.
 func readValue(d *jsontext.Decoder) (any, error) {
 	switch d.PeekKind() {
 	case jsontext.KindBeginObject:

@@ -36,7 +36,7 @@ func FuzzBody(f *testing.F) {
 		isObject := utf8.Valid(body) && json.Valid(body) && d.Decode(&members) == nil && members != nil
 		if !isObject {
 			if refused == nil || refused.status >= 500 {
-				t.Errorf("%q is read as %#v, %+v", body, got, refused)
+				t.Errorf("%q is not a JSON object, but is decoded to %#v with refusal %+v", body, got, refused)
 			}
 			return
 		}
@@ -52,10 +52,10 @@ func FuzzBody(f *testing.F) {
 		}
 		if got.Query != text("query") || got.OperationName != text("operationName") ||
 			!reflect.DeepEqual(got.Variables, object("variables")) || !reflect.DeepEqual(got.Extensions, object("extensions")) {
-			t.Errorf("%q is read as %#v", body, got)
+			t.Errorf("%q is decoded to %#v", body, got)
 		}
 		if id := got.DocumentID; id != "" && id != text("documentId") && id != text("doc_id") && id != text("id") {
-			t.Errorf("%q is read with document %q", body, id)
+			t.Errorf("%q is decoded with the document ID %q", body, id)
 		}
 	})
 }
@@ -70,19 +70,19 @@ func TestBodyRefusals(t *testing.T) {
 	}{
 		{"invalid UTF-8", "{\"query\":\"\xff\"", 400, "the body is not valid UTF-8"},
 		{"half of a character in UTF-8", "{\"query\":\"\xed\xa0\x80\"}", 400, "the body is not valid UTF-8"},
-		{"too many values", `[` + strings.Repeat("0,", maxValues), 413, "the body has more than 10000 JSON values: send fewer per request"},
-		{"a list", ` [{"query":"a"`, 400, "the body is a list: send one JSON object, with one operation, per request"},
-		{"empty", " \r\n\t", 400, "the body is not a JSON object: send one with query, and variables if it has any"},
-		{"a string", `"query"`, 400, "the body is not a JSON object: send one with query, and variables if it has any"},
+		{"too many values", `[` + strings.Repeat("0,", maxValues), 413, "the body has more than 10000 JSON values: send fewer values per request"},
+		{"a list", ` [{"query":"a"`, 400, "the body is a JSON array: send one JSON object with one operation per request"},
+		{"empty", " \r\n\t", 400, "the body is not a JSON object: send an object with query and, if needed, variables"},
+		{"a string", `"query"`, 400, "the body is not a JSON object: send an object with query and, if needed, variables"},
 		{"truncated", `{"query":"a"`, 400, "the body is not valid JSON: it is incomplete or malformed"},
 		{"truncated behind a wrong type", `{"query":1,"variables":`, 400, "the body is not valid JSON: it is incomplete or malformed"},
 		{"malformed member that is skipped", `{"query":"a","x":[1,]}`, 400, "the body is not valid JSON: it is incomplete or malformed"},
 		{"malformed second query", `{"query":"a","query":"\x"}`, 400, "the body is not valid JSON: it is incomplete or malformed"},
 		{"deep and truncated", deep, 400, "the body is not valid JSON: it is incomplete or malformed"},
-		{"two queries", `{"query":null,"qu\u0065ry":1,"id":}`, 400, "query is given more than once"},
-		{"two documents", `{"doc_id":"a","doc_id":"a"}`, 400, "doc_id is given more than once"},
-		{"trailing object", `{"query":1}{}`, 400, "the body continues after the JSON object: send only one request"},
-		{"trailing NUL", "{\"query\":\"a\"}\x00", 400, "the body continues after the JSON object: send only one request"},
+		{"two queries", `{"query":null,"qu\u0065ry":1,"id":}`, 400, "query occurs more than once"},
+		{"two documents", `{"doc_id":"a","doc_id":"a"}`, 400, "doc_id occurs more than once"},
+		{"trailing object", `{"query":1}{}`, 400, "the body has more text after the JSON object: send only one JSON object"},
+		{"trailing NUL", "{\"query\":\"a\"}\x00", 400, "the body has more text after the JSON object: send only one JSON object"},
 		{"query of another type", `{"variables":1,"query":["a"]}`, 400, "query is not a string"},
 		{"operationName of another type", `{"query":"a","operationName":{}}`, 400, "operationName is not a string"},
 		{"documentId of another type", `{"query":"a","documentId":1}`, 400, "documentId is not a string"},
@@ -93,10 +93,10 @@ func TestBodyRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, refused := decodeBody([]byte(c.body))
 			if refused == nil {
-				t.Fatalf("is read as %#v", got)
+				t.Fatalf("got the request %#v, want a refusal", got)
 			}
 			if refused.status != c.status || refused.message != c.message {
-				t.Errorf("is refused with %d %q, want %d %q", refused.status, refused.message, c.status, c.message)
+				t.Errorf("the refusal is %d %q, want %d %q", refused.status, refused.message, c.status, c.message)
 			}
 		})
 	}

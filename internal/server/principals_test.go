@@ -70,17 +70,17 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 		for i, h := range all {
 			id := h.placeOrder(t, h.customer, "k")
 			if before, known := placed[id]; known {
-				t.Errorf("principal %d gets the order of principal %d", i, before)
+				t.Errorf("principal %d got the order of principal %d", i, before)
 			}
 			placed[id] = i
 			if again := h.placeOrder(t, h.customer, "k"); again != id {
-				t.Errorf("principal %d has placed the order %s, and %s with the same key", i, id, again)
+				t.Errorf("principal %d placed the orders %s and %s with the same idempotency key", i, id, again)
 			}
 		}
 		for id := range placed {
 			_, answer := holder{first, staff}.query(t, fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { actor } } } }`, id))
 			if !strings.Contains(answer, `"actor":"pages"`) {
-				t.Errorf("the actor is not the subject: %s", answer)
+				t.Errorf("the actor of the event is not the subject of the token: %s", answer)
 			}
 		}
 		// One principal spends all of its points. The others keep theirs.
@@ -93,7 +93,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 			}
 		}
 		if !limited {
-			t.Fatal("no caller runs out of points")
+			t.Fatal("no principal exceeded its rate limit")
 		}
 		for i, h := range all[1:] {
 			if status, answer := h.query(t, costly); status != http.StatusOK {

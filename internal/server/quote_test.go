@@ -45,7 +45,7 @@ func (s *fixture) quote(t testing.TB, items any) quoteView {
 // A quote has the same user errors, lines and total as an order of the same items a moment later.
 func TestQuotesMatchPlacedOrders(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, longDataset(t))
 		s.mutate(t, "createProduct", mutationInput{"sku": "max", "name": "Max", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9999999999999.99"}})
 		s.mutate(t, "setInventoryLevel", mutationInput{"sku": "max", "warehouseId": "north", "quantity": 10})
@@ -89,14 +89,14 @@ func TestQuotesMatchPlacedOrders(t *testing.T) {
 				reasons := placed.UserErrors
 				if i := slices.IndexFunc(reasons, func(e userError) bool { return e.Code == "PRICE_CHANGED" }); i >= 0 {
 					if string(reasons[i].Lines) != string(quote.Lines) || *quote.Total != reasons[i].CurrentTotal {
-						t.Errorf("the quote is %+v of\n%s; placing returns %+v of\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
+						t.Errorf("the quote has the total %+v and the lines\n%s\nplaceOrder has the total %+v and the lines\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
 					}
 					reasons = slices.Delete(reasons, i, i+1)
 				} else if quote.Total != nil {
-					t.Errorf("placing is refused without a total: %+v", reasons)
+					t.Errorf("the quote has a total, but the user errors of placeOrder contain no PRICE_CHANGED: %+v", reasons)
 				}
 				if fmt.Sprint(quote.UserErrors) != fmt.Sprint(reasons) {
-					t.Errorf("the quote has the user errors\n%+v, placing\n%+v", quote.UserErrors, reasons)
+					t.Errorf("the quote has the user errors\n%+v\nplaceOrder has\n%+v", quote.UserErrors, reasons)
 				}
 				if quote.Total == nil || len(quote.UserErrors) > 0 {
 					return

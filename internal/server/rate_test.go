@@ -91,7 +91,7 @@ func TestRateLimits(t *testing.T) {
 	}
 	forward(10 * time.Second)
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ customers(first: 5) { nodes { id } } }`)); w.Code != http.StatusOK {
-		t.Errorf("after the wait: status %d, %s", w.Code, w.Body)
+		t.Errorf("after the time of Retry-After: status %d, %s", w.Code, w.Body)
 	}
 	j.checkEmpty(t)
 }
@@ -128,7 +128,7 @@ func TestRefusedRequestsAreCharged(t *testing.T) {
 				if points < c.cost {
 					checkRefusal(t, w, http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
 					if cost := costOf(t, w); cost != (responseCost{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
-						t.Errorf("with %d points: %+v, Retry-After %q", points, cost, w.Header().Get("Retry-After"))
+						t.Errorf("with %d points, the refusal has the cost %+v and Retry-After %q", points, cost, w.Header().Get("Retry-After"))
 					}
 					return
 				}
@@ -154,7 +154,7 @@ func TestMessagesAreCharged(t *testing.T) {
 		t.Helper()
 		w.send(frame{Type: "ping", Payload: json.RawMessage(`{"a":"` + blanks + `"}`)})
 		if got := w.want("pong", ""); answered != (len(got.Payload) > 0) {
-			t.Errorf("a pong has %d bytes", len(got.Payload))
+			t.Errorf("the payload of the pong has %d bytes", len(got.Payload))
 		}
 	}
 	ping(true)
@@ -170,7 +170,7 @@ func TestMessagesAreCharged(t *testing.T) {
 	}
 	w.text(`{"id":"c","type":"subscribe","payload":{"query":1,"blanks":"` + blanks + `"}}`)
 	if got := codes(t, w.want("error", "c")); got != "RATE_LIMITED" {
-		t.Errorf("a message that cannot be decoded, without points: %s", got)
+		t.Errorf("an invalid message of a caller without points gets %s", got)
 	}
 	ping(false)
 	w.text(`{"id":"d","type":"subscribe","payload":{"query":1}}`)
@@ -178,6 +178,6 @@ func TestMessagesAreCharged(t *testing.T) {
 	w = l.open()
 	w.subscribe("e", `{ __typename }`)
 	if got := w.want("next", "e"); !strings.Contains(string(got.Payload), `"available":0,`) {
-		t.Errorf("after one that could not be decoded: %s", got.Payload)
+		t.Errorf("after an invalid message, the response is %s, want no points left", got.Payload)
 	}
 }

@@ -21,13 +21,13 @@ import (
 // maxUncountedBody is the maximum length in bytes of a body that does not count against
 // admission.PoolBodies.
 //
-// A request does not count against admission.PoolRequests while its client sends the body or reads
-// the response. So slow clients do not block fast ones. Without the pools of bytes, thousands of
-// slow clients could each hold the largest possible body or response.
+// A request holds no slot of admission.PoolRequests while its client sends the body or reads the
+// response. So slow clients do not block fast clients. PoolBodies and PoolAnswers limit the memory
+// that bodies and responses of slow clients use.
 const maxUncountedBody = 16 << 10
 
-// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. It is below
-// maxHeader, so that the refusal is JSON.
+// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. maxURL is less
+// than maxHeader, so that a longer URL gets a JSON response instead of an error of net/http.
 const maxURL = 16 << 10
 
 // decodeURL decodes a GraphQL request from a URL.
@@ -46,7 +46,7 @@ func decodeURL(r *http.Request) (graph.Request, *refusal) {
 		case to == nil:
 			continue
 		case len(given) > 1:
-			return graph.Request{}, badRequest("%s is given more than once", name)
+			return graph.Request{}, badRequest("%s occurs more than once", name)
 		case !utf8.ValidString(given[0]):
 			return graph.Request{}, badRequest("%s is not valid UTF-8", name)
 		case given[0] == "":
@@ -64,7 +64,7 @@ func decodeURL(r *http.Request) (graph.Request, *refusal) {
 	return request, refused
 }
 
-// checkContentHeaders refuses a body whose headers do not declare uncompressed JSON.
+// checkContentHeaders refuses a request if its headers do not declare an uncompressed JSON body.
 func checkContentHeaders(h http.Header) *refusal {
 	switch {
 	case h.Get("Content-Type") == "":
@@ -78,8 +78,8 @@ func checkContentHeaders(h http.Header) *refusal {
 	return nil
 }
 
-// readBody reads a body within the limits of size and time. If the body exceeds a limit, it
-// returns the part that has arrived, and a refusal.
+// readBody reads a body within the limits of size and time. If the body exceeds a limit, readBody
+// returns a refusal and the part of the body that has arrived.
 func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(h.limits.Body) {
 		return nil, h.bodyTooLarge()
@@ -88,8 +88,8 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	if expected < 0 {
 		expected = h.limits.Body // a chunked body does not declare its length
 	}
-	// net/http clears the deadline once the body has been read. The error is ignored: a writer without
-	// a connection, as in tests, has no deadlines.
+	// net/http clears the deadline after the body has been read. The error is ignored, because a
+	// ResponseWriter without a connection, as in tests, supports no deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
 	var body []byte
 	var err error
@@ -115,8 +115,8 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// readLongBody reads a body that is long or of unknown length. While the body arrives, its
-// expected length counts against admission.PoolBodies, unless the body turns out to be short.
+// readLongBody reads a body that is long or of unknown length. If the body exceeds
+// maxUncountedBody, its expected length counts against admission.PoolBodies while the rest arrives.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))

@@ -14,13 +14,13 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// requestIDHeader is the response header with the request ID, which the log contains, too.
+// requestIDHeader is the response header with the request ID. Log entries contain the same ID.
 const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// requestIDContext is the context of a request with its ID. A WebSocket keeps the context, so it
-// must not refer to the response.
+// requestIDContext is a context with a request ID. A WebSocket keeps the context while it is open,
+// so the context must not refer to the response.
 type requestIDContext struct {
 	context.Context
 	id string
@@ -34,15 +34,15 @@ func (c *requestIDContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// requestID returns the ID of the request that ctx belongs to, or an empty string outside a
+// requestID returns the request ID in ctx. It returns an empty string if ctx does not belong to a
 // request.
 func requestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// withRequestID is middleware that assigns a request ID, recovers from panics, and logs requests.
-// The log level is debug, because errors are logged where they occur.
+// withRequestID is middleware that assigns request IDs, recovers from panics, and logs requests. It
+// logs requests at debug level, because errors are logged where they occur.
 func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
@@ -102,15 +102,16 @@ func (w *statusWriter) sentStatus() int {
 // Unwrap lets http.ResponseController reach the underlying writer.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// writeError responds to a request whose handler panicked. If a part of the response has been sent,
-// it closes the connection, so that the client detects an incomplete response.
+// writeError responds to a request if its handler has panicked. If a part of the response has
+// already been sent, writeError closes the connection, so that the client detects the incomplete
+// response.
 func (w *statusWriter) writeError(id string) {
 	if w.status >= http.StatusOK {
 		panic(http.ErrAbortHandler)
 	}
 	header := w.Header()
 	for name := range header {
-		// The other headers describe another body.
+		// The removed headers describe the response that is not sent.
 		if name != requestIDHeader && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
 			header.Del(name)
 		}

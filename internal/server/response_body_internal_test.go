@@ -19,10 +19,10 @@ func TestAnswersHoldWhatIsCounted(t *testing.T) {
 			data := append(make([]byte, 0, room), text...)
 			body := newResponseBody(graph.Result{Response: &graphql.Response{Data: json.RawMessage(data)}})
 			if got := string(body.head) + string(body.rest); got != `{"data":`+text+`}` || body.size() != len(got) {
-				t.Errorf("%d bytes in %d: the body has %d, and begins %.20s", length, room, body.size(), got)
+				t.Errorf("data of %d bytes in a buffer of %d: the body has the size %d and begins with %.20s", length, room, body.size(), got)
 			}
 			if body.memoryBytes() != cap(body.rest) || cap(body.rest) > length+length/3+5<<10 {
-				t.Errorf("%d bytes in %d: %d are held, %d counted", length, room, cap(body.rest), body.memoryBytes())
+				t.Errorf("data of %d bytes in a buffer of %d: the body uses %d bytes of memory, and memoryBytes returns %d", length, room, cap(body.rest), body.memoryBytes())
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func (r *revocable) checkConnected(c connectedClient, change func()) {
 	change()
 	c.socket.want("next", "a")
 	if name, data, err := c.stream.next(); name != "next" || err != nil {
-		r.t.Errorf("the stream has %q %q, %v", name, data, err)
+		r.t.Errorf("the stream returned %q %q, %v, want the next event", name, data, err)
 	}
 	c.socket.subscribe("b", `{ __typename }`)
 	c.socket.want("next", "b")
@@ -108,7 +108,7 @@ func (r *revocable) checkDisconnected(c connectedClient, token string) {
 	r.t.Helper()
 	c.socket.closed(4403)
 	if name, _, err := c.stream.next(); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) || name != "" {
-		r.t.Errorf("the stream has %q, %v instead of its end", name, err)
+		r.t.Errorf("the stream returned %q, %v, want it closed", name, err)
 	}
 	w := r.dial()
 	w.text(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, token))

@@ -1,21 +1,21 @@
 // Package server serves the GraphQL API, GraphiQL and the health checks over HTTP.
 //
-// A GraphQL request passes these steps, outermost first:
+// A GraphQL request passes through these steps:
 //
-// - It gets a request ID for the log. Panics of its handler are recovered (requestid.go).
-// - Without authentication, its Host header is checked (hosts.go).
-// - CORS applies.
-// - The Accept header selects the media type of the response (mediatype.go).
-// - Its token is verified (authentication.go).
+// - The request gets a request ID. Panics of the handler are recovered (requestid.go).
+// - If authentication is disabled, the Host header is checked (hosts.go).
+// - The CORS rules are applied.
+// - The Accept header determines the media type of the response (mediatype.go).
+// - The token is verified (authentication.go).
 // - A GET is checked for CSRF (csrf.go).
-// - Its body is read (request.go) and charged by its length (graph.Executor.Charge).
-// - It acquires capacity, and a timeout begins (graphql.go).
-// - It is decoded (parameters.go) and executed (graph.Executor).
+// - The body is read (request.go). Its length is charged to the rate limit (graph.Executor.Charge).
+// - The request acquires a slot, and its timeout begins (graphql.go).
+// - The request is decoded (parameters.go) and executed (graph.Executor).
 // - A long response is compressed (compression.go).
 //
 // Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). connections.go
-// admits connections. Package internal/admission has the pools that callers share, and each
-// caller's share.
+// limits the number of open connections. Package internal/admission gives each caller a share of
+// connections, requests and other resources.
 package server
 
 import (
@@ -41,44 +41,47 @@ import (
 
 // Options are the options of a server.
 type Options struct {
-	// Graph has the options of the executor. New sets Graph.Report.
+	// Graph contains the options of the executor. New sets Report, RequestID, EventTime and Admission.
 	Graph graph.Options
-	// Auth verifies the tokens of requests. If it is nil, requests are not authenticated.
+	// Auth verifies the tokens of requests. If Auth is nil, requests are not authenticated.
 	Auth *auth.Authenticator
-	// Anonymous accepts requests without a token if Auth is set. Their role is commerce.RoleAnonymous.
+	// Anonymous reports whether requests without a token are accepted if Auth is set. These requests
+	// have the role commerce.RoleAnonymous.
 	Anonymous bool
-	// Origins are the origins whose pages may call the API from a browser.
+	// Origins are the origins of the pages that may call the API from a browser (CORS).
 	Origins []string
-	// Hosts are the names of the server, in addition to localhost and IP addresses. If Auth is nil,
-	// every request except a health check must name one of them.
+	// Hosts are the host names of the server, in addition to localhost and IP addresses. If Auth is
+	// nil, requests with any other Host header are rejected, except for health checks.
 	Hosts []string
 	// Limits bound the size and duration of one request or connection.
 	Limits Limits
-	// Admission has the pools that callers share. If it is nil, the pools have their default sizes.
+	// Admission contains the pools of capacity that callers share. If Admission is nil, pools of the
+	// default sizes are created.
 	Admission *admission.Controller
-	// Weights multiply the shares of callers by role. The weight of a missing role is 1.
+	// Weights contains a factor for each role. The share of a caller is multiplied by the factor of
+	// its role. The factor of a missing role is 1.
 	Weights map[commerce.Role]int
 	// Log is the server's logger.
 	Log *slog.Logger
 }
 
-// Limits bound the size and duration of one request or connection. A zero value stands for the
-// default. setting.Limits describes the tags.
+// Limits bound the size and duration of one request or connection. If a field is zero, its default
+// applies. setting.Limits describes the struct tags.
 type Limits struct {
 	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"operations in progress on one WebSocket"`
-	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"time after a request has arrived"`
+	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"time to execute a request after it has arrived"`
 	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"connection closed" meaning:"time for request headers to arrive"`
 	BodyTime            time.Duration `env:"ORDERGRAPH_BODY_TIMEOUT" default:"10s" code:"REQUEST_TIMEOUT (408)" meaning:"time for a request body to arrive"`
 	AnswerTime          time.Duration `env:"ORDERGRAPH_ANSWER_TIMEOUT" default:"15s" exceeded:"connection closed" meaning:"time for a client to read a response"`
 	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"socket closed (4408)" meaning:"time from opening a WebSocket to 'connection_init'"`
-	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval of WebSocket pings and event stream comments"`
+	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval between WebSocket pings, or between event stream comments"`
 }
 
 const (
 	maxHeader   = 32 << 10
 	idleTimeout = 2 * time.Minute
-	// drainTimeout is the maximum time for requests in progress to end after the server stops.
+	// drainTimeout is how long a stopping server waits for requests in progress.
 	drainTimeout = 15 * time.Second
 )
 
@@ -89,11 +92,12 @@ const (
 	PathReady   = "/readyz"
 )
 
-// ExplainHeader is the request header that adds extensions.explain to the response if it is true.
+// ExplainHeader is the request header that adds extensions.explain to the response. Its value must
+// be true.
 const ExplainHeader = "X-Ordergraph-Explain"
 
-// New returns the handler of all paths. It returns an error if the embedded pages cannot be read,
-// or if the compression cannot be configured.
+// New returns the handler of all paths. It returns an error if the files of GraphiQL cannot be read
+// or the compression cannot be configured.
 func New(opts Options) (http.Handler, error) {
 	pages, err := graphiql.Handler()
 	if err != nil {
@@ -153,8 +157,8 @@ func New(opts Options) (http.Handler, error) {
 	return withRequestID(opts.Log, mux), nil
 }
 
-// denyAllOrigins rejects every origin if no origin is configured. Otherwise it returns nil, and
-// rs/cors uses the list.
+// denyAllOrigins returns a function that rejects all origins if no origins are configured.
+// Otherwise, it returns nil, and rs/cors uses the configured origins.
 func denyAllOrigins(origins []string) func(string) bool {
 	if len(origins) > 0 {
 		return nil
@@ -169,11 +173,12 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readinessTTL is how long a readiness result is reused, so that probes cannot load the table.
+// readinessTTL is how long a readiness result is reused, so that frequent probes do not cause many
+// reads of the table.
 const readinessTTL = time.Second
 
-// readiness reports whether the table can be read and the clock is right. With a wrong clock the
-// server writes nothing.
+// readiness returns a handler that reports whether the table can be read and the server's clock is
+// right. If the clock is wrong, the server rejects all writes.
 func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time
@@ -206,8 +211,8 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 }
 
 // Serve serves h on l until ctx ends. Then it waits for requests in progress, and closes WebSockets
-// and event streams. It returns an error if serving fails, or if requests or sockets do not end
-// within drainTimeout.
+// and event streams. It returns an error if serving fails, or if connections are still in use after
+// drainTimeout.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Admission == nil {
@@ -222,11 +227,11 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		BaseContext:       func(net.Listener) context.Context { return withShutdown(context.WithoutCancel(ctx), ctx) },
 		ReadHeaderTimeout: limits.HeaderTime,
 		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
-		// This applies to responses that have no shorter deadline of their own.
+		// WriteTimeout applies to responses that set no shorter deadline.
 		WriteTimeout:   limits.BodyTime + limits.RequestTime + limits.AnswerTime,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		// So OPTIONS * gets a response with a request ID, as every other request does.
+		// The handler also responds to OPTIONS *, so that the response has a request ID.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}

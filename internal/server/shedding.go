@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// sheddingLogInterval is the minimum time between two log lines about refused requests. Clients
-// that overload the server must not fill the log as well.
+// sheddingLogInterval is the minimum time between two log entries about refused requests. It
+// prevents clients that overload the server from filling the log.
 const sheddingLogInterval = time.Minute
 
-// sheddingLog logs refusals by pools: the first at once, then at most once a minute with their
-// number.
+// sheddingLog logs requests that pools have refused. It logs the first refusal immediately, and
+// then at most one entry per sheddingLogInterval with the number of refused requests.
 type sheddingLog struct {
 	log *slog.Logger
 	now func() time.Time

@@ -144,7 +144,7 @@ func TestExpiredTokensEndConnections(t *testing.T) {
 	g.clock.Advance(10 * time.Second)
 	w.closed(4403)
 	if name, _, err := e.next(); err == nil {
-		t.Errorf("the stream has %q instead of its end", name)
+		t.Errorf("the stream returned the event %q, want it closed", name)
 	}
 	l.waitForSubscriptions(1)
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusUnauthorized, "UNAUTHENTICATED")
@@ -189,7 +189,7 @@ func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
 	}
 	open := l.openAll(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + ann + `"}}`)
 	if len(open) != 28 {
-		t.Errorf("ann has %d of 32 sockets, want seven eighths", len(open))
+		t.Errorf("one caller could open %d of 32 sockets, want seven eighths", len(open))
 	}
 	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
 	for i := range 14 {
@@ -199,7 +199,7 @@ func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
 	for _, w := range open {
 		w.subscribe("more", follow)
 		if got := codes(t, w.want("error", "more")); got != "TOO_MANY_SUBSCRIPTIONS" {
-			t.Errorf("a subscription more: %s", got)
+			t.Errorf("a subscription over the share gets %s", got)
 		}
 	}
 	w := l.as(bob)
@@ -216,7 +216,7 @@ func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
 	var e *events
 	for deadline := time.Now().Add(testTimeout); e == nil || e.response.StatusCode != http.StatusOK; {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing is given back")
+			t.Fatal("the capacity of the ended subscription was not released")
 		}
 		e = stream(ann)
 	}

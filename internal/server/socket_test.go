@@ -230,7 +230,7 @@ func (w *peer) closed(code websocket.StatusCode) {
 			continue
 		}
 		if got := websocket.CloseStatus(err); got != code || w.ctx.Err() != nil {
-			w.t.Errorf("closed with %d (%v, before it %s), want %d", got, err, text, code)
+			w.t.Errorf("closed with code %d (%v, after the message %s), want %d", got, err, text, code)
 		}
 		return
 	}
@@ -364,7 +364,7 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 	}
 	w.send(frame{ID: "x", Type: "subscribe", Payload: json.RawMessage(`{"query": null, "variables": null, "operationName": null, "extensions": {"persistedQuery": {"version": 1, "sha256Hash": "` + strings.Repeat("0", 64) + `"}}}`)})
 	if got := codes(t, w.want("error", "x")); got != "PERSISTED_QUERY_NOT_FOUND" {
-		t.Errorf("a hash without a query: %s", got)
+		t.Errorf("the hash of an unknown query gets %s", got)
 	}
 	l.waitForNoSubscriptions()
 	w.subscribe("x", aliceQuery)
@@ -510,7 +510,7 @@ func TestSocketsOfOtherSites(t *testing.T) {
 	}
 	closed := newLive(t, server.Options{})
 	if _, status, err := closed.tryDial([]string{"graphql-transport-ws"}, "Origin", "https://shop.example"); err == nil || status != http.StatusForbidden {
-		t.Errorf("without origins: status %d, %v", status, err)
+		t.Errorf("a server without allowed origins: status %d, %v", status, err)
 	}
 }
 
@@ -598,7 +598,7 @@ func TestSlowSubscribers(t *testing.T) {
 		l.set(order, n%90+2)
 	}
 	if l.feed.Subscriptions() > 0 {
-		t.Fatalf("after %d changes no connection was closed", n)
+		t.Fatalf("after %d changes, the connection of the slow client is still open", n)
 	}
 	for {
 		f := w.receive()
@@ -630,7 +630,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 		}
 	}
 	if l.feed.Subscriptions() != 1 {
-		t.Errorf("after %d changes there are %d subscriptions", n, l.feed.Subscriptions())
+		t.Errorf("after %d changes, there are %d subscriptions, want 1", n, l.feed.Subscriptions())
 	}
 }
 
@@ -655,7 +655,7 @@ func TestServeClosesSockets(t *testing.T) {
 	w.closed(websocket.StatusGoingAway)
 	silent.closed(websocket.StatusGoingAway)
 	if name, _, err := events.next(); err == nil {
-		t.Errorf("the stream goes on with %q", name)
+		t.Errorf("after the shutdown, the stream returned the event %q", name)
 	}
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)

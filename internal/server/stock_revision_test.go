@@ -79,10 +79,10 @@ func TestStockRevisions(t *testing.T) {
 					want++
 				}
 				if now[sku] != want {
-					t.Errorf("%s %s makes of %s with revision %d\n%+v, revision %d, was\n%+v", c.mutation, c.variant, sku, revisions[sku], current, now[sku], before[sku])
+					t.Errorf("%s %s changed %s with revision %d to\n%+v with revision %d, from\n%+v", c.mutation, c.variant, sku, revisions[sku], current, now[sku], before[sku])
 				}
 				if was, existed := versions[sku]; existed && c.mutation != "updateProduct" && versionsNow[sku] != was {
-					t.Errorf("%s %s raises the version of %s from %d to %d", c.mutation, c.variant, sku, was, versionsNow[sku])
+					t.Errorf("%s %s changed the version of %s from %d to %d", c.mutation, c.variant, sku, was, versionsNow[sku])
 				}
 			}
 		}

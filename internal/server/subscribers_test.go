@@ -115,9 +115,9 @@ func TestManySubscribers(t *testing.T) {
 			l.waitForSubscriptions(c.sockets * c.each)
 			grown, subscribers := processMemory()-before, c.sockets*c.each
 			maximum := c.sockets*mostPerSocket + subscribers*mostPerSubscription
-			t.Logf("%d subscribers on %d sockets take %d KB, %d bytes each, and %d goroutines", subscribers, c.sockets, grown>>10, grown/subscribers, runtime.NumGoroutine()-goroutines)
+			t.Logf("%d subscribers on %d sockets use %d KB, %d bytes each, and %d goroutines", subscribers, c.sockets, grown>>10, grown/subscribers, runtime.NumGoroutine()-goroutines)
 			if grown > maximum {
-				t.Errorf("that is more than %d KB", maximum>>10)
+				t.Errorf("the memory exceeds %d KB", maximum>>10)
 			}
 			order := l.place()
 			for _, s := range all {
@@ -134,12 +134,12 @@ func TestManySubscribers(t *testing.T) {
 			for deadline := time.Now().Add(testTimeout); runtime.NumGoroutine() > goroutines; {
 				if time.Now().After(deadline) {
 					stacks := make([]byte, 1<<16)
-					t.Fatalf("%d goroutines are left of %d more than before:\n%s", runtime.NumGoroutine(), runtime.NumGoroutine()-goroutines, stacks[:runtime.Stack(stacks, true)])
+					t.Fatalf("after all subscriptions ended, there are %d goroutines, %d more than before:\n%s", runtime.NumGoroutine(), runtime.NumGoroutine()-goroutines, stacks[:runtime.Stack(stacks, true)])
 				}
 				<-time.After(time.Millisecond)
 			}
 			if left := processMemory() - before; left > maximum/10 {
-				t.Errorf("%d KB are left of %d KB", left>>10, grown>>10)
+				t.Errorf("after all subscriptions ended, %d KB of %d KB are still in use", left>>10, grown>>10)
 			}
 		})
 	}

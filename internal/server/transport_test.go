@@ -117,7 +117,7 @@ func TestStatusOfRequestsThatAreNotExecuted(t *testing.T) {
 // that does not repeat the request.
 func TestRefusals(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
-		t.Error("a refused request reads the table")
+		t.Error("a refused request read the table")
 		return nil, io.ErrUnexpectedEOF
 	}), slog.LevelInfo)
 	const secretQuery = `{"query": "{ secret }"}`
@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 				w := ask(h, c.method, target, c.body, append([]string{"Accept", accept}, c.header...)...)
 				got := checkRefusal(t, w, c.status, c.code, accept)
 				if strings.Contains(strings.ToLower(w.Body.String()), "secret") {
-					t.Errorf("the request is repeated: %s", got.Errors[0].Message)
+					t.Errorf("the message repeats the request: %s", got.Errors[0].Message)
 				}
 				if c.status == 405 && w.Header().Get("Allow") != "GET, HEAD, POST, OPTIONS" {
 					t.Errorf("Allow is %q", w.Header().Get("Allow"))
@@ -228,7 +228,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if r.ContentLength != -1 || w.Code != status {
-			t.Errorf("%d bytes of length %d: status %d, want %d", len(body), r.ContentLength, w.Code, status)
+			t.Errorf("a body of %d bytes with Content-Length %d: status %d, want %d", len(body), r.ContentLength, w.Code, status)
 		}
 	}
 }
@@ -304,7 +304,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			got := checkRefusal(t, ask(h, method, get(aliceQuery), "", header...), http.StatusForbidden, "CSRF_PREVENTED", asJSON)
 			if !strings.Contains(got.Errors[0].Message, "Apollo-Require-Preflight") {
-				t.Errorf("%v: the message does not name the accepted media types: %s", header, got.Errors[0].Message)
+				t.Errorf("%v: the message does not name a header that prevents CSRF: %s", header, got.Errors[0].Message)
 			}
 		}
 	}
@@ -351,7 +351,7 @@ func TestCompressedSizesAreBlurred(t *testing.T) {
 		padded[len(z.Comment)] = true
 	}
 	if len(padded) < 10 {
-		t.Errorf("the same number of bytes, %v, was added to 30 responses", padded)
+		t.Errorf("the padding of 30 responses has too few different lengths: %v", padded)
 	}
 }
 
@@ -380,13 +380,13 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 				body, err := io.ReadAll(response.Body)
 				response.Body.Close()
 				if err != nil || method == http.MethodGet && response.ContentLength >= 0 && response.ContentLength != int64(len(body)) {
-					t.Errorf("%s: a length of %d, %d bytes, %v", method, response.ContentLength, len(body), err)
+					t.Errorf("%s: Content-Length is %d, but the body has %d bytes, %v", method, response.ContentLength, len(body), err)
 				}
 				responses[method] = response
 			}
 			a, b := responses[http.MethodGet], responses[http.MethodHead]
 			if b.ContentLength >= 0 && a.ContentLength != b.ContentLength || a.StatusCode != b.StatusCode || a.Header.Get("Content-Type") != b.Header.Get("Content-Type") || fmt.Sprint(a.Header["Vary"]) != fmt.Sprint(b.Header["Vary"]) {
-				t.Errorf("Accept-Encoding %q: GET has %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
+				t.Errorf("Accept-Encoding %q: GET has the length %d and header %v, HEAD %d and %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
 			}
 		}
 	}
@@ -414,17 +414,17 @@ func TestCompression(t *testing.T) {
 			text := w.Body.Bytes()
 			if want == "gzip" {
 				if len(text) > plain.Body.Len()/3 {
-					t.Errorf("%d bytes of %d are not compressed", len(text), plain.Body.Len())
+					t.Errorf("the compressed response has %d of %d bytes, want at most a third", len(text), plain.Body.Len())
 				}
 				text = gunzip(t, text)
 			}
 			if !bytes.Equal(text, plain.Body.Bytes()) {
-				t.Errorf("%s, Accept-Encoding %q: another answer", name, accept)
+				t.Errorf("%s, Accept-Encoding %q: the response differs from the uncompressed response", name, accept)
 			}
 		}
 	}
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" || w.Body.String() != aliceAnswer {
-		t.Errorf("a small answer: header %v, body %q", w.Header(), w.Body)
+		t.Errorf("a short response: header %v, body %q", w.Header(), w.Body)
 	}
 	// GraphiQL's pages are stored compressed, so they are not compressed again.
 	if w := ask(h, http.MethodGet, "/", "", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "gzip" || !bytes.Contains(gunzip(t, w.Body.Bytes()), []byte("<html")) || len(w.Header().Values("Vary")) != 1 {

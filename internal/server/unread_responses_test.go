@@ -61,7 +61,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	<-first.waiting
 	checkNoCapacity(t, "a long answer", ask(h, http.MethodPost, server.PathGraphQL, query))
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
-		t.Errorf("a short answer: status %d, body %s", w.Code, w.Body)
+		t.Errorf("a short response: status %d, body %s", w.Code, w.Body)
 	}
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(`mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { `+longSelection("id", 17)+`} } }`), "Accept", "application/graphql-response+json")
 	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, `"data":null`) || !strings.Contains(body, "OVERLOADED") || !strings.Contains(body, "was executed") {
@@ -73,7 +73,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	text := `{ customer(id: "cust_01") { ` + longSelection("id", 17) + `} }`
 	s.subscribe("1", text)
 	if got := codes(t, s.want("error", "1")); got != "OVERLOADED" {
-		t.Errorf("a long answer on a socket: %s", got)
+		t.Errorf("a long response on a socket: %s", got)
 	}
 	s.subscribe("2", aliceQuery)
 	s.want("next", "2")
@@ -84,7 +84,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	}
 	s.want("complete", "3")
 	if name, data, err := l.stream(text).next(); err != nil || name != "next" || !strings.Contains(data, "OVERLOADED") {
-		t.Errorf("a long answer on a stream: %v, %s %.300s", err, name, data)
+		t.Errorf("a long response on an event stream: %v, %s %.300s", err, name, data)
 	}
 	close(first.readAllowed)
 	<-done
@@ -93,11 +93,11 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	s.want("complete", "4") // then the capacity is free
 	for range 3 {
 		if w := ask(h, http.MethodPost, server.PathGraphQL, query); w.Code != http.StatusOK || w.Body.Len() < 17<<10 || w.Body.String() != first.Body.String() {
-			t.Errorf("a long answer, when the first was read: status %d, body %.300s", w.Code, w.Body)
+			t.Errorf("a long response after the first was read: status %d, body %.300s", w.Code, w.Body)
 		}
 	}
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ customer(id: "cust_new") { name } }`)); !strings.Contains(w.Body.String(), "Ann") {
-		t.Errorf("after the mutation: %s", w.Body)
+		t.Errorf("the record after the mutation: %s", w.Body)
 	}
 	j.checkShedding(t)
 }
@@ -137,14 +137,14 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	}
 	_ = slow.Close()
 	if w := <-got; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
-		t.Errorf("the slow body: status %d, body %s", w.Code, w.Body)
+		t.Errorf("the request with the slow body: status %d, body %s", w.Code, w.Body)
 	}
 	s = l.open()
 	s.text(ping)
 	s.want("pong", "")
 	for range 10 {
 		if w := ask(h, http.MethodPost, server.PathGraphQL, long+post(aliceQuery)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
-			t.Errorf("a long body, when the first has arrived: status %d, body %s", w.Code, w.Body)
+			t.Errorf("a long body after the first has arrived: status %d, body %s", w.Code, w.Body)
 		}
 	}
 	j.checkShedding(t)
@@ -166,14 +166,14 @@ func TestSheddingByCost(t *testing.T) {
 	<-b.arrived
 	checkNoCapacity(t, "a large one", ask(h, http.MethodPost, server.PathGraphQL, large))
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ __typename }`)); w.Code != http.StatusOK {
-		t.Errorf("a small one: status %d, body %s", w.Code, w.Body)
+		t.Errorf("a cheap query: status %d, body %s", w.Code, w.Body)
 	}
 	close(b.release)
 	if w := <-got; w.Code != http.StatusOK {
-		t.Errorf("the one under way: status %d, body %s", w.Code, w.Body)
+		t.Errorf("the expensive query in progress: status %d, body %s", w.Code, w.Body)
 	}
 	if w := ask(h, http.MethodPost, server.PathGraphQL, large); w.Code != http.StatusOK {
-		t.Errorf("afterwards: status %d, body %s", w.Code, w.Body)
+		t.Errorf("an expensive query after the first has ended: status %d, body %s", w.Code, w.Body)
 	}
 	j.checkShedding(t)
 }
@@ -198,13 +198,13 @@ func TestPongsUseCapacity(t *testing.T) {
 		return len(w.want("pong", "").Payload)
 	}
 	if long, short := ping(20<<10), ping(10); long != 0 || short < 10 {
-		t.Errorf("a long ping brings %d bytes back, a short one %d", long, short)
+		t.Errorf("the pong for a long ping has %d bytes, for a short ping %d; want 0 and the payload", long, short)
 	}
 	close(first.readAllowed)
 	<-done
 	for range 3 {
 		if long := ping(20 << 10); long < 20<<10 {
-			t.Errorf("when the answer was read, a long ping brings %d bytes back", long)
+			t.Errorf("after the response was read, the pong for a long ping has %d bytes", long)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestExpectedVersions(t *testing.T) {
 						s.wire.reset()
 						got := s.refuse(t, name, v.input.with("expectedVersion", wrong), "VERSION_CONFLICT input.expectedVersion")
 						if e := got.UserErrors[0]; e.Typename != "VersionConflict" || e.CurrentVersion != v.version {
-							t.Errorf("expecting %d gets %+v, want the current version %d", wrong, e, v.version)
+							t.Errorf("expectedVersion %d returns the user error %+v, want the current version %d", wrong, e, v.version)
 						}
 						if versionOf(t, got.Value) != v.version {
 							t.Errorf("the payload is %s, want version %d", got.Value, v.version)
@@ -135,7 +135,7 @@ func TestExpectedVersions(t *testing.T) {
 					}
 					got := s.mutate(t, name, input)
 					if versionOf(t, got.Value) != v.version+1 {
-						t.Errorf("expecting %v gives %s, want version %d", expected, got.Value, v.version+1)
+						t.Errorf("expectedVersion %v returns %s, want version %d", expected, got.Value, v.version+1)
 					}
 				}
 			})
@@ -174,10 +174,10 @@ func TestChangesInBetween(t *testing.T) {
 				inBetween(s, v)
 				conflict := s.try(t, name, v.input.with("expectedVersion", v.version))
 				if !slices.Equal(reasonsOf(conflict), []string{"VERSION_CONFLICT input.expectedVersion"}) || conflict.UserErrors[0].CurrentVersion != v.version+1 {
-					t.Errorf("expecting the version that was gets %+v", conflict.UserErrors)
+					t.Errorf("expecting the previous version returns %+v, want VERSION_CONFLICT", conflict.UserErrors)
 				}
 				if versionOf(t, conflict.Value) != v.version+1 || !strings.Contains(string(conflict.Value), v.mark) {
-					t.Errorf("the conflict carries %s, want version %d and %s", conflict.Value, v.version+1, v.mark)
+					t.Errorf("the payload of the version conflict is %s, want version %d and %s", conflict.Value, v.version+1, v.mark)
 				}
 				reads := 1
 				if p := patternOf(t, name); p.ReadsItems && len(p.ReadsPerLine) > 0 {
@@ -190,11 +190,11 @@ func TestChangesInBetween(t *testing.T) {
 				inBetween(s, v)
 				done := s.mutate(t, name, v.input)
 				if versionOf(t, done.Value) != v.version+2 {
-					t.Errorf("without a version it gives %s, want version %d", done.Value, v.version+2)
+					t.Errorf("without expectedVersion, the payload is %s, want version %d", done.Value, v.version+2)
 				}
 				// Two of them set the same attributes as the other change.
 				if name != "updateShippingAddress" && name != "setInventoryLevel" && !strings.Contains(string(done.Value), v.mark) {
-					t.Errorf("the change that came between is lost: %s", done.Value)
+					t.Errorf("the concurrent change was lost: %s", done.Value)
 				}
 				done.Extensions.Explain.budget(t, reads+2, reads+2)
 			})
@@ -228,7 +228,7 @@ func TestRacesForAVersion(t *testing.T) {
 				}
 				current := fmt.Sprintf(`"currentVersion":%d`, v.version+1)
 				if !strings.Contains(won, `"userErrors":[]`) || !strings.Contains(lost, `"VERSION_CONFLICT"`) || !strings.Contains(lost, current) {
-					t.Errorf("one gets %s, the other %s", won, lost)
+					t.Errorf("one mutation returns %s, the other %s, want one success and one VERSION_CONFLICT", won, lost)
 				}
 			})
 		}
@@ -259,7 +259,7 @@ func TestConcurrentChangesWithoutAVersion(t *testing.T) {
 			t.Errorf("the order has version %d and %d events, want 11 of both", o.Version, len(o.Timeline.Nodes))
 		}
 		if want := fmt.Sprintf("%d of 102 available, 100 in north, 2 in south", 102-o.Items.Nodes[0].Quantity); s.stock(t, "mug") != want {
-			t.Errorf("of the mugs, %s, want %s", s.stock(t, "mug"), want)
+			t.Errorf("the stock of mugs is %s, want %s", s.stock(t, "mug"), want)
 		}
 		increasing(t, o)
 	})
@@ -271,11 +271,11 @@ func increasing(t testing.TB, o orderView) {
 	t.Helper()
 	for i, e := range o.Timeline.Nodes[1:] {
 		if before := o.Timeline.Nodes[i]; e.ID <= before.ID || !e.At.After(before.At) {
-			t.Errorf("event %s at %s follows %s at %s", e.ID, e.At, before.ID, before.At)
+			t.Errorf("event %s at %s follows event %s at %s, want increasing IDs and times", e.ID, e.At, before.ID, before.At)
 		}
 	}
 	if last := o.Timeline.Nodes[len(o.Timeline.Nodes)-1]; !o.UpdatedAt.Equal(last.At) {
-		t.Errorf("the order was updated at %s, its last event is of %s", o.UpdatedAt, last.At)
+		t.Errorf("the order was updated at %s, but its last event is from %s", o.UpdatedAt, last.At)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestTheVersionOfAMissingLevel(t *testing.T) {
 		set := mutationInput{"sku": "plate", "warehouseId": "south", "quantity": 5}
 		got := s.refuse(t, "setInventoryLevel", set.with("expectedVersion", 1), "VERSION_CONFLICT input.expectedVersion")
 		if string(got.Value) != "null" || got.UserErrors[0].CurrentVersion != 0 {
-			t.Errorf("the conflict carries %s, %+v", got.Value, got.UserErrors)
+			t.Errorf("the payload of the version conflict is %s, %+v", got.Value, got.UserErrors)
 		}
 		s.wire.beforeNextTransaction(func() {
 			s.change(t, "PRODUCT#plate", "WAREHOUSE#south", map[string]types.AttributeValue{
@@ -296,7 +296,7 @@ func TestTheVersionOfAMissingLevel(t *testing.T) {
 		})
 		got = s.try(t, "setInventoryLevel", set.with("expectedVersion", 0))
 		if !slices.Equal(reasonsOf(got), []string{"VERSION_CONFLICT input.expectedVersion"}) || !strings.Contains(string(got.Value), `"quantity":3,"version":1`) {
-			t.Errorf("the conflict carries %s, %+v", got.Value, got.UserErrors)
+			t.Errorf("the payload of the version conflict is %s, %+v", got.Value, got.UserErrors)
 		}
 		got = s.mutate(t, "setInventoryLevel", set.with("expectedVersion", 1))
 		if !strings.Contains(string(got.Value), `"quantity":5,"version":2`) {
@@ -330,7 +330,7 @@ func TestCurrentPriceApplies(t *testing.T) {
 		})
 		got := s.try(t, "placeOrder", mutationInput{"customerId": "bob", "items": []mutationInput{{"sku": "mug", "quantity": 1}, {"sku": "plate", "quantity": 2}}})
 		if !slices.Equal(reasonsOf(got), []string{"INSUFFICIENT_STOCK input.items.1.quantity"}) || got.UserErrors[0].Available != 1 || got.UserErrors[0].SKU != "plate" {
-			t.Errorf("two plates where one is left get %+v", got.UserErrors)
+			t.Errorf("ordering two plates with one in stock returns %+v", got.UserErrors)
 		}
 		got.Extensions.Explain.budget(t, 2, 2)
 	})

@@ -51,35 +51,36 @@ const (
 	messageComplete  = "complete"
 )
 
-// initPayloadHeaders are headers that the payload of connection_init can also contain, because
-// browsers cannot send them with an upgrade.
+// initPayloadHeaders are headers that a client can also send in the payload of connection_init,
+// because pages cannot set headers when they open a WebSocket.
 var initPayloadHeaders = [...]string{"Authorization", ExplainHeader}
 
 // closeTimeout is how long the server waits for the client's close frame.
 const closeTimeout = 5 * time.Second
 
-// isWebSocketUpgrade reports whether a request is a WebSocket upgrade. websocket.Accept reports
-// further errors in it.
+// isWebSocketUpgrade reports whether a request has the header Upgrade: websocket. websocket.Accept
+// checks the rest of the request.
 func isWebSocketUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// webSocketHandler serves GraphQL over WebSocket. It shares the executor and the pools with HTTP.
+// webSocketHandler serves GraphQL over WebSockets. It uses the executor and the pools of
+// httpHandler.
 type webSocketHandler struct {
 	httpHandler
-	// originAllowed reports whether a page of another origin may open a socket. It is the only
-	// protection against such pages: browsers send no preflight before they open a socket.
+	// originAllowed reports whether CORS allows the origin of a request. It is the only protection
+	// against pages of other sites, because browsers open WebSockets without a preflight.
 	originAllowed func(*http.Request) bool
 	log           *slog.Logger
 }
 
-// ServeHTTP upgrades a request to a WebSocket. A goroutine then serves the socket until it is
-// closed.
+// ServeHTTP upgrades a request to a WebSocket. It starts a goroutine that serves the socket until
+// the socket is closed.
 func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Header.Get("Origin") != "" && !sameOrigin(r) && !h.originAllowed(r) {
-		h.writeRefusal(w, r, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site may not open a socket: add its origin to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
+		h.writeRefusal(w, r, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "pages of this origin may not open a WebSocket: add the origin to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
 	caller := h.anonymousCaller(r.RemoteAddr)
@@ -95,9 +96,9 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.receivedSincePing.Store(true)
 	upgraded := &hijackedWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
-		// The subprotocols that the client offers come last. The server accepts any of them and then
-		// closes the socket with code 4406. A client whose offer is not accepted would never see the
-		// code.
+		// If the client does not offer the supported subprotocol, the server accepts another one and then
+		// closes the socket with code 4406. If the server rejected the upgrade instead, the client would
+		// not see the code.
 		Subprotocols:       append([]string{subprotocol}, offeredSubprotocols(r.Header)...),
 		InsecureSkipVerify: true, // checked above, by the same rules as CORS
 		CompressionMode:    websocket.CompressionDisabled,
@@ -114,12 +115,12 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
 	stopping := shutdownContext(r.Context())
-	// The socket gets its own goroutine. Otherwise the grown stack of net/http's goroutine, its
-	// buffers and the request would stay in memory as long as the socket.
+	// The socket gets its own goroutine. The goroutine of net/http would keep its grown stack, its
+	// buffers and the request in memory while the socket is open.
 	go s.serve(stopping)
 }
 
-// hijackedWriter remembers the hijacked connection.
+// hijackedWriter stores the hijacked connection.
 type hijackedWriter struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -144,17 +145,17 @@ func offeredSubprotocols(h http.Header) []string {
 	return all
 }
 
-// sameOrigin reports whether a request comes from a page of this host. It ignores the scheme, which
-// the server does not know behind a proxy that terminates TLS.
+// sameOrigin reports whether the Origin header of a request contains the host of the request. It
+// ignores the scheme, which the server does not know behind a proxy that terminates TLS.
 func sameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)
 }
 
-// socket is one WebSocket. One goroutine reads, and each operation has its own goroutine. There is
-// no queue: an operation writes each message before it waits for the next event. So an operation
-// holds at most one message in memory. A client that does not read blocks its own operations until
-// a write times out. Then its connection is cut.
+// socket is one WebSocket. One goroutine reads messages, and each operation has its own goroutine.
+// There is no queue: an operation writes each message before it waits for the next event, so it
+// holds at most one message in memory. A client that does not read its messages blocks only its own
+// operations. When a write times out, the server closes the connection.
 type socket struct {
 	handler webSocketHandler
 	conn    *websocket.Conn
@@ -166,17 +167,17 @@ type socket struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	closeOnce sync.Once
-	// operationContext is the parent context of operations: ctx with the caller and the principal.
-	// Only the reading goroutine uses it.
+	// operationContext is the parent context of operations. It is ctx with the caller and the
+	// principal. Only the goroutine that reads messages uses it.
 	operationContext context.Context
-	// initialised is set when connection_init has arrived, and acknowledged when the server has
+	// initialised is set when connection_init has arrived. acknowledged is set when the server has
 	// accepted it.
 	initialised, acknowledged atomic.Bool
-	// receivedSincePing reports whether anything has arrived since the last ping.
+	// receivedSincePing reports whether the client has sent anything since the last ping.
 	receivedSincePing atomic.Bool
 	goroutines        sync.WaitGroup
-	// release stops watching the token and releases the capacity of the socket. Only the reading
-	// goroutine uses it.
+	// release stops watching the token and releases the capacity of the socket. Only the goroutine
+	// that reads messages uses it.
 	release func()
 
 	mu         sync.Mutex
@@ -189,16 +190,16 @@ type socket struct {
 // socketOperation is an operation in progress.
 type socketOperation struct {
 	id string
-	// payload is the payload of the subscribe message until it is decoded. Then it is nil, because
-	// responses may wait for a client that does not read.
+	// payload is the payload of the subscribe message. After decoding, it is set to nil, so that it
+	// does not stay in memory while responses wait for a slow client.
 	payload []byte
-	// charged is the number of points that the message was charged.
+	// charged is the number of rate limit points that the message was charged.
 	charged int
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
-// serve reads messages until the socket is closed, and releases everything that the socket holds.
+// serve reads messages until the socket is closed. Then it releases the resources of the socket.
 func (s *socket) serve(stopping context.Context) {
 	defer func() {
 		s.cancel()
@@ -229,7 +230,8 @@ func (s *socket) serve(stopping context.Context) {
 	}
 }
 
-// schedule runs f after d, unless the socket has ended. A timer needs no goroutine while it waits.
+// schedule starts a timer that calls f after d, unless the socket has ended. A timer needs no
+// goroutine while it waits.
 func (s *socket) schedule(timer **time.Timer, d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +243,8 @@ func (s *socket) schedule(timer **time.Timer, d time.Duration, f func()) {
 	}
 }
 
-// recoverPanic recovers from a panic of a goroutine of the socket, and closes the socket.
+// recoverPanic recovers from a panic in a goroutine of the socket. It logs the panic and closes the
+// socket.
 func (s *socket) recoverPanic() {
 	if panicked := recover(); panicked != nil {
 		s.handler.log.ErrorContext(s.ctx, "socket failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", requestID(s.ctx))
@@ -249,21 +252,22 @@ func (s *socket) recoverPanic() {
 	}
 }
 
-// close closes the socket once, with a code and a reason. It waits some seconds for the client's
-// close frame. It returns false, so that handleNext can return its result.
+// close closes the socket with a code and a reason. It waits up to closeTimeout for the client's
+// close frame. Further calls have no effect. close always returns false, so that message handlers
+// can return its result.
 func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
-		// The library reads the rest of a message, without a time limit of its own.
+		// The library reads the rest of an arriving message and sets no time limit for it.
 		_ = s.netConn.SetReadDeadline(time.Now().Add(closeTimeout))
 		_ = s.conn.Close(code, reason) // this closes the connection even if the client sends no close frame
 	})
 	return false
 }
 
-// cut closes the connection without a close frame, because the client does not seem to read. It
-// returns false, as close does.
+// cut closes the connection without a close frame, because the client does not seem to read. Like
+// close, it always returns false.
 func (s *socket) cut(reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is cut", "reason", reason, "requestId", requestID(s.ctx))
@@ -273,7 +277,7 @@ func (s *socket) cut(reason string) bool {
 	return false
 }
 
-// handleNext reads and handles one message. It reports whether to read the next one.
+// handleNext reads and handles the next message. It reports whether the socket is still open.
 func (s *socket) handleNext() bool {
 	kind, text, err := s.receive()
 	if err != nil || s.ctx.Err() != nil {
@@ -302,18 +306,18 @@ func (s *socket) handleNext() bool {
 	}
 }
 
-// receive waits for a message and reads it. A message that does not arrive in time closes the
-// socket.
+// receive waits for a message and reads it. It closes the connection if a message does not arrive
+// completely within Limits.BodyTime.
 func (s *socket) receive() (websocket.MessageType, []byte, error) {
-	// The context has no deadline. The library would close the connection when the context ends, and
-	// close could not send a reason.
+	// The context has no deadline, because the library closes the connection when the context ends.
+	// After that, close could not send a reason.
 	kind, reader, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return 0, nil, err
 	}
 	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.cut("a message did not arrive in time") })
 	defer slow.Stop()
-	// Most messages are short. Only a longer one counts against admission.PoolBodies.
+	// Most messages are short. Only messages over maxUncountedBody count against admission.PoolBodies.
 	text, err := io.ReadAll(io.LimitReader(reader, maxUncountedBody))
 	if err == nil && len(text) == maxUncountedBody {
 		longest := s.maxMessageSize()
@@ -327,15 +331,15 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		// The library has sent a close frame. But a client that still sends would find the connection
-		// closed and not read the reason. So close waits for the client.
+		// The library has sent a close frame. If the server closed the connection now, a client that is
+		// still sending could not read the reason. So close waits for the client first.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
 }
 
-// maxMessageSize returns the maximum length of a message in bytes. Before connection_ack the client
-// is not authenticated, and connection_init is short.
+// maxMessageSize returns the maximum length of a message in bytes. Before connection_ack, the
+// maximum is smaller, because the client is not authenticated and connection_init is short.
 func (s *socket) maxMessageSize() int {
 	if s.acknowledged.Load() {
 		return s.handler.limits.Body
@@ -345,8 +349,8 @@ func (s *socket) maxMessageSize() int {
 
 var errNoCapacity = errors.New("no capacity for long messages")
 
-// initialise handles connection_init. Its token, or the one of the upgrade, identifies the
-// principal.
+// initialise handles connection_init. It authenticates the client by the token in the payload. If
+// the payload contains no token, it uses the token of the upgrade request.
 func (s *socket) initialise(m clientMessage) bool {
 	if s.initialised.Swap(true) {
 		return s.close(closeInitTwice, "Too many initialisation requests")
@@ -373,8 +377,8 @@ func (s *socket) initialise(m clientMessage) bool {
 	return true
 }
 
-// authenticate verifies the token of a socket, and closes the socket when the token is no longer
-// valid. It reports whether the socket is open.
+// authenticate verifies the token of a socket. If the token is invalid now or becomes invalid
+// later, the socket is closed. authenticate reports whether the socket is open.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.handler.limits.RequestTime)
 	defer cancel()
@@ -403,8 +407,9 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// initHeaders returns the headers of the upgrade, overridden by the payload of connection_init. It
-// returns false if a header occurs twice or is neither a string nor a boolean.
+// initHeaders returns the initPayloadHeaders of the upgrade request. The payload of connection_init
+// overrides them. initHeaders returns false if the payload contains a header twice, or a header
+// that is neither a string nor a boolean.
 func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range initPayloadHeaders {
@@ -432,8 +437,8 @@ func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header
 	return header, true
 }
 
-// pingPeriodically pings the client. It cuts the connection if nothing has arrived since the last
-// ping.
+// pingPeriodically pings the client every Limits.KeepAlive. It closes the connection if the client
+// has sent nothing since the last ping.
 func (s *socket) pingPeriodically() {
 	if !s.receivedSincePing.Swap(false) {
 		s.cut("the client does not respond")
@@ -444,7 +449,8 @@ func (s *socket) pingPeriodically() {
 	}
 }
 
-// subscribe starts an operation. It reports whether the socket is open.
+// subscribe handles a subscribe message by starting an operation. It reports whether the socket is
+// open.
 func (s *socket) subscribe(m clientMessage) bool {
 	if !s.acknowledged.Load() {
 		return s.close(closeUnauthorized, "Unauthorized")
@@ -468,7 +474,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	case exists:
 		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, maxShownID)+" already exists")
 	case full:
-		full := newRefusal(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has reached its maximum of %d operations in progress: complete others, or open another socket", s.handler.limits.SocketSubscriptions)
+		full := newRefusal(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has reached its maximum of %d operations in progress: complete an operation, or open another socket", s.handler.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, mustMarshal(full.result().Errors))
 	}
 	var refused *refusal
@@ -502,7 +508,8 @@ func (s *socket) subscribe(m clientMessage) bool {
 		if stream == nil {
 			return
 		}
-		// Starting a subscription needs a deep stack. A new goroutine waits for events with a small one.
+		// Starting a subscription needs a deep stack. A new goroutine with a small stack sends the
+		// events.
 		following = true
 		s.goroutines.Go(func() {
 			defer s.recoverPanic()
@@ -514,12 +521,13 @@ func (s *socket) subscribe(m clientMessage) bool {
 	return true
 }
 
-// maxShownID is the maximum length of an operation's ID in the reason of a close frame, which has
-// 123 bytes.
+// maxShownID is the maximum length in bytes of an operation ID in the reason of a close frame. The
+// whole reason can have 123 bytes.
 const maxShownID = 60
 
-// removeOperation removes an operation and cancels it. If o is nil, it removes the operation with
-// the ID. It reports whether the operation existed.
+// removeOperation removes and cancels the operation with the given ID. If o is not nil, it removes
+// only o, because a newer operation may use the same ID. It reports whether it removed an
+// operation.
 func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -532,7 +540,8 @@ func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	return true
 }
 
-// execute executes an operation to its end, or returns the stream of a subscription.
+// execute executes an operation and sends its result. For a subscription, it returns the stream of
+// events instead.
 func (s *socket) execute(o *socketOperation) (stream *graph.Stream) {
 	decode := func() (graph.Request, *refusal) {
 		request, refused := decodeBody(o.payload)
@@ -574,7 +583,7 @@ func (s *socket) sendEvents(o *socketOperation, stream *graph.Stream) {
 	}
 }
 
-// sendNext sends a result of an operation, and reports whether the operation continues.
+// sendNext sends a result of an operation. It reports whether the operation continues.
 func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 	if o.ctx.Err() != nil {
 		return false
@@ -591,8 +600,8 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 	return s.send(messageNext, o.id, payload)
 }
 
-// sendPong responds to a ping. It repeats the payload of the ping if the caller has points for it
-// and the pool has capacity until the client has read it.
+// sendPong responds to a ping. The pong repeats the payload of the ping if the rate limit allows it
+// and the pool has capacity for the payload. Otherwise, the pong has no payload.
 func (s *socket) sendPong(payload []byte) bool {
 	if len(payload) > 0 && s.acknowledged.Load() {
 		if _, limited := s.handler.executor.Charge(s.operationContext, len(payload)); limited != nil {
@@ -606,8 +615,8 @@ func (s *socket) sendPong(payload []byte) bool {
 	return s.send(messagePong, "", payload)
 }
 
-// complete completes an operation, with errors if it failed. It sends nothing if the client has
-// completed the operation.
+// complete ends an operation. It sends an error message if there are errors, and otherwise a
+// complete message. It sends nothing if the client has already completed the operation.
 func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 	if !s.removeOperation(o.id, o) {
 		return
@@ -619,8 +628,8 @@ func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 	s.send(messageComplete, o.id, nil)
 }
 
-// send writes a message and reports success. If the write fails or exceeds the response timeout,
-// the connection is cut.
+// send writes a message and reports whether the write succeeded. If the write fails or exceeds the
+// response timeout, send closes the connection.
 func (s *socket) send(kind, id string, payload []byte) bool {
 	text := make([]byte, 0, len(payload)+len(id)+64)
 	text = append(text, `{"type":"`...)

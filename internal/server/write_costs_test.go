@@ -156,12 +156,12 @@ func costs() []writeCost {
 func TestGoldenWriteCosts(t *testing.T) {
 	tight := mostExpensivePattern()
 	if most := maxLines(tight); most < commerce.MaxLines {
-		t.Fatalf("%s (%d actions and %s for each line) leaves room for %d lines, commerce.MaxLines is %d", tight.Mutation, tight.MaxActions(0),
+		t.Fatalf("the transaction of %s (%d actions and %s for each line) can write only %d lines, but commerce.MaxLines is %d", tight.Mutation, tight.MaxActions(0),
 			entities(slices.Concat(tight.WritesPerLine, tight.OptionalWritesPerLine)), most, commerce.MaxLines)
 	}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
-		usual := [][]string{{"mutation", "requests", "write units", "read units", "most requests", "most write units", "most read units"}}
+		usual := [][]string{{"mutation", "requests", "write units", "read units", "maximum requests", "maximum write units", "maximum read units"}}
 		most, seen := map[string]int{}, map[string]bool{}
 		for i, c := range costs() {
 			if !storetest.RunsCase(t, 8, i) {
@@ -175,7 +175,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 				got := s.try(t, c.mutation, input, `__typename`)
 				transactions := s.wire.committed()
 				if c.writesNothing != (len(transactions) == 0) {
-					t.Fatalf("%d transactions, and the answer is %s", len(transactions), got.Data)
+					t.Fatalf("%d transactions were committed, and the response is %s", len(transactions), got.Data)
 				}
 				if len(transactions) > 0 {
 					s.checkReads(t, patternOf(t, c.mutation), c.lines, seen)
@@ -191,7 +191,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 					t.Errorf("%d requests were made, but explain contains %d", made, totals.Requests)
 				}
 				if totals.RoundTrips != totals.Requests {
-					t.Errorf("%d requests in %d round trips, want each to wait for the one before", totals.Requests, totals.RoundTrips)
+					t.Errorf("%d requests in %d round trips, want one request per round trip", totals.Requests, totals.RoundTrips)
 				}
 				most := dynamo.NewBounds(1).Change(patternOf(t, c.mutation))
 				if totals.Requests > most.Requests || totals.RoundTrips > most.RoundTrips || totals.ReadUnits > most.ReadUnits || totals.WriteUnits > most.WriteUnits/2 {
@@ -230,8 +230,8 @@ func checkMostActions(t *testing.T, most map[string]int) {
 func TestGoldenMostLines(t *testing.T) {
 	tight := mostExpensivePattern()
 	fixed := tight.MaxActions(0)
-	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` uses the most: %d, and %d more per line.\n"+
-		"The limit allows %d lines. An order can have %d.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
+	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` needs the most: %d actions, and %d more\n"+
+		"per line item. This allows %d line items. The maximum of an order is %d.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
 }
 
 // mostExpensivePattern returns the pattern with the most actions for an order of commerce.MaxLines
@@ -282,7 +282,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	}
 	for name, n := range found {
 		if n < 0 {
-			t.Errorf("%s has %d actions on records of kind %s less than it names", p.ID, -n, name)
+			t.Errorf("%s declares %d more actions on records of kind %s than the mutation made", p.ID, -n, name)
 		}
 	}
 	for _, e := range p.OptionalWrites {
@@ -290,7 +290,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	}
 	for name, n := range found {
 		if n > 0 {
-			t.Errorf("%s has %d actions on records of kind %s more than it names", p.ID, n, name)
+			t.Errorf("%s declares %d fewer actions on records of kind %s than the mutation made", p.ID, n, name)
 		}
 	}
 }
@@ -309,12 +309,12 @@ func (s *fixture) checkReads(t testing.TB, p model.WritePattern, lines int, seen
 	}
 	if slices.Contains(s.wire.operationNames(), "Query") {
 		if note(itemsQuery); !p.ReadsItems {
-			t.Errorf("%s queries the items of an order, and does not name them", p.ID)
+			t.Errorf("%s queries the items of an order, but does not declare this", p.ID)
 		}
 	}
 	for _, e := range p.ReadsPerLine {
 		if found[e.Name] -= lines; found[e.Name] < 0 {
-			t.Errorf("%s reads %d records of kind %s less than it names", p.ID, -found[e.Name], e.Name)
+			t.Errorf("%s declares %d more reads of records of kind %s than the mutation made", p.ID, -found[e.Name], e.Name)
 		}
 	}
 	for _, e := range p.Reads {
@@ -322,7 +322,7 @@ func (s *fixture) checkReads(t testing.TB, p model.WritePattern, lines int, seen
 	}
 	for name, n := range found {
 		if n > 0 {
-			t.Errorf("%s reads %d records of kind %s more than it names", p.ID, n, name)
+			t.Errorf("%s declares %d fewer reads of records of kind %s than the mutation made", p.ID, n, name)
 		}
 	}
 }
@@ -336,11 +336,11 @@ func checkAllRead(t *testing.T, seen map[string]bool) {
 	for _, p := range model.WritePatterns() {
 		for _, e := range slices.Concat(p.Reads, p.ReadsPerLine) {
 			if !seen[p.ID+" "+e.Name] {
-				t.Errorf("%s names records of kind %s that it reads, and it was not seen to", p.ID, e.Name)
+				t.Errorf("%s declares reads of records of kind %s, but no mutation of this test reads them", p.ID, e.Name)
 			}
 		}
 		if p.ReadsItems && !seen[p.ID+" "+itemsQuery] {
-			t.Errorf("%s names the items of an order, and it was not seen to query them", p.ID)
+			t.Errorf("%s declares a query of the items of an order, but no mutation of this test makes it", p.ID)
 		}
 	}
 }
@@ -357,7 +357,7 @@ func entityOf(t testing.TB, a action) string {
 		}
 	}
 	if len(names) != 1 {
-		t.Errorf("the record %s %s is of kinds %q, want one", a.pk, a.sk, names)
+		t.Errorf("the record %s %s matches the kinds %q, want one", a.pk, a.sk, names)
 		return ""
 	}
 	return names[0]

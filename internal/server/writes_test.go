@@ -508,7 +508,7 @@ func (s *fixture) refuse(t testing.TB, name string, input mutationInput, reasons
 	// record exists.
 	at := slices.IndexFunc(got.UserErrors, func(e userError) bool { return e.Code == "VERSION_CONFLICT" })
 	if shown := string(got.Value) != "null"; shown && at < 0 || !shown && at >= 0 && got.UserErrors[at].CurrentVersion > 0 {
-		t.Errorf("%s %.300s is refused for %q, and the payload holds %s", name, fmt.Sprint(input), reasons, got.Value)
+		t.Errorf("%s %.300s is refused for %q, and the payload contains %s", name, fmt.Sprint(input), reasons, got.Value)
 	}
 	for _, e := range got.UserErrors {
 		if e.Message == "" || len(e.Message) > 300 {
@@ -516,7 +516,7 @@ func (s *fixture) refuse(t testing.TB, name string, input mutationInput, reasons
 		}
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
-		t.Errorf("%s %.300s is refused, and writes\n%s", name, fmt.Sprint(input), diff)
+		t.Errorf("%s %.300s is refused, but wrote\n%s", name, fmt.Sprint(input), diff)
 	}
 	return got
 }

@@ -9,14 +9,15 @@ import (
 )
 
 // Limits returns a setting for each field of the struct that limits points to. An int field is read
-// as a Limit, and a time.Duration as a Timeout. The field's tag has the rest:
+// as a Limit, and a time.Duration as a Timeout. The field's tag contains the other properties of
+// the setting:
 //
 //	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 //
-// The code is the error code that a client gets beyond the limit. The error's HTTP status follows
-// the code if the error has a status of its own. If the client gets no error, the tag has the key
-// exceeded, with the text of Setting.Exceeded, instead of a code. Tags cannot contain backquotes,
-// so single quotes stand for them.
+// The key code contains the error code that the client receives if it exceeds the limit. If the
+// error has its own HTTP status, the status follows the code. If the client receives no error, the
+// tag has the key exceeded instead of code, with the text of Setting.Exceeded. Tags cannot contain
+// backquotes, so Limits converts single quotes to backquotes.
 //
 // Limits panics if a field has another type or an incomplete tag.
 func Limits(limits any) (rows []Setting) {
@@ -40,8 +41,8 @@ func Limits(limits any) (rows []Setting) {
 	return rows
 }
 
-// OrDefaults returns limits with the default in each field that is zero. It panics if Limits does,
-// or if a field does not accept its default.
+// OrDefaults returns limits with each zero field set to its default. It panics if Limits panics, or
+// if a default is invalid.
 func OrDefaults[T any](limits T) T {
 	for i, row := range Limits(&limits) {
 		if reflect.ValueOf(limits).Field(i).IsZero() {
@@ -53,8 +54,8 @@ func OrDefaults[T any](limits T) T {
 	return limits
 }
 
-// Codes returns the error codes in the tags of limits. T is a struct of strings that has these
-// tags.
+// Codes returns the error codes in the tags of T, which is a struct of strings. Each field of the
+// result contains the code in its tag.
 func Codes[T any]() (codes T) {
 	for field, value := range reflect.ValueOf(&codes).Elem().Fields() {
 		code, _, _ := strings.Cut(field.Tag.Get("code"), " ")

@@ -1,6 +1,6 @@
-// Package setting declares settings. A setting is one row in a table, and a limit is a field of a
-// struct. Reading, defaults, error messages, help and documentation derive from the declaration.
-// The package imports only the standard library.
+// Package setting declares settings. A setting is declared as a Setting in a slice, and a limit is
+// declared as a field of a struct. The parser, the default, error messages, help and documentation
+// all derive from this declaration. The package imports only the standard library.
 package setting
 
 import (
@@ -17,7 +17,7 @@ import (
 type Setting struct {
 	// Name is the name of the environment variable.
 	Name string
-	// Value has the Go variable, the default and the parser.
+	// Value contains the Go variable, the default and the parser.
 	Value
 	// Meaning describes the setting in Markdown.
 	Meaning string
@@ -46,14 +46,14 @@ func (s Setting) Read(text string) error {
 
 // Value is a Go variable that holds a setting, its default and its parser.
 type Value struct {
-	// Default is the text that is read instead of an empty one. If Default is empty, the variable
-	// keeps its value.
+	// Default is the text that is parsed if the setting is empty. If Default is also empty, the
+	// variable keeps its value.
 	Default string
 	parse   func(text string) error
 }
 
-// Parsed returns a Value that parse accepts. The error message for every other text consists of the
-// setting's name, the text, "set it to" and accepted.
+// Parsed returns a Value that is parsed by the function parse. If parse rejects a text, the error
+// message consists of the setting's name, the text, "set it to" and the parameter accepted.
 func Parsed[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,
@@ -112,7 +112,7 @@ func Text(target *string, defaultText string) Value {
 	return TextMatching(target, defaultText, "", func(string) bool { return true })
 }
 
-// TextMatching returns a Value that is a text that matches accepts.
+// TextMatching returns a Value that is a text. The function matches must accept the text.
 func TextMatching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
 	return Parsed(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }

@@ -16,7 +16,7 @@ func TestOrDefaults(t *testing.T) {
 	}
 	given := limits{Set: 3}
 	if got, want := setting.OrDefaults(given), (limits{3, 5, time.Second}); got != want || given.Unset != 0 {
-		t.Errorf("the limits are %v, want %v; given was %v", got, want, given)
+		t.Errorf("the limits are %v, want %v, and the argument unchanged: %v", got, want, given)
 	}
 	rows := setting.Limits(&given)
 	for i, want := range []setting.Setting{
@@ -59,13 +59,13 @@ func TestMalformedLimitsPanic(t *testing.T) {
 		Field int `env:"A" default:"0" code:"B" meaning:"C"`
 	}
 	if !panics(func() { setting.OrDefaults(zero{}) }) {
-		t.Error("a default of 0: no panic")
+		t.Error("a default of 0 did not panic")
 	}
 	type good struct {
 		Field int `env:"A" default:"1" code:"B" meaning:"C"`
 	}
 	if panics(func() { setting.OrDefaults(good{}) }) {
-		t.Error("a good limit panics")
+		t.Error("a valid limit panics")
 	}
 }
 

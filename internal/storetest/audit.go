@@ -23,7 +23,7 @@ import (
 
 // AuditResult is the result of an audit.
 type AuditResult struct {
-	// Problems describe the inconsistencies. The list is empty if the table is consistent.
+	// Problems describes each inconsistency. It is empty if the table is consistent.
 	Problems []string
 	// Records are all records by primary key.
 	Records map[Key]Record
@@ -39,7 +39,7 @@ type Key struct{ PK, SK string }
 // Record has the attributes of a record.
 type Record map[string]types.AttributeValue
 
-// Text returns a string attribute, or "" if it does not exist.
+// Text returns the value of a string attribute. It returns "" if there is no such attribute.
 func (r Record) Text(name string) string {
 	if s, ok := r[name].(*types.AttributeValueMemberS); ok {
 		return s.Value
@@ -50,7 +50,7 @@ func (r Record) Text(name string) string {
 // Has reports whether the attribute exists.
 func (r Record) Has(name string) bool { return r[name] != nil }
 
-// Number returns a number attribute, or nil if it does not exist.
+// Number returns the value of a number attribute. It returns nil if there is no such attribute.
 func (r Record) Number(name string) *big.Rat {
 	if n, ok := r[name].(*types.AttributeValueMemberN); ok {
 		if v, ok := new(big.Rat).SetString(n.Value); ok {
@@ -60,7 +60,7 @@ func (r Record) Number(name string) *big.Rat {
 	return nil
 }
 
-// Int returns an integer attribute, or -1 if it does not exist.
+// Int returns the value of an integer attribute. It returns -1 if there is no such attribute.
 func (r Record) Int(name string) int {
 	if v := r.Number(name); v != nil && v.IsInt() {
 		return int(v.Num().Int64())
@@ -68,7 +68,7 @@ func (r Record) Int(name string) int {
 	return -1
 }
 
-// Map returns a map attribute, or nil if it does not exist.
+// Map returns the value of a map attribute. It returns nil if there is no such attribute.
 func (r Record) Map(name string) Record {
 	if m, ok := r[name].(*types.AttributeValueMemberM); ok {
 		return m.Value
@@ -76,15 +76,16 @@ func (r Record) Map(name string) Record {
 	return nil
 }
 
-// TB is the part of testing.TB that an audit needs. Tests of package rapid implement it, too.
+// TB contains those methods of testing.TB that an audit calls. The T type of package rapid
+// implements TB, too.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// AssertConsistent fails t if the table is inconsistent, and returns the result of the audit. The
-// product's own `check` must complete and report nothing, too.
+// AssertConsistent audits the table and fails t if it is inconsistent. It also runs the check of
+// the product, which must report nothing. It returns the result of the audit.
 func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *AuditResult {
 	t.Helper()
 	a, err := Audit(context.Background(), db, table, shards)
@@ -106,18 +107,18 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	// The index of the test engines never lags.
 	summary, err := store.CheckRecords(context.Background(), check.Options{OnDrift: func(d check.Drift) { t.Errorf("check: %+v", d) }})
 	if err != nil || summary.Left() > 0 || summary.Unverified > 0 || summary.External > 0 {
-		t.Errorf("check: %+v, %v, want no drifts, no unsettled and no external records", summary, err)
+		t.Errorf("check: summary %+v, error %v, want no inconsistencies, no unverified records and no external records", summary, err)
 	}
 	return a
 }
 
-// Audit reads all records of a table and reports whether they are consistent. shards is the number
-// of shards of the table.
+// Audit reads all records of a table and verifies that they are consistent. shards is the number of
+// shards of the table.
 //
-// An audit is an independent implementation: it takes the keys of the records from the model and
-// shares no other code with the writers. So an error of the writers cannot hide an inconsistency.
+// Audit is independent of the code that writes records: it shares only the key templates of package
+// model. So a bug of that code cannot hide an inconsistency.
 //
-// It returns the SDK's errors.
+// It returns the errors of the SDK.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*AuditResult, error) {
 	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
 	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
@@ -135,14 +136,14 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 	for k, r := range a.Records {
 		a.collectOrder(k, r)
 		if r.Has("gsi1pk") != (indexed[k] != nil) {
-			a.addProblem(k, "has index keys: %v, is in the index: %v", r.Has("gsi1pk"), indexed[k] != nil)
+			a.addProblem(k, "the record has index keys: %v, the index contains the record: %v", r.Has("gsi1pk"), indexed[k] != nil)
 		} else if indexed[k] != nil {
 			a.compareRecords(k, "its entry in the index", r, indexed[k])
 		}
 	}
 	for k := range indexed {
 		if a.Records[k] == nil {
-			a.addProblem(k, "is in the index, but not in the table")
+			a.addProblem(k, "the record is in the index, but not in the table")
 		}
 	}
 	for k, r := range a.Records {
@@ -173,11 +174,6 @@ func scan(ctx context.Context, db *dynamodb.Client, table string, index *string,
 		}
 		for _, item := range page.Items {
 			r := Record(item)
-			// The embedded store omits empty lists from its responses. The SDK then decodes the attribute as
-			// another type.
-			if _, ok := r["phoneNumbers"].(*types.AttributeValueMemberL); !ok && r.Has("phoneNumbers") {
-				r["phoneNumbers"] = &types.AttributeValueMemberL{}
-			}
 			found(Key{r.Text("pk"), r.Text("sk")}, r)
 		}
 	}
@@ -208,10 +204,11 @@ func (a *audit) expectEqual(k Key, subject string, want, got any) {
 	}
 }
 
-// keyNames are the attributes in which copies of a record may differ.
+// keyNames are the attributes that may differ between a record and its copies.
 var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 
-// compareRecords compares all attributes of two records, except the attributes in except.
+// compareRecords adds a problem for each attribute that differs between two records. It ignores the
+// attributes in except. otherName describes the second record in the problems.
 func (a *audit) compareRecords(k Key, otherName string, one, other Record, except ...string) {
 	for name, v := range one {
 		if !slices.Contains(except, name) && !Equal(v, other[name]) {
@@ -225,7 +222,8 @@ func (a *audit) compareRecords(k Key, otherName string, one, other Record, excep
 	}
 }
 
-// Equal reports whether two values are equal. Numbers are compared by value.
+// Equal reports whether two attribute values are equal. Numbers are equal if they have the same
+// value, even in different notations.
 func Equal(a, b types.AttributeValue) bool {
 	if one, ok := a.(*types.AttributeValueMemberN); ok {
 		other, ok := b.(*types.AttributeValueMemberN)
@@ -255,7 +253,7 @@ func Equal(a, b types.AttributeValue) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// collectOrder adds a record of an order to the records of the same order.
+// collectOrder adds a record to the records of its order. It ignores all other records.
 func (a *audit) collectOrder(k Key, r Record) {
 	orderOf := func(id string) *auditedOrder {
 		if a.orders[id] == nil {
@@ -275,13 +273,14 @@ func (a *audit) collectOrder(k Key, r Record) {
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
 		o := orderOf(rest)
 		if o.customerCopy != nil {
-			a.addProblem(k, "is the second copy of the order; the first is in %s", o.copyKey.PK)
+			a.addProblem(k, "the order has a second copy here; its first copy is in the partition %s", o.copyKey.PK)
 		}
 		o.customerCopy, o.copyKey = r, k
 	}
 }
 
-// shardedKey returns an index partition key with the shard of an ID.
+// shardedKey returns the partition key of the index for a sharded list. The hash of the ID
+// determines the shard.
 func (a *audit) shardedKey(key, id string) string {
 	if a.shards <= 1 {
 		return key
@@ -291,8 +290,8 @@ func (a *audit) shardedKey(key, id string) string {
 	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(a.shards))
 }
 
-// checkKeys verifies a record's entity name. It also verifies that the keys agree with the
-// attributes, by the key templates in docs/data-model.md.
+// checkKeys verifies that the keys of a record match its attributes and its entity.
+// docs/data-model.md describes the keys.
 func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 	a.expectEqual(k, "entity", e.Name, r.Text("entity"))
 	indexPK, indexSK := fillTemplate(e, e.IndexPK, r), fillTemplate(e, e.IndexSK, r)
@@ -312,7 +311,7 @@ func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 	}
 }
 
-// fillTemplate returns a key template with the values of a record's attributes.
+// fillTemplate replaces the placeholders of a key template with the attributes of a record.
 func fillTemplate(e *model.Entity, t model.Template, r Record) string {
 	text := string(t)
 	for _, name := range t.Placeholders() {
@@ -328,7 +327,8 @@ func fillTemplate(e *model.Entity, t model.Template, r Record) string {
 	return text
 }
 
-// checkEdges verifies that a record has exactly the edges that its attributes require.
+// checkEdges verifies that a record has exactly the edges that its attributes require. An edge is a
+// copy of a record for one list.
 func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
 	for _, edge := range e.Edges() {
@@ -336,12 +336,13 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 		if i := slices.IndexFunc(edge.IndexAttributes(), func(name string) bool { return !r.Has(name) }); i < 0 {
 			a.requireRecord(k, edgeKey.PK, edgeKey.SK)
 		} else if a.Records[Key{edgeKey.PK, edgeKey.SK}] != nil {
-			a.addProblem(k, "has no attribute %s, but has the edge %s", edge.IndexAttributes()[i], edgeKey.SK)
+			a.addProblem(k, "the record has the edge %[2]s, although it has no attribute %[1]s", edge.IndexAttributes()[i], edgeKey.SK)
 		}
 	}
 }
 
-// checkEdge verifies that the attributes of an edge equal the attributes of its record.
+// checkEdge verifies that an edge (a record's copy for one list) has the same attributes as the
+// record.
 func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	recordKey := e.EdgeOf.KeyFromValues(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
 	if record := a.requireRecord(k, recordKey.PK, recordKey.SK); record != nil {
@@ -349,19 +350,20 @@ func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	}
 }
 
-// requireRecord returns another record. If the record does not exist, refer adds a problem and
-// returns nil.
+// requireRecord returns the record with the given key. If the record does not exist, requireRecord
+// adds a problem about k and returns nil.
 func (a *audit) requireRecord(k Key, pk, sk string) Record {
 	r := a.Records[Key{pk, sk}]
 	if r == nil {
-		a.addProblem(k, "refers to %s %s, which does not exist", pk, sk)
+		a.addProblem(k, "the record refers to %s %s, which does not exist", pk, sk)
 	}
 	return r
 }
 
 const metadata = "#METADATA"
 
-// checkRecord verifies a record that does not belong to an order.
+// checkRecord verifies a record, its edges, and the existence of the records to which it refers.
+// checkOrder verifies the records of an order together.
 func (a *audit) checkRecord(k Key, r Record) {
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
@@ -370,7 +372,7 @@ func (a *audit) checkRecord(k Key, r Record) {
 	}
 	e := model.EntityOf(model.Keys{PK: k.PK, SK: k.SK})
 	if e == nil {
-		a.addProblem(k, "does not match any entity of the model")
+		a.addProblem(k, "the key matches no entity of the model")
 		return
 	}
 	a.checkKeys(k, e, r)
@@ -415,8 +417,8 @@ func (a *audit) checkCustomer(k Key, r Record) {
 	}
 }
 
-// checkLastEvent verifies that a customer's last event is the event with the highest ID of all the
-// customer's orders.
+// checkLastEvent verifies that a customer's stored last event has the highest ID of all events of
+// the customer's orders.
 func (a *audit) checkLastEvent(k Key, r Record) {
 	id := r.Text("customerId")
 	if e := a.requireRecord(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
@@ -428,20 +430,20 @@ func (a *audit) checkLastEvent(k Key, r Record) {
 	for orderID, o := range a.orders {
 		for eventID := range o.events {
 			if o.record.Text("customerId") == id && eventID > r.Text("eventId") {
-				a.addProblem(k, "is %s, but order %s has event %s", r.Text("eventId"), orderID, eventID)
+				a.addProblem(k, "the last event is %s, but order %s has the newer event %s", r.Text("eventId"), orderID, eventID)
 			}
 		}
 	}
 }
 
-// maxEmbedded is the maximum number of line items that are embedded in the records of an order.
+// maxEmbedded is the maximum number of line items that an order record embeds.
 const maxEmbedded = 25
 
 // checkOrder verifies all records of an order.
 func (a *audit) checkOrder(id string, o *auditedOrder) {
 	k := Key{"ORDER#" + id, metadata}
 	if o.record == nil {
-		a.addProblem(k, "is missing, but other records exist: customer's copy: %v, items: %d, events: %d", o.customerCopy != nil, len(o.items), len(o.events))
+		a.addProblem(k, "the order's own record is missing, but other records exist: customer's copy: %v, items: %d, events: %d", o.customerCopy != nil, len(o.items), len(o.events))
 		return
 	}
 	customer := "CUSTOMER#" + o.record.Text("customerId")
@@ -466,7 +468,7 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 		a.expectEqual(itemKey, "customerId and currency", o.record.Text("customerId")+" "+o.record.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
 		a.requireRecord(itemKey, "PRODUCT#"+sku, metadata)
 		if item.Int("qty") < 1 || item.Number("price") == nil {
-			a.addProblem(itemKey, "has a quantity of %s and a price of %s", FormatValue(item["qty"]), FormatValue(item["price"]))
+			a.addProblem(itemKey, "the item has an invalid quantity or price: %s and %s", FormatValue(item["qty"]), FormatValue(item["price"]))
 			continue
 		}
 		total.Add(total, new(big.Rat).Mul(item.Number("qty"), item.Number("price")))
@@ -476,7 +478,7 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 	}
 	a.expectEqual(k, "itemCount", len(o.items), o.record.Int("itemCount"))
 	if got := o.record.Number("total"); got == nil || got.Cmp(total) != 0 {
-		a.addProblem(k, "total is %s, its items add up to %s", FormatValue(o.record["total"]), total.FloatString(4))
+		a.addProblem(k, "the order's total is %s, but its items add up to %s", FormatValue(o.record["total"]), total.FloatString(4))
 	}
 	embedded, isEmbedded := o.record["items"].(*types.AttributeValueMemberL)
 	a.expectEqual(k, "whether it embeds its items", len(o.items) <= maxEmbedded, isEmbedded)
@@ -487,26 +489,27 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 	for _, e := range embedded.Value {
 		m, ok := e.(*types.AttributeValueMemberM)
 		if !ok {
-			a.addProblem(k, "embeds an item that is not a map: %s", FormatValue(e))
+			a.addProblem(k, "the order embeds an item that is not a map: %s", FormatValue(e))
 			continue
 		}
 		embeddedItem := Record(m.Value)
 		itemRecord := o.items[embeddedItem.Text("productId")]
 		if itemRecord == nil {
-			a.addProblem(k, "embeds item %s, which has no record", embeddedItem.Text("productId"))
+			a.addProblem(k, "the order embeds item %s, which has no record of its own", embeddedItem.Text("productId"))
 			continue
 		}
 		a.compareRecords(k, "the item's record", embeddedItem, itemRecord, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
 	}
 }
 
-// statusChanges are the events that change the status of an order, with the allowed statuses
-// before.
+// statusChanges maps each event type that changes the status of an order to the statuses in which
+// the event is allowed.
 var statusChanges = map[string][]string{
 	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
 }
 
-// statusesAllowing are the events that do not change the status, with the statuses that allow them.
+// statusesAllowing maps each event type that does not change the status to the statuses in which
+// the event is allowed.
 var statusesAllowing = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 }
@@ -525,7 +528,7 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 		at := ulidTime(eventID)
 		a.expectEqual(eventKey, "createdAt", at, e.Text("createdAt"))
 		if at <= last {
-			a.addProblem(eventKey, "is not later than the event before it, at %s", last)
+			a.addProblem(eventKey, "the event is not later than the previous event, which happened at %s", last)
 		}
 		last = at
 		eventType := e.Text("type")
@@ -541,15 +544,15 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 			a.expectEqual(eventKey, "from", status, e.Text("from"))
 			a.expectEqual(eventKey, "to", eventType, e.Text("to"))
 			if !slices.Contains(statusChanges[eventType], status) {
-				a.addProblem(eventKey, "changes the status to %s, which %s does not allow", eventType, status)
+				a.addProblem(eventKey, "the event changes the status to %s, which is not allowed if the status is %s", eventType, status)
 			}
 			status = eventType
 		case statusesAllowing[eventType] != nil:
 			if !slices.Contains(statusesAllowing[eventType], status) {
-				a.addProblem(eventKey, "has type %s, which the status %s does not allow", eventType, status)
+				a.addProblem(eventKey, "the event has type %s, which is not allowed if the status is %s", eventType, status)
 			}
 		default:
-			a.addProblem(eventKey, "has type %q, which is not allowed at position %d", eventType, i)
+			a.addProblem(eventKey, "the event has type %q, which is not allowed at position %d of the timeline", eventType, i)
 		}
 	}
 	if len(ids) == 0 {
@@ -565,7 +568,7 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 	}
 }
 
-// ulidTime returns the time in a ULID, in the format of the table.
+// ulidTime returns the time in a ULID, in the format in which the table stores times.
 func ulidTime(id string) string {
 	u, err := ulid.ParseStrict(id)
 	if err != nil {
@@ -574,7 +577,8 @@ func ulidTime(id string) string {
 	return time.UnixMilli(int64(u.Time())).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// checkSpending compares the stored spending of customers with the cost of their orders.
+// checkSpending compares the stored monthly spending of customers with the totals of their orders.
+// spent contains these totals by key of the spending record.
 func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 	isComplete := func(k Key) bool {
 		v, ok := a.Records[Key{k.PK, metadata}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
@@ -582,7 +586,7 @@ func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 	}
 	for k, want := range spent {
 		if isComplete(k) && a.Records[k] == nil {
-			a.addProblem(k, "is missing, but the orders cost %s", want.FloatString(2))
+			a.addProblem(k, "the spending is missing, but the orders cost %s", want.FloatString(2))
 		}
 	}
 	for k, r := range a.Records {
@@ -594,7 +598,7 @@ func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 			want = new(big.Rat)
 		}
 		if got := r.Number("spent"); got == nil || got.Cmp(want) != 0 {
-			a.addProblem(k, "spent is %v, but the orders cost %s", got, want.FloatString(2))
+			a.addProblem(k, "the stored spending is %v, but the orders cost %s", got, want.FloatString(2))
 		}
 	}
 }
@@ -668,7 +672,7 @@ func (a *audit) checkCounters() {
 		switch {
 		case k.SK == "ORDERS#0":
 			if v, ok := r["complete"].(*types.AttributeValueMemberBOOL); ok && v.Value {
-				a.expectEqual(k, "the number of the rep's orders", ofRep[k.PK], keptByRep[k.PK])
+				a.expectEqual(k, "the number of orders of the account rep", ofRep[k.PK], keptByRep[k.PK])
 			}
 		case k.PK == "CATEGORIES":
 			a.expectEqual(k, "productCount", categories[k.SK], r.Int("productCount"))

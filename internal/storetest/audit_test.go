@@ -93,7 +93,7 @@ func damages() []damage {
 		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", setAttribute("quantity", storetest.Num("-1")), "negative"},
 		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which does not exist"},
 		{"orderCount of a product", "PRODUCT#p1", "#METADATA", setAttribute("orderCount", storetest.Num("5")), "orderCount"},
-		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", setAttribute("orders", storetest.Num("77")), "the rep's orders"},
+		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", setAttribute("orders", storetest.Num("77")), "the number of orders of the account rep"},
 		{"spending", "CUSTOMER#c1", "SPENDING#", setAttribute("spent", storetest.Num("1")), "the orders cost"},
 		{"missing spending", "CUSTOMER#c1", "SPENDING#", nil, "the orders cost"},
 		{"number of shipped orders", "ORDER_COUNTS", "PART#", setAttribute("shipped", storetest.Num("9")), "shipped"},
@@ -117,7 +117,7 @@ func TestAudit(t *testing.T) {
 			table := tableWithHistory(t, db, shards)
 			before := storetest.AssertConsistent(t, db, table, shards)
 			if len(before.Orders) != 4 || len(before.IdempotencyRecords) != 4 {
-				t.Fatalf("%d orders and %d keys, want 4 of each", len(before.Orders), len(before.IdempotencyRecords))
+				t.Fatalf("the table has %d orders and %d idempotency records, want 4 of each", len(before.Orders), len(before.IdempotencyRecords))
 			}
 			put := func(r storetest.Record) {
 				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// CommitRecorder is an HTTP client that records the events of committed transactions in commit
-// order. To know the order, Witness either serializes the transactions or cancels conflicting ones.
-// Transactions conflict if both write the same record. DynamoDB cancels them; the test engines do
-// not.
+// CommitRecorder is an HTTP client that records the events of transactions in the order of their
+// commits. To know this order, it either serializes all transactions, or cancels conflicting
+// transactions. Two concurrent transactions conflict if they write the same record. DynamoDB
+// cancels such transactions, but the test engines do not.
 type CommitRecorder struct {
 	next            faults.HTTP
 	cancelConflicts bool
@@ -31,17 +31,17 @@ type CommitRecorder struct {
 
 	mu         sync.Mutex
 	lockedKeys map[string]bool
-	// Events are the event IDs of each customer, in commit order.
+	// Events maps each customer to the IDs of the customer's events, in commit order.
 	Events map[string][]string
-	// Attempts counts all transactions. Cancelled counts the cancelled ones by reason: "conflict" or
-	// "engine".
+	// Attempts is the number of all transactions. Cancelled is the number of cancelled transactions by
+	// reason: "conflict" or "engine".
 	Attempts  int
 	Cancelled map[string]int
 }
 
-// RecordCommits returns a client of db's engine and the Witness that records its commits. If
-// conflict is set, the Witness cancels conflicting transactions. Otherwise it serializes all
-// transactions.
+// RecordCommits returns a client of db's engine, and the CommitRecorder that records its commits.
+// If conflict is set, the CommitRecorder cancels conflicting transactions. Otherwise it serializes
+// all transactions.
 func RecordCommits(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *CommitRecorder) {
 	w := &CommitRecorder{cancelConflicts: conflict, lockedKeys: map[string]bool{}, Events: map[string][]string{}, Cancelled: map[string]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -49,7 +49,8 @@ func RecordCommits(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *Commi
 	}), w
 }
 
-// transactionAction is the part of a transaction's action that has the record's key.
+// transactionAction is one action of a transaction. Only the attributes that can contain the
+// record's key are decoded.
 type transactionAction struct{ Item, Key map[string]map[string]any }
 
 func (a transactionAction) keyAttribute(name string) string {
@@ -122,8 +123,8 @@ func (w *CommitRecorder) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// lockKeys locks the records of a transaction. It returns false if another transaction has locked
-// one of them.
+// lockKeys locks the records of a transaction. It returns false if a concurrent transaction has
+// locked one of these records.
 func (w *CommitRecorder) lockKeys(keys []string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +149,7 @@ func (w *CommitRecorder) unlockKeys(keys []string) {
 	}
 }
 
-// conflictResponse returns DynamoDB's response to a transaction that conflicts with another
+// conflictResponse returns DynamoDB's response to a transaction that conflicts with a concurrent
 // transaction.
 func conflictResponse(r *http.Request, actions int) (*http.Response, error) {
 	reasons := make([]map[string]string, actions)
@@ -164,17 +165,17 @@ func conflictResponse(r *http.Request, actions int) (*http.Response, error) {
 	}, err
 }
 
-// CheckEventOrder fails t unless each event ID is higher than the one before it.
+// CheckEventOrder fails t if an event ID is not higher than the previous event ID.
 func CheckEventOrder(t TB, customer string, events []string) {
 	t.Helper()
 	for i := 1; i < len(events); i++ {
 		if events[i] <= events[i-1] {
-			t.Errorf("%s: event %d, %s, was committed after %s", customer, i, events[i], events[i-1])
+			t.Errorf("%s: event number %d has the ID %s, but the event before it has the ID %s", customer, i, events[i], events[i-1])
 		}
 	}
 }
 
-// PlaceOrders places n orders of product p0 for a customer and returns their IDs.
+// PlaceOrders places n orders of the product p0 for a customer and returns the IDs of the orders.
 func PlaceOrders(t TB, store *dynamo.Store, customer commerce.CustomerID, n int) []commerce.OrderID {
 	t.Helper()
 	var ids []commerce.OrderID

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
-// ChangeSource returns the source of change events for the tables of db's engine. db must have the
+// ChangeSource returns a source of the changes in the tables of db's engine. db must use the
 // engine's own HTTP client.
 func ChangeSource(t testing.TB, db *dynamodb.Client) feed.Source {
 	t.Helper()
@@ -22,15 +22,15 @@ func ChangeSource(t testing.TB, db *dynamodb.Client) feed.Source {
 	return feed.StreamSource(StreamsClient(db), feed.StreamOptions{MinPause: time.Millisecond, MaxPause: 20 * time.Millisecond, ShardListInterval: 50 * time.Millisecond})
 }
 
-// StreamsClient returns a client of DynamoDB Streams on db's engine. The engine must be DynamoDB
+// StreamsClient returns a DynamoDB Streams client for the engine of db, which must be DynamoDB
 // Local.
 func StreamsClient(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	o := db.Options()
 	return dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: o.BaseEndpoint, Region: o.Region, Credentials: o.Credentials, HTTPClient: o.HTTPClient}, optFns...)
 }
 
-// OpenFeed enables the stream of a store's table and returns its change feed. The feed is closed
-// when the test ends.
+// OpenFeed enables the DynamoDB stream of a store's table and returns its change feed. The feed is
+// closed when the test ends.
 func OpenFeed(t testing.TB, db *dynamodb.Client, store *dynamo.Store, opts feed.Options) *feed.Feed {
 	t.Helper()
 	if err := store.EnableStream(context.Background()); err != nil {

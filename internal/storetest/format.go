@@ -10,10 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// FormatValue formats a value for test failures and golden files. Values that are equal on both
-// engines have the same format. An empty list has the format of a missing attribute, because the
-// embedded store loses empty lists. Numbers have no trailing zeros after the decimal point, because
-// DynamoDB removes them.
+// FormatValue formats an attribute value for test failures and golden files. A number
+// has no zeros at its end after the decimal point, because DynamoDB removes them.
 func FormatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:
@@ -40,7 +38,8 @@ func FormatValue(v types.AttributeValue) string {
 	}
 }
 
-// String formats a record as Show does, sorted by attribute name.
+// String formats a record with its attributes sorted by name. The values have the format of
+// FormatValue.
 func (r Record) String() string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(r)) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log is a writer that keeps its text in memory. It is safe for concurrent use.
+// Log is a writer that keeps the written text in memory. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -25,5 +25,5 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Count returns the number of times that text was written.
+// Count returns how often the written text contains the given text.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

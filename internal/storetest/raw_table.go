@@ -21,8 +21,8 @@ import (
 // Item is a record of a table.
 type Item = map[string]types.AttributeValue
 
-// RawTable reads and writes the records of a table without the model, as other software does. If a
-// request fails, the test fails and ends.
+// RawTable reads and writes the records of a table without the data model, like other software. If
+// a request fails, the test fails and ends.
 type RawTable struct {
 	T     testing.TB
 	DB    *dynamodb.Client
@@ -30,7 +30,7 @@ type RawTable struct {
 	Store *dynamo.Store
 }
 
-// NewRawTable creates a table that contains a dataset. The table is deleted when the test ends.
+// NewRawTable creates a table and loads a dataset into it. The table is deleted when the test ends.
 func NewRawTable(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset, opts dynamo.Options) RawTable {
 	t.Helper()
 	store := NewTable(t, db, opts)
@@ -54,7 +54,7 @@ func Num(n string) types.AttributeValue { return &types.AttributeValueMemberN{Va
 // ItemKey returns the primary key of a record.
 func ItemKey(pk, sk string) Item { return Item{"pk": Str(pk), "sk": Str(sk)} }
 
-// KeyText returns the primary key of a record as "pk sk".
+// KeyText returns the primary key of a record as text: the partition key, a space and the sort key.
 func KeyText(rec Item) string { return Record(rec).Text("pk") + " " + Record(rec).Text("sk") }
 
 // Get returns a record, or nil if the record does not exist.
@@ -75,7 +75,7 @@ func (r RawTable) Put(rec Item) {
 	}
 }
 
-// Delete deletes a record and returns it. The record must exist.
+// Delete deletes a record and returns it. If the record does not exist, the test fails.
 func (r RawTable) Delete(pk, sk string) Item {
 	r.T.Helper()
 	out, err := r.DB.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &r.Name, Key: ItemKey(pk, sk), ReturnValues: types.ReturnValueAllOld})
@@ -88,10 +88,12 @@ func (r RawTable) Delete(pk, sk string) Item {
 	return out.Attributes
 }
 
-// Set replaces attributes of a record. The record must exist. A nil value removes the attribute.
+// Set replaces attributes of a record. A nil value removes the attribute. If the record does not
+// exist, the test fails.
 func (r RawTable) Set(pk, sk string, changes Item) {
 	r.T.Helper()
-	// The embedded engine updates its index correctly only if the old record was deleted first.
+	// The old record is deleted first, because otherwise the embedded engine would not update its
+	// index correctly.
 	rec := r.Delete(pk, sk)
 	for name, v := range changes {
 		if v == nil {
@@ -103,7 +105,8 @@ func (r RawTable) Set(pk, sk string, changes Item) {
 	r.Put(rec)
 }
 
-// SetWithEdges changes a record as Set does, and replaces its edges.
+// SetWithEdges changes a record like Set, and also updates its edges (the record's copies for
+// lists).
 func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	r.T.Helper()
 	r.Set(pk, sk, changes)
@@ -115,8 +118,8 @@ func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	}
 }
 
-// EdgesOf returns the edges of a record in a table of one shard. An edge's attributes are copies of
-// the record's attributes.
+// EdgesOf returns the edges that a record should have in a table with one shard. An edge is a copy
+// of the record for one list.
 func EdgesOf(rec Item) []Item {
 	records, err := (&model.Codec{Currency: "USD", Shards: 1}).Reencode(*model.EntityOf(model.KeyOf(rec)), rec)
 	if err != nil {
@@ -140,7 +143,8 @@ func EdgesOf(rec Item) []Item {
 	return edges
 }
 
-// All returns all records of the table. The keys of the map are the records' KeyText.
+// All returns all records of the table. The map keys are the records' primary keys in the format of
+// KeyText.
 func (r RawTable) All() map[string]Item {
 	r.T.Helper()
 	records := map[string]Item{}
@@ -157,7 +161,8 @@ func (r RawTable) All() map[string]Item {
 	return records
 }
 
-// Check runs `check` on the table. It does not wait for the index unless opts.IndexLag is set.
+// Check runs CheckRecords on the table and returns the results. It does not wait for the index,
+// unless opts.IndexLag is set.
 func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	r.T.Helper()
 	var drifts []check.Drift
@@ -175,16 +180,16 @@ func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 		n += found
 	}
 	if n != len(drifts) {
-		r.T.Errorf("the summary counts %d drifts, but check reported %d", n, len(drifts))
+		r.T.Errorf("the summary counts %d inconsistencies, but check reported %d", n, len(drifts))
 	}
 	return drifts, summary
 }
 
-// CheckClean fails the test if `check` reports a drift or an unsettled record.
+// CheckClean fails the test if a check finds an inconsistency, or a record that it cannot verify.
 func (r RawTable) CheckClean() {
 	r.T.Helper()
 	if drifts, summary := r.Check(check.Options{}); len(drifts) > 0 || summary.Unverified > 0 {
-		r.T.Errorf("check reports %+v and %d unsettled records, want none", drifts, summary.Unverified)
+		r.T.Errorf("the check reports %+v and %d unverified records, want no findings", drifts, summary.Unverified)
 	}
 }
 
@@ -197,8 +202,8 @@ func CountByKind(drifts []check.Drift) map[string]int {
 	return n
 }
 
-// FormatKinds formats the kinds of drifts and their numbers in one line: "item-missing 3, timeline
-// 1".
+// FormatKinds formats the number of drifts (inconsistencies) of each kind, such as "item-missing 3,
+// timeline 1".
 func FormatKinds(drifts []check.Drift) string {
 	n := CountByKind(drifts)
 	var parts []string
@@ -208,8 +213,8 @@ func FormatKinds(drifts []check.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// CanonicalNumber returns the value of a number attribute in a canonical form, because DynamoDB
-// chooses its own. For other types it returns "".
+// CanonicalNumber returns the value of a number attribute in a fixed format, because DynamoDB may
+// change the notation of a number. It returns "" for a value of another type.
 func CanonicalNumber(v types.AttributeValue) string {
 	if n := (Record{"v": v}).Number("v"); n != nil {
 		return n.RatString()
@@ -217,7 +222,7 @@ func CanonicalNumber(v types.AttributeValue) string {
 	return ""
 }
 
-// DifferingKeys returns the sorted keys of the records that differ between two states of a table.
+// DifferingKeys returns the keys of all records that differ between two states of a table, sorted.
 func DifferingKeys(a, b map[string]Item) []string {
 	var keys []string
 	for k := range a {

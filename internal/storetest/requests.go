@@ -18,14 +18,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// HTTPFunc is a function that implements the SDK's HTTP client.
+// HTTPFunc is a function that implements the SDK's interface for HTTP clients.
 type HTTPFunc func(*http.Request) (*http.Response, error)
 
 // Do calls the function.
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// WithRequestHook returns a client of db's engine that calls hook with the input of every request
-// before sending it. If hook returns an error, the request fails with that error.
+// WithRequestHook returns a client of db's engine that calls hook before each request. in is the
+// input of the request. If hook returns an error, the request is not sent and fails with this
+// error.
 func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
@@ -39,8 +40,8 @@ func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any)
 	})
 }
 
-// WithScanLimit returns a client of db's engine whose Scans return at most this many records a
-// page.
+// WithScanLimit returns a client of db's engine that limits the number of records per page of a
+// Scan.
 func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if scan, ok := in.(*dynamodb.ScanInput); ok {
@@ -50,8 +51,8 @@ func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// WithCountLimit returns a client of db's engine that ends a page of a counting Query after this
-// many records. DynamoDB ends a page after a megabyte.
+// WithCountLimit returns a client of db's engine that limits the number of records per page of a
+// Query without a limit, such as a count. DynamoDB itself limits such a page to 1 MB.
 func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
@@ -61,7 +62,8 @@ func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// WithClient returns a Store of the same table that uses another client.
+// WithClient returns a Store for the table of another Store. The new Store sends its requests with
+// db.
 func WithClient(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	opts.Table = StoreTableName(t, store)
@@ -83,9 +85,10 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns the table with a Store that is not its only client. The Store calls before
-// ahead of each request. before has the operation, the number of earlier requests with that
-// operation, and the body. If before returns a response, the request is not sent.
+// WithHTTPHook returns a RawTable of the same table, with a new Store that calls the given function
+// before each request. The function receives the operation, the number of earlier requests with
+// this operation, and the request body. If the function returns a response, the Store receives this
+// response and the request is not sent.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

@@ -7,14 +7,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// WithoutResponseDate returns a client of db's engine whose responses have no Date header. A Store
-// with a fake clock needs such a client: it refuses to write if its clock and the Date differ.
+// WithoutResponseDate returns a client of db's engine that removes the header Date from responses.
+// A Store with a fake clock needs such a client, because it refuses to write if Date differs from
+// its clock.
 func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
 }
 
-// WithResponseDate returns a client of db's engine whose responses have clock's time as their Date
-// header.
+// WithResponseDate returns a client of db's engine that sets the header Date of responses to the
+// time of clock.
 func WithResponseDate(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
 }
@@ -23,7 +24,8 @@ func withResponseHeader(db *dynamodb.Client, date func(http.Header)) *dynamodb.C
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = headerRewriter{o.HTTPClient, date} })
 }
 
-// headerRewriter is an HTTP client that changes the headers of responses.
+// headerRewriter is an HTTP client that changes the headers of the responses of another HTTP
+// client.
 type headerRewriter struct {
 	next    dynamodb.HTTPClient
 	rewrite func(http.Header)

@@ -10,10 +10,11 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// FirstOrderTime returns the time of the first order of SmallDataset: 1 January 2026.
+// FirstOrderTime returns the time at which the first order of SmallDataset was placed: 1 January
+// 2026.
 func FirstOrderTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// ULIDAt returns the ULID with time at and entropy n.
+// ULIDAt returns a ULID with the given time. n makes ULIDs of the same time different.
 func ULIDAt(at time.Time, n int) string {
 	var id ulid.ULID
 	id[14], id[15] = byte(n>>8), byte(n)
@@ -27,16 +28,17 @@ func ULIDAt(at time.Time, n int) string {
 const (
 	// SmallOrderCount is the number of orders.
 	SmallOrderCount = 5
-	// BigOrder is the index of the order that contains all products.
+	// BigOrder is the number of the order that contains all products.
 	BigOrder = 4
 )
 
-// SmallOrderID returns the ID of the n-th order of SmallDataset.
+// SmallOrderID returns the ID of order n of SmallDataset. The first order has the number 0.
 func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Duration(n)*time.Hour), n) }
 
-// SmallDataset returns a dataset with a record of every entity. Customer c1 has an account rep; c2
-// has no account rep. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled and BigOrder
-// delivered. With 30 products, the line items of BigOrder are not embedded in the order.
+// SmallDataset returns a dataset with at least one record of each entity. Customer c1 has an
+// account rep, and customer c2 does not. Order 0 is pending, order 1 confirmed, order 2 shipped,
+// order 3 cancelled, and BigOrder delivered. With 30 products, BigOrder has too many line items to
+// embed them in the order record.
 func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	t.Helper()
 	start := FirstOrderTime()
@@ -89,7 +91,7 @@ func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	return dataset
 }
 
-// USD returns an amount of US dollars. It panics if the amount is invalid.
+// USD returns an amount in US dollars. It panics if the amount is invalid.
 func USD(amount string) commerce.Money {
 	m, err := commerce.ParseMoney(amount, "USD")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package storetest runs tests on both engines: the embedded store and Amazon's DynamoDB Local. It
-// also has the fixtures, clients and checks that tests of the Store share.
+// Package storetest runs tests of the Store on two DynamoDB engines: the embedded store and
+// Amazon's DynamoDB Local. It also contains fixtures, clients and assertions for these tests.
 package storetest
 
 import (
@@ -23,8 +23,8 @@ import (
 // Engine is a DynamoDB implementation that tests run on.
 type Engine struct {
 	Name string
-	// Client returns a client of the engine. If the engine is not available, Client skips t and logs
-	// the reason.
+	// Client returns a client of the engine. If the engine is not available, Client skips the test and
+	// logs the reason.
 	Client func(t testing.TB) *dynamodb.Client
 }
 
@@ -36,15 +36,15 @@ func Engines() []Engine {
 	}
 }
 
-// ForEachEngine runs test on both engines. Use Each where the engines could differ: transactions,
-// conditions, pages, streams and all golden files.
+// ForEachEngine runs a test on both engines. Use it for behavior in which the engines could differ:
+// transactions, conditions, pages and streams. Also use it for golden files.
 func ForEachEngine(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines(), test)
 }
 
-// ForEachEngineIfLong runs test on the embedded store. In the long run it uses both engines. Use
-// ForEachEngineIfLong for code above the engine, and for tests that write too many records for
-// DynamoDB Local.
+// ForEachEngineIfLong runs a test only on the embedded store, but on both engines in the long test
+// run. Use it for code that does not depend on the engine, and for tests that write too many
+// records for DynamoDB Local.
 func ForEachEngineIfLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines()[:longtest.Size(1, 2)], test)
 }
@@ -55,24 +55,26 @@ func runOnEngines(t *testing.T, engines []Engine, test func(t *testing.T, db *dy
 	}
 }
 
-// IsEmbedded reports whether t runs on the embedded store. Each must have started t.
+// IsEmbedded reports whether t runs on the embedded store. ForEachEngine or ForEachEngineIfLong
+// must have started t.
 func IsEmbedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
-// RunsCase reports whether t runs its i-th case. Each must have started t. The embedded store and
-// the long run have all cases. Otherwise DynamoDB Local, which is slow, has every n-th case.
+// RunsCase reports whether t runs test case number i. DynamoDB Local is slow, so it runs only every
+// n-th test case. The embedded store and the long test run run all test cases. ForEachEngine must
+// have started t.
 func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%longtest.Size(n, 1) == 0 }
 
-// tableCount counts the tables of this process. The count makes table names unique on the shared
-// engine.
+// tableCount is the number of tables that this process has named. It makes table names unique.
 var tableCount atomic.Int64
 
-// TableName returns a name that no other table of this process has.
+// TableName returns a table name that this process has not used before.
 func TableName() string { return fmt.Sprintf("test-%d", tableCount.Add(1)) }
 
-// NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses a name.
+// NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses the
+// name.
 //
-// The table has no stream until Feed enables it. At each write, DynamoDB Local searches the streams
-// of all tables it ever had.
+// The table has no stream until OpenFeed enables it. With streams, each write would become slower:
+// DynamoDB Local searches the streams of all tables that ever existed.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	if opts.Table == "" {
@@ -104,8 +106,8 @@ func withoutStream(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// Load writes a dataset to the store's table and starts the order counts. If the dataset is empty,
-// the table does not count orders, like a table of other software.
+// Load writes a dataset to the store's table. Unless the dataset is empty, it also starts the order
+// counts. A table without order counts is like a table that other software created.
 func Load(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
 	if len(dataset.Customers)+len(dataset.Products) > 0 {
@@ -118,14 +120,14 @@ func Load(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	}
 }
 
-// SampleStore returns a Store that contains the sample dataset, in a new table.
+// SampleStore creates a table with the sample dataset and returns its Store.
 func SampleStore(t testing.TB, db *dynamodb.Client) *dynamo.Store {
 	t.Helper()
 	store, _, _ := loadSample(t, db)
 	return store
 }
 
-// SampleDataset returns the sample dataset and its number of records.
+// SampleDataset returns the sample dataset, and the number of records that a table stores for it.
 func SampleDataset(t testing.TB) (commerce.Dataset, int) {
 	t.Helper()
 	_, dataset, records := loadSample(t, embedded.New().Client())

@@ -10,13 +10,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
-// Export exports the store's table and returns the lines, sorted.
+// Export exports the records of the store's table and returns the lines in sorted order.
 func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	t.Helper()
 	var text bytes.Buffer
 	err := store.Export(t.Context(), make([]bulk.Segment, segments), func(page bulk.ExportPage) error {
 		if n := bytes.Count(page.Lines, []byte("\n")); n != page.Records {
-			t.Errorf("a page of %d records has %d lines", page.Records, n)
+			t.Errorf("a page with %d records has %d lines, want one line per record", page.Records, n)
 		}
 		text.Write(page.Lines)
 		return nil
@@ -27,7 +27,8 @@ func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	return slices.Sorted(strings.Lines(text.String()))
 }
 
-// Import imports lines into the store's table and returns the result.
+// Import imports lines into the store's table. It fails the test if the import does not read all
+// lines.
 func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.Imported {
 	t.Helper()
 	imported, err := store.Import(t.Context(), strings.NewReader(lines), opts)

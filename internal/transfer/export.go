@@ -20,14 +20,16 @@ const defaultSegments = 4
 
 // ExportOptions configure an export.
 type ExportOptions struct {
-	// Segments is the number of segments that are scanned in parallel, 1 to bulk.MaxSegments. If it is
-	// 0, an export continues with its own number, and a new export uses defaultSegments.
+	// Segments is the number of table segments that are scanned in parallel, from 1 to
+	// bulk.MaxSegments. If it is 0, a new export uses defaultSegments, and a resumed export uses its
+	// earlier number.
 	Segments int
-	// Overwrite replaces an existing file when the export is complete.
+	// Overwrite reports whether the export may replace an existing file. The file is replaced only
+	// when the export is complete.
 	Overwrite bool
-	// Clock returns the time. If it is nil, time.Now is used.
+	// Clock returns the current time. If it is nil, time.Now is used.
 	Clock func() time.Time
-	// Progress, if set, is called about once a second with the result so far.
+	// Progress, if set, is called about once a second with the progress so far.
 	Progress func(ExportResult)
 }
 
@@ -35,13 +37,14 @@ type ExportOptions struct {
 type ExportResult struct {
 	Records int   `json:"records"`
 	Bytes   int64 `json:"bytes"`
-	// LeftOut is the number of idempotency records, which are not exported.
+	// LeftOut is the number of idempotency records in the table. They are not exported.
 	LeftOut int `json:"leftOut"`
-	// Started is the start time. For a resumed export, Begun is the start time of the first attempt.
+	// Started is the time when the export began. For a resumed export, it is the time when the first
+	// attempt began.
 	Started time.Time `json:"begun"`
 	// Resumed reports whether the export continued an earlier one.
 	Resumed bool `json:"-"`
-	// Saved reports whether a failed export can continue, because its progress is on disk.
+	// Saved reports whether a failed export can be resumed, because its progress was saved to a file.
 	Saved bool `json:"-"`
 }
 
@@ -50,8 +53,8 @@ type exportProgress struct {
 	Table string `json:"table"`
 	// Replaces reports whether the export started with Overwrite.
 	Replaces bool `json:"replaces"`
-	// Segments are the positions of the scan. The records before them are the first Bytes of the part
-	// file.
+	// Segments contains the position of the scan in each segment. The first Bytes bytes of the file
+	// FILE.part contain the records before these positions.
 	Segments []bulk.Segment `json:"segments"`
 	ExportResult
 }
@@ -66,14 +69,14 @@ func (p *exportProgress) allRead() bool {
 	return true
 }
 
-// Suffixes of the incomplete export and of its progress file.
+// File name suffixes of an incomplete export and of its progress file.
 const (
 	partSuffix           = ".part"
 	exportProgressSuffix = ".progress"
 )
 
-// Export writes the table's records to w, one per line. It returns the errors of w and of
-// dynamo.Store.Export.
+// Export writes the table's records to w, with one record per line. It returns the errors of w and
+// of dynamo.Store.Export.
 func Export(ctx context.Context, store *dynamo.Store, w io.Writer, opts ExportOptions) (ExportResult, error) {
 	p := newExportProgress("", opts)
 	err := export(ctx, store, w, p, newThrottle(opts.Clock), func() error {
@@ -99,7 +102,8 @@ func (o ExportOptions) reportProgress(e ExportResult) {
 	}
 }
 
-// export writes the records that p has not read yet, and calls save about once a second.
+// export writes all records after the positions in p and updates p. It calls save about once a
+// second.
 func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProgress, pace *throttle, save func() error) error {
 	return store.Export(ctx, p.Segments, func(page bulk.ExportPage) error {
 		if _, err := w.Write(page.Lines); err != nil {
@@ -116,13 +120,14 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 	})
 }
 
-// ExportFile writes the table's records to a file, or continues an interrupted export to that file.
-// It writes to FILE.part, which is renamed when the export is complete. Until then, the old file
-// remains.
+// ExportFile writes the table's records to a file, or resumes an interrupted export to this file.
+// It writes to FILE.part, and renames FILE.part to FILE when the export is complete. Until then, an
+// existing FILE remains unchanged.
 //
-// It returns an error that describes what to do if the file exists, or if the interrupted export
-// was of another table or with another number of segments. It returns a SaveError if progress could
-// not be saved, errors of the file, and the errors of dynamo.Store.Export.
+// It returns an error that describes what to do if the file exists. It also returns such an error
+// if the interrupted export belongs to another table or has another number of segments. Other
+// errors: SaveError if the progress could not be saved, errors of the file, and the errors of
+// dynamo.Store.Export.
 func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (ExportResult, error) {
 	table, err := store.TableID(ctx)
 	if err != nil {
@@ -145,12 +150,12 @@ func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts Expo
 	return p.ExportResult, os.Remove(name + exportProgressSuffix)
 }
 
-// writePart writes the rest of the part file and renames it. p.Saved reports whether the last
-// progress was saved.
+// writePart writes the remaining records to FILE.part and renames it. p.Saved reports whether the
+// latest progress was saved.
 func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportProgress, opts ExportOptions) error {
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
-	// The progress file is written first, because a part file without one does not belong to an
-	// export.
+	// The progress file is created before FILE.part, so that an interrupted export always has a
+	// progress file.
 	if err := saveJSON(progressFile, p); err != nil {
 		return err
 	}
@@ -159,7 +164,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 		return err
 	}
 	defer f.Close()
-	// Bytes after p.Bytes were written after the last save. Their records will be read again.
+	// Bytes after p.Bytes were written after the progress was last saved. Their records will be
+	// exported again.
 	if err := f.Truncate(p.Bytes); err != nil {
 		return err
 	}
@@ -191,8 +197,9 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// startExport returns where an export starts: at the beginning, or where an earlier export stopped.
-// complete reports that the earlier export only left its progress file behind.
+// startExport returns the progress at the start of an export: the saved progress of an interrupted
+// export, or no progress. complete reports that an earlier export wrote the whole file, but did not
+// remove its progress file.
 func startExport(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
@@ -220,7 +227,7 @@ func startExport(name, table string, opts ExportOptions) (p *exportProgress, com
 	case opts.Overwrite && (!resumed || !earlier.Replaces):
 		return fresh, false, nil
 	case resumed && earlier.Replaces && exists && !opts.Overwrite:
-		return nil, false, fmt.Errorf("%s already exists, and an interrupted export was to replace it: continue with -overwrite, %s", name, restart)
+		return nil, false, fmt.Errorf("%s already exists, and an interrupted export would replace it: continue with -overwrite, %s", name, restart)
 	case exists && !opts.Overwrite:
 		return nil, false, fmt.Errorf("%s already exists: name another file, or replace it with -overwrite", name)
 	case !resumed && partExists:
@@ -239,7 +246,8 @@ func startExport(name, table string, opts ExportOptions) (p *exportProgress, com
 	}
 }
 
-// mismatch returns the reason why an export cannot continue from p, or an empty string.
+// mismatch returns the reason why the export in p cannot be resumed. It returns an empty string if
+// the export can be resumed.
 func (p *exportProgress) mismatch(table string, partSize int64, opts ExportOptions) string {
 	switch {
 	case p.Table != table:
@@ -247,13 +255,13 @@ func (p *exportProgress) mismatch(table string, partSize int64, opts ExportOptio
 	case opts.Segments != 0 && opts.Segments != len(p.Segments):
 		return fmt.Sprintf("was started with -segments %d: use the same number", len(p.Segments))
 	case partSize < p.Bytes:
-		return fmt.Sprintf("has %d bytes, but its progress file expects %d: restore it", partSize, p.Bytes)
+		return fmt.Sprintf("has %d bytes, but its progress file expects %d: restore the file", partSize, p.Bytes)
 	}
 	return ""
 }
 
-// statRegular reports whether a file exists, and returns its size. It returns an error for a
-// directory or device, which cannot be replaced.
+// statRegular reports whether a regular file exists, and returns its size. It returns an error for
+// a directory or device, because an export cannot replace them.
 func statRegular(name string) (exists bool, size int64, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -267,8 +275,8 @@ func statRegular(name string) (exists bool, size int64, err error) {
 	return true, info.Size(), nil
 }
 
-// checkComplete returns an error if an export to the file is unfinished. The error describes
-// what to do.
+// checkComplete returns an error if an export to the file is incomplete. The error message
+// describes what to do.
 func checkComplete(name string) error {
 	exported, isPart := strings.CutSuffix(name, partSuffix)
 	progressFile := exported + exportProgressSuffix
@@ -276,8 +284,8 @@ func checkComplete(name string) error {
 		return nil //nolint:nilerr // without a progress file, the export is complete
 	}
 	if _, err := os.Stat(name); isPart || err != nil {
-		return fmt.Errorf("the export to %s is unfinished, because %s exists: run the export command again first", exported, progressFile)
+		return fmt.Errorf("the export to %s is unfinished, because its progress file %s exists: run the export command again first", exported, progressFile)
 	}
-	return fmt.Errorf("the export that replaces %s is unfinished, because %s exists: run the export command again first, or remove %s and %s to import the old content of %s",
+	return fmt.Errorf("the export that replaces %s is unfinished, because its progress file %s exists: run the export command again first, or remove %s and %s to import the old content of %s",
 		name, progressFile, name+partSuffix, progressFile, name)
 }

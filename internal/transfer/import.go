@@ -17,17 +17,17 @@ import (
 type ImportOptions struct {
 	// Overwrite, DryRun and SkipUnreadable have the same meaning as in bulk.ImportOptions.
 	Overwrite, DryRun, SkipUnreadable bool
-	// Clock returns the time. If it is nil, time.Now is used.
+	// Clock returns the current time. If it is nil, time.Now is used.
 	Clock func() time.Time
-	// Progress, if set, is called about once a second with the result so far and the file's size. The
-	// size is 0 if it is unknown.
+	// Progress, if set, is called about once a second with the progress so far and the file's size in
+	// bytes. The size is 0 if it is unknown.
 	Progress func(done bulk.Imported, size int64)
 }
 
 // ImportResult is the result of an import.
 type ImportResult struct {
 	bulk.Imported
-	// Saved reports whether a failed import can continue, because its progress is on disk.
+	// Saved reports whether a failed import can be resumed, because its progress was saved to a file.
 	Saved bool
 }
 
@@ -35,21 +35,22 @@ type ImportResult struct {
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is the result so far. Checksum covers the file up to Done.Offset. Lines after that offset
-	// may be fixed before the import continues, earlier lines may not.
+	// Done is the progress so far. Checksum is the checksum of the file up to Done.Offset. Lines after
+	// Done.Offset may be changed before the import is resumed, but not the lines before it.
 	Done     bulk.Imported `json:"done"`
 	Checksum uint64        `json:"checksum"`
 }
 
 func importProgressFile(name string) string { return name + ".import-progress" }
 
-// Import writes the records in r to the table. For a file of another kind, it returns an error that
-// names the right command. It returns the errors of dynamo.Store.Import.
+// Import writes the records in r to the table. If r contains a dataset or a compressed file, it
+// returns an error that names the right command. It also returns the errors of dynamo.Store.Import.
 func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	return importWithoutProgress(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
 }
 
-// importWithoutProgress imports a file without saving progress. The size is 0 if it is unknown.
+// importWithoutProgress imports records without saving progress. size is the size of the input in
+// bytes, or 0 if it is unknown.
 func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (ImportResult, error) {
 	pace := newThrottle(opts.Clock)
 	done, err := store.Import(ctx, r, opts.bulkOptions(bulk.Imported{}, func(done bulk.Imported) error {
@@ -61,7 +62,8 @@ func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader
 	return ImportResult{Imported: done}, err
 }
 
-// bulkOptions returns the options for dynamo.Store.Import, which continues after from.
+// bulkOptions returns options for dynamo.Store.Import. The import continues after from, the
+// progress of an earlier import.
 func (o ImportOptions) bulkOptions(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
 	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
@@ -72,13 +74,13 @@ func (o ImportOptions) reportProgress(done bulk.Imported, size int64) {
 	}
 }
 
-// ImportFile writes the records of a file to the table. It continues an earlier import that was
-// interrupted, or that stopped at an invalid line which is now fixed. A dry run always starts at
-// the beginning, and saves no progress. The result includes the lines of the earlier import.
+// ImportFile writes the records of a file to the table. It resumes an import of this file that was
+// interrupted, or that stopped at an invalid line. A dry run always starts at the beginning of the
+// file and does not save its progress. The result includes the lines of the earlier import.
 //
-// It returns an error that describes what to do if the file is not a complete export, or if an
-// earlier import had other options. It returns a SaveError if progress could not be saved, errors
-// of the file, and the errors of dynamo.Store.Import.
+// It returns an error that describes what to do if the file is not a complete export, or if the
+// earlier import had other options. Other errors: SaveError if the progress could not be saved,
+// errors of the file, and the errors of dynamo.Store.Import.
 func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (ImportResult, error) {
 	if err := checkComplete(name); err != nil {
 		return ImportResult{}, err
@@ -147,7 +149,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	return ImportResult{Imported: done}, err
 }
 
-// check returns an error if an import with the given options cannot continue from p.
+// check returns an error if an import with these options cannot resume the import in p.
 func (p *importProgress) check(f *os.File, name, table string, opts ImportOptions) error {
 	progressFile := importProgressFile(name)
 	if p.Table != table {
@@ -158,13 +160,13 @@ func (p *importProgress) check(f *os.File, name, table string, opts ImportOption
 	}
 	sum, err := checksum(0, f, 0, p.Done.Offset)
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && sum != p.Checksum {
-		return fmt.Errorf("%s has changed in its first %d bytes, which were imported: remove %s to start again, which skips imported records", name, p.Done.Offset, progressFile)
+		return fmt.Errorf("%s has changed in its first %d bytes, which are already imported: remove %s to start again; the new import skips equal records", name, p.Done.Offset, progressFile)
 	}
 	return err
 }
 
-// checksum updates sum, the checksum of the file up to from, to cover the file up to to. It returns
-// io.ErrUnexpectedEOF if the file is shorter.
+// checksum continues a checksum: sum covers the file up to an offset (from), and the result covers
+// the file up to a later offset (to). It returns io.ErrUnexpectedEOF if the file is shorter.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))
@@ -174,7 +176,8 @@ func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	return hash.sum, err
 }
 
-// resumableCRC is a CRC-64 writer that can continue from an earlier sum.
+// resumableCRC is a writer that computes a CRC-64 checksum. It can continue from the checksum of
+// earlier bytes.
 type resumableCRC struct {
 	sum   uint64
 	table *crc64.Table

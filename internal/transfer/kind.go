@@ -8,12 +8,12 @@ import (
 	"io"
 )
 
-// Kind is the kind of a file, detected by its first bytes.
+// Kind is the kind of a file, which DetectKind derives from the first bytes.
 type Kind int
 
 // Kinds of files.
 const (
-	// KindUnknown is any other file, which may be an export.
+	// KindUnknown is a file of no other kind. It may still be an export, such as an empty file.
 	KindUnknown Kind = iota
 	// KindGzip is a file compressed with gzip.
 	KindGzip
@@ -23,10 +23,10 @@ const (
 	KindDataset
 )
 
-// maxSniffed is the maximum number of bytes that DetectKind needs.
+// maxSniffed is the maximum number of bytes of a file that DetectKind reads.
 const maxSniffed = 512
 
-// DetectKind returns the kind of a file with the given first bytes.
+// DetectKind returns the kind of a file that begins with the given bytes.
 func DetectKind(start []byte) Kind {
 	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
 		return KindGzip
@@ -46,8 +46,8 @@ func DetectKind(start []byte) Kind {
 	return KindUnknown
 }
 
-// sniffer is a reader whose first Read fails if the file is not an export. If the file is of
-// another known kind, the error names the command that accepts it.
+// sniffer is a reader that fails at the first Read if the input is a dataset or is compressed. The
+// error names the command to use instead.
 type sniffer struct {
 	io.Reader
 	// name is the file's name in errors.
@@ -60,7 +60,8 @@ func (s *sniffer) Read(b []byte) (int, error) {
 		return s.Reader.Read(b)
 	}
 	s.checked = true
-	// The kind of a file takes two bytes to detect. More bytes from a pipe may arrive late.
+	// Two bytes are enough to detect a compressed file. Waiting for more bytes could block, because a
+	// pipe may provide them later.
 	n, err := io.ReadAtLeast(s.Reader, b, min(2, len(b)))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // the next Read returns io.EOF
@@ -68,7 +69,7 @@ func (s *sniffer) Read(b []byte) (int, error) {
 	switch DetectKind(b[:min(n, maxSniffed)]) {
 	case KindUnknown, KindExport:
 	case KindGzip:
-		return 0, fmt.Errorf("%s is compressed: gunzip -c FILE | ordergraph import -", s.name)
+		return 0, fmt.Errorf("%s is compressed: run `gunzip -c FILE | ordergraph import -`", s.name)
 	case KindDataset:
 		return 0, fmt.Errorf("%s is a dataset, not an export: load it with `ordergraph seed FILE`", s.name)
 	}

@@ -1,7 +1,7 @@
-// Package transfer exports a table to a file and imports a file. An interrupted export or import
-// can continue, because a progress file next to FILE records its position. The progress file is
-// replaced atomically about once a second, after the data that it describes is on disk. It is
-// removed at the end.
+// Package transfer exports the records of a table to a file, and imports them from a file. An
+// interrupted export or import can be resumed: its position is saved in a progress file next to the
+// data file. The progress file is replaced atomically about once a second, after the data that it
+// describes is on disk. It is removed when the export or import is complete.
 package transfer
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// saveInterval is how often progress is saved and reported.
+// saveInterval is the interval at which progress is saved and reported.
 const saveInterval = time.Second
 
 // throttle reports when an interval has passed.
@@ -44,7 +44,7 @@ func (p *throttle) due() bool {
 	return true
 }
 
-// SaveError reports that progress could not be saved.
+// SaveError means that progress could not be saved.
 type SaveError struct{ Err error }
 
 func (e *SaveError) Error() string { return e.Err.Error() }
@@ -52,23 +52,24 @@ func (e *SaveError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// isSaveError reports whether err is a SaveError. Saving again would fail again.
+// isSaveError reports whether err is a SaveError. After a SaveError, progress is not saved again,
+// because that would fail, too.
 func isSaveError(err error) bool {
 	failed := (*SaveError)(nil)
 	return errors.As(err, &failed)
 }
 
-// saveJSON atomically replaces the named file by the JSON of v. It returns a SaveError.
+// saveJSON atomically replaces the named file with the JSON encoding of v. It returns a SaveError.
 func saveJSON(name string, v any) error {
 	err := writeAtomically(name, v)
 	if err == nil {
 		return nil
 	}
-	// The error names the file instead of its temporary copy.
+	// The error names the progress file, not the temporary file.
 	return &SaveError{withFileName("write", name, err)}
 }
 
-// withFileName returns a file system error with another operation and file name.
+// withFileName returns a file system error in which the operation and the file name are replaced.
 func withFileName(operation, name string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return &fs.PathError{Op: operation, Path: name, Err: at.Err}
@@ -99,8 +100,8 @@ func writeAtomically(name string, v any) error {
 	return err
 }
 
-// renameAndSync renames a file and syncs the directory, so that the new name survives a crash.
-// Platforms that cannot sync a directory skip that step.
+// renameAndSync renames a file and syncs its directory, so that the new name survives a crash. It
+// ignores an error of the sync, because some platforms do not support it for directories.
 func renameAndSync(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -112,7 +113,7 @@ func renameAndSync(from, to string) error {
 	return nil
 }
 
-// loadJSON reads a file that saveJSON wrote. It returns false if the file does not exist.
+// loadJSON decodes a file that saveJSON wrote into v. It returns false if the file does not exist.
 func loadJSON(name string, v any) (bool, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

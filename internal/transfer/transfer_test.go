@@ -128,14 +128,14 @@ func checkOnlyFile(t testing.TB, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
-		t.Errorf("the directory contains %v, %v", entries, err)
+		t.Errorf("the directory contains %v, %v, want only the exported file", entries, err)
 	}
 }
 
 func TestFileRoundTrip(t *testing.T) {
 	t.Parallel()
 	_, records := storetest.SampleDataset(t)
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := storetest.SampleStore(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
 		var reports []transfer.ExportResult
@@ -152,7 +152,7 @@ func TestFileRoundTrip(t *testing.T) {
 			var last bulk.Imported
 			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fastClock(), Progress: func(done bulk.Imported, size int64) {
 				if size != out.Bytes || done.Lines != last.Lines+1 {
-					t.Errorf("reported %+v of %d after %+v", done, size, last)
+					t.Errorf("progress reported %+v of %d bytes after %+v", done, size, last)
 				}
 				last = done
 			}})
@@ -190,7 +190,7 @@ func TestExportFileContinues(t *testing.T) {
 						t.Error(err)
 					}
 					if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
-						t.Errorf("the file exists before the end: %v", err)
+						t.Errorf("the file exists before the export is complete: %v", err)
 					}
 					if left.Add(-1) == 0 {
 						cancel()
@@ -220,11 +220,11 @@ func TestExportFileContinues(t *testing.T) {
 					}
 				}
 				if _, err := os.Stat(side); (err == nil) == done {
-					t.Fatalf("done %t, and the progress file: %v", done, err)
+					t.Fatalf("the export is complete: %t, but reading the progress file returns %v", done, err)
 				}
 			}
 			if got := sorted(readFile(t, name)); !slices.Equal(got, want) || records != len(want) {
-				t.Fatalf("%d lines when continued, want %d", len(got), len(want))
+				t.Fatalf("the continued export has %d lines, want %d", len(got), len(want))
 			}
 			checkOnlyFile(t, name)
 			if err := os.Remove(name); err != nil {
@@ -288,7 +288,7 @@ func TestExportFileRefuses(t *testing.T) {
 		name, _ := newInterruptedExport(t, db, store, 1)
 		check(t, store, name, transfer.ExportOptions{Segments: 2}, "-segments 1")
 		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil || !out.Resumed || out.Records != records {
-			t.Errorf("without a number of segments it does not continue: %+v, %v", out, err)
+			t.Errorf("an export without a number of segments did not continue: %+v, %v", out, err)
 		}
 	})
 	t.Run("a file cut short", func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestExportFileRefuses(t *testing.T) {
 		}
 		check(t, store, name, transfer.ExportOptions{}, "has 0 bytes")
 		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || out.Records != records || out.Resumed {
-			t.Errorf("overwritten: %+v, %v", out, err)
+			t.Errorf("the result of the overwriting export is %+v, %v", out, err)
 		}
 	})
 	t.Run("a damaged progress file", func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestImportFileContinues(t *testing.T) {
 					t.Fatal(err)
 				}
 				if in.Lines < last.Lines {
-					t.Fatalf("after %+v the result is %+v", last, in)
+					t.Fatalf("the import continued from %+v has the lower progress %+v", last, in)
 				}
 				last, done = in, err == nil
 			}
@@ -435,10 +435,10 @@ func TestImportFixedFile(t *testing.T) {
 	// A dry run neither uses nor changes the progress file.
 	writeFile(t, name, strings.Join(all, ""))
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fastClock()}); err != nil || in.Written != len(all)-50 || in.Unchanged != 50 || readFile(t, side) != onDisk {
-		t.Errorf("a dry run has the result %+v, %v", in, err)
+		t.Errorf("the result of the dry run is %+v, %v", in, err)
 	}
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fastClock()}); err != nil || in.Written != len(all) || in.Unchanged != 0 || in.Lines != len(all) {
-		t.Errorf("the fixed file has the result %+v, %v", in, err)
+		t.Errorf("the result of importing the corrected file is %+v, %v", in, err)
 	}
 	checkOnlyFile(t, name)
 	if got := exportedLines(t, store); !slices.Equal(got, all) {
@@ -509,7 +509,7 @@ func TestExportFileReplaces(t *testing.T) {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			if readFile(t, name) != all[0] {
-				t.Fatal("the old export is gone before the new one is complete")
+				t.Fatal("the previous export was replaced before the new export is complete")
 			}
 		}
 		return name
@@ -627,7 +627,7 @@ func TestDryRunReportsSize(t *testing.T) {
 	reports := 0
 	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fastClock(), Progress: func(_ bulk.Imported, size int64) {
 		if reports++; size != int64(len(text)) {
-			t.Fatalf("the reported size is %d", size)
+			t.Fatalf("the reported size is %d, want the size of the file", size)
 		}
 	}})
 	if err != nil || reports == 0 {

@@ -1,6 +1,6 @@
-// Package workload simulates clients of the GraphQL API, and has fixtures for them. A client
-// repeats a request with its idempotency key until it gets a response, also if the server is killed
-// and restarted. The package is for tests that load the server.
+// Package workload simulates clients of the GraphQL API, for tests that load the server. It also
+// contains fixtures for these clients. A client repeats a request with the same idempotency key
+// until it gets a response, even if the server is killed and restarted.
 package workload
 
 import (
@@ -23,7 +23,7 @@ import (
 type Mutation struct {
 	// Field is the name of the mutation, such as placeOrder.
 	Field string
-	// Input is the mutation's input. It includes the idempotency key, if any.
+	// Input is the mutation's input, including the idempotency key if there is one.
 	Input map[string]any
 }
 
@@ -35,7 +35,7 @@ func (m Mutation) Key() string {
 
 var schema = graph.Schema()
 
-// ResultFields has the payload field that contains the record, by the name of the mutation.
+// ResultFields maps each mutation to the payload field that contains the record.
 var ResultFields = func() map[string]string {
 	fields := map[string]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -44,7 +44,8 @@ var ResultFields = func() map[string]string {
 	return fields
 }()
 
-// DeclaredUserErrors has the types of user errors that each mutation declares with @userErrors.
+// DeclaredUserErrors maps each mutation to the types of user errors that it declares with
+// @userErrors.
 var DeclaredUserErrors = func() map[string][]string {
 	types := map[string][]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -55,8 +56,8 @@ var DeclaredUserErrors = func() map[string][]string {
 	return types
 }()
 
-// RecordSelection returns a selection of all fields of a type that need no other record. The first
-// letter of name may be lower case.
+// RecordSelection returns a selection of all fields of a type that are part of its record. name is
+// the name of the type. Its first letter may be lower case.
 func RecordSelection(name string) string {
 	var fields []string
 	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]
@@ -97,7 +98,7 @@ func (m Mutation) query() string {
 
 // Response is the server's response to a mutation: a record or user errors.
 type Response struct {
-	// Record is the record as JSON. It is empty if the payload has no record.
+	// RecordJSON is the record as JSON. It is "null" if the payload has no record.
 	RecordJSON string
 	// UserErrorCodes are the codes of the user errors.
 	UserErrorCodes []string
@@ -129,8 +130,8 @@ func (a Response) String() string { return strings.Join(append(a.UserErrorCodes,
 
 // The errors of Send.
 var (
-	// ErrUnknownOutcome means that the change may have been made. The network failed, or the server
-	// returned UNAVAILABLE or TIMED_OUT. The client can repeat the request.
+	// ErrUnknownOutcome means that the mutation may or may not have been executed. The network failed,
+	// or the server returned UNAVAILABLE or TIMED_OUT. The client can repeat the request.
 	ErrUnknownOutcome = errors.New("no response")
 	// ErrUnexpectedResponse means that the response is not a valid response to a mutation.
 	ErrUnexpectedResponse = errors.New("unexpected response")
@@ -148,7 +149,8 @@ func NewClient() *Client {
 	return &Client{HTTP: &http.Client{Transport: transport}}
 }
 
-// Send sends a mutation once. It returns ErrUnknownOutcome or ErrUnexpectedResponse.
+// Send sends a mutation once. If it gets no valid response, it returns ErrUnknownOutcome or
+// ErrUnexpectedResponse.
 func (c *Client) Send(ctx context.Context, url string, m Mutation) (Response, error) {
 	body, err := json.Marshal(map[string]any{"query": m.query(), "variables": map[string]any{"input": m.Input}})
 	if err != nil {
@@ -211,7 +213,7 @@ func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 		a.UserErrorCodes = append(a.UserErrorCodes, e.Code)
 	}
 	if a.Succeeded() && a.RecordJSON == "null" {
-		return Response{}, fmt.Errorf("%w: neither a record nor a user error: %s", ErrUnexpectedResponse, text)
+		return Response{}, fmt.Errorf("%w: the payload has neither a record nor a user error: %s", ErrUnexpectedResponse, text)
 	}
 	if err := json.Unmarshal(payload.Result, &a.record); err != nil {
 		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
@@ -219,9 +221,9 @@ func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	return a, nil
 }
 
-// SendWithRetries sends a mutation until it gets a response, at most attempts times. It returns the
-// number of attempts. It returns ErrUnknownOutcome if all attempts failed, and
-// ErrUnexpectedResponse after an invalid response.
+// SendWithRetries sends a mutation until it gets a response. attempts is the maximum number of
+// attempts. It returns the number of attempts made. It returns ErrUnknownOutcome if all attempts
+// failed, and ErrUnexpectedResponse after an invalid response.
 func (c *Client) SendWithRetries(ctx context.Context, url func() string, m Mutation, attempts int) (Response, int, error) {
 	var err error
 	for n := 1; n <= attempts; n++ {

@@ -7,9 +7,9 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Fixture is the size of a small dataset. Its records are customers c0, c1, ..., products p0, p1,
-// ..., warehouses w0, w1, ... and employees e0, e1, .... Every warehouse has Stock pieces of every
-// product. There are no orders.
+// Fixture describes the size of a small dataset without orders. Its records are customers c0, c1,
+// ..., products p0, p1, ..., warehouses w0, w1, ... and employees e0, e1, .... Every warehouse has
+// Stock units of every product.
 type Fixture struct{ Customers, Products, Warehouses, Employees, Stock int }
 
 // Dataset returns the dataset.

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// BuildServer compiles the program and returns the path of the binary. The binary has no race
-// detector, because it runs in a separate process. root is the path of the module.
+// BuildServer compiles the program and returns the path of the binary. The binary is built without
+// the race detector, because it runs in a separate process. root is the path of the module.
 func BuildServer(t testing.TB, root string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ordergraph")
@@ -25,7 +25,7 @@ type Process struct {
 	cmd *exec.Cmd
 	// URL is the URL of the GraphQL endpoint.
 	URL string
-	// stdoutClosed is closed at the end of the server's standard output.
+	// stdoutClosed is closed when the server's standard output has ended.
 	stdoutClosed chan struct{}
 	// stderr is the server's log. Read it only after the server has ended.
 	stderr strings.Builder
@@ -65,8 +65,8 @@ func StartServer(t testing.TB, binary string, environment []string) *Process {
 // PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// QuitWithStacks ends the server with SIGQUIT, so that it logs the stacks of its goroutines.
-// QuitWithStacks waits for the end of the server and returns its log.
+// QuitWithStacks ends the server with SIGQUIT, so that the server logs the stacks of its
+// goroutines. It waits until the server has ended and returns the log.
 func (p *Process) QuitWithStacks(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
@@ -77,7 +77,7 @@ func (p *Process) QuitWithStacks(t testing.TB) string {
 	return p.stderr.String()
 }
 
-// Kill ends the server with SIGKILL, waits for its end and returns its log.
+// Kill ends the server with SIGKILL. It waits until the server has ended and returns the log.
 func (p *Process) Kill(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {

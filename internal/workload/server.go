@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Serve starts a server of a Store and returns the URL of its GraphQL endpoint. The server writes
+// Serve starts a server for a Store and returns the URL of its GraphQL endpoint. The server writes
 // its log to log.
 func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 	t.Helper()

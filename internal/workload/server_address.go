@@ -2,8 +2,8 @@ package workload
 
 import "sync"
 
-// ServerAddress holds the URL of a server that is killed and restarted. Clients wait while no
-// server runs. A ServerAddress is safe for concurrent use.
+// ServerAddress holds the URL of a server that a test kills and restarts. Clients wait while no
+// server is running. A ServerAddress is safe for concurrent use.
 type ServerAddress struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -17,7 +17,7 @@ func NewServerAddress() *ServerAddress {
 	return g
 }
 
-// Set sets the server's URL. An empty URL means that no server runs.
+// Set sets the server's URL. An empty URL means that no server is running.
 func (g *ServerAddress) Set(url string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -25,7 +25,7 @@ func (g *ServerAddress) Set(url string) {
 	g.changed.Broadcast()
 }
 
-// WaitURL returns the server's URL. It waits while no server runs.
+// WaitURL returns the server's URL. It waits while no server is running.
 func (g *ServerAddress) WaitURL() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

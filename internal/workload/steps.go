@@ -8,27 +8,27 @@ import (
 	"sync"
 )
 
-// Step is a mutation that a client will send. A Step is generated before the run, so the order that
-// it changes is chosen later, when the client sends it.
+// Step is a mutation that a client will send. Steps are generated before the test starts the
+// clients. The order that a Step changes is therefore chosen when the client sends the mutation.
 type Step struct {
 	Mutation
 	// OrderChoice selects one of the orders that exist when the step is sent. It is -1 if the mutation
 	// does not change an order.
 	OrderChoice int
-	// PreferAllowed reports whether the step prefers orders whose last known status allows the
-	// mutation.
+	// PreferAllowed reports whether the step prefers an order with a status that allows the mutation.
+	// The status is the last one that the client knows.
 	PreferAllowed bool
 	// VersionChoice determines the expectedVersion.
 	VersionChoice VersionChoice
-	// SendTwice reports whether the client sends the mutation twice with the same key. It has no
-	// effect without a key.
+	// SendTwice reports whether the client sends the mutation twice with the same idempotency key.
+	// Without a key, SendTwice has no effect.
 	SendTwice bool
 }
 
 // VersionChoice determines the expectedVersion of a mutation.
 type VersionChoice int
 
-// The values of VersionChoice: no expectedVersion, the last known version, or a version that no
+// The values of VersionChoice send no expectedVersion, the last known version, or a version that no
 // record has.
 const (
 	NoVersion VersionChoice = iota
@@ -38,7 +38,7 @@ const (
 
 // String formats the step for messages.
 func (s Step) String() string {
-	return fmt.Sprintf("%s%v order %d, expected version %d, twice %v", s.Field, s.Input, s.OrderChoice, s.VersionChoice, s.SendTwice)
+	return fmt.Sprintf("%s%v, order choice %d, version choice %d, sent twice: %v", s.Field, s.Input, s.OrderChoice, s.VersionChoice, s.SendTwice)
 }
 
 // StepGenerator generates random steps for a Fixture.
@@ -50,11 +50,12 @@ type StepGenerator struct {
 
 func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
-// mostly returns true in n-1 of n cases. Small random numbers stand for the usual cases, because
-// generators that shrink prefer small numbers.
+// mostly returns true in n-1 of n cases, for small random numbers. Test tools simplify a failing
+// test by choosing smaller numbers, which then select the usual case.
 func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
-// existingID returns an ID of the Fixture, or in one of 8 cases an ID that only steps create.
+// existingID returns an ID of the Fixture. In one of 8 cases, it returns the ID of a record that
+// another step may create.
 func (s StepGenerator) existingID(prefix string, n int) string {
 	if s.mostly(8) {
 		return fmt.Sprintf("%s%d", prefix, s.IntN(n))
@@ -62,8 +63,8 @@ func (s StepGenerator) existingID(prefix string, n int) string {
 	return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
 }
 
-// newID returns an ID for a new record. There are few such IDs, so other steps may have created it.
-// In one of 8 cases, fresh returns an ID of the Fixture.
+// newID returns an ID for a new record. There are only 8 such IDs, so another step may already have
+// created the record. In one of 8 cases, newID returns an ID of the Fixture.
 func (s StepGenerator) newID(prefix string) string {
 	if s.mostly(8) {
 		return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
@@ -76,7 +77,7 @@ func (s StepGenerator) product() string   { return s.existingID("p", s.Fixture.P
 func (s StepGenerator) warehouse() string { return s.existingID("w", s.Fixture.Warehouses) }
 func (s StepGenerator) employee() string  { return s.existingID("e", s.Fixture.Employees) }
 
-// email returns one of few email addresses, in one of two spellings.
+// email returns one of 8 email addresses. The first letter is lower or upper case.
 func (s StepGenerator) email() string {
 	address := fmt.Sprintf("shared%d@example.com", s.IntN(8))
 	if s.mostly(3) {
@@ -94,7 +95,7 @@ func (s StepGenerator) address() map[string]any {
 }
 
 // Next generates a step for a mutation. name is an idempotency key that no other step has. The step
-// uses name, a key that several steps share, or no key.
+// uses name, a key shared by several steps, or no key.
 func (s StepGenerator) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
 	in := step.Input
@@ -206,13 +207,13 @@ func (s StepGenerator) Next(field, name string) Step {
 	return step
 }
 
-// allowedStatuses has the mutations of an order, with the statuses that allow them.
+// allowedStatuses maps each mutation of an order to the statuses that allow the mutation.
 var allowedStatuses = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 }
 
-// ClientState is the state that clients know from responses. It is safe for concurrent use.
+// ClientState is what the clients know from the responses. It is safe for concurrent use.
 type ClientState struct {
 	mu       sync.Mutex
 	orders   []string
@@ -226,7 +227,7 @@ func NewClientState() *ClientState {
 }
 
 // chooseOrder returns the order that a step changes. It prefers recently placed orders, because
-// most older orders are final.
+// most older orders have reached a final status.
 func (m *ClientState) chooseOrder(s Step) Record {
 	var fitting []string
 	for _, id := range m.orders {
@@ -248,7 +249,7 @@ func (m *ClientState) chooseOrder(s Step) Record {
 const unknownOrderID = "01HVMK3P2Q000000000000000Z"
 
 // RecordName returns the type and ID of the record that a mutation changes or returns, such as
-// "customer c1". It returns "" if the record does not have an ID yet.
+// "customer c1". The result is empty if the record has no ID yet.
 func RecordName(field string, in map[string]any, r Record) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := ResultFields[field]
@@ -275,7 +276,7 @@ func RecordName(field string, in map[string]any, r Record) string {
 	return kind + " " + id
 }
 
-// Mutation returns the mutation of a step, based on the current state.
+// Mutation returns the mutation to send for a step, based on the current state.
 func (m *ClientState) Mutation(s Step) Mutation {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,9 +1,9 @@
-// Command with runs a command with its own DynamoDB Local. The instance ends with the command:
+// The command "with" starts DynamoDB Local, runs another command, and then stops DynamoDB Local:
 //
 //	with <command> [argument]...
 //
-// The AWS_ variables in the command's environment point to the instance. Tests in languages other
-// than Go use this command.
+// The AWS_ variables in the environment of the command refer to DynamoDB Local. Tests in other
+// languages than Go use this command.
 package main
 
 import (

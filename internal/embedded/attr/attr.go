@@ -7,6 +7,7 @@ package attr
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,6 +73,21 @@ const (
 	faultSeveral = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
 
+// ValueError is an error about a value. DynamoDB has two wordings: an older one for BatchWriteItem,
+// Scan and transactions, and a current one for all other operations.
+type ValueError struct{ current, older string }
+
+// Error returns the current wording.
+func (e *ValueError) Error() string { return e.current }
+
+// Older returns the error in DynamoDB's older wording.
+func Older(err error) error {
+	if e, ok := errors.AsType[*ValueError](err); ok && e.older != "" {
+		return errors.New(e.older)
+	}
+	return err
+}
+
 // UnmarshalJSONFrom decodes a value, such as {"S":"text"}. It returns an error if the JSON has
 // another structure. Validate finds all other faults.
 func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) error {
@@ -116,8 +132,7 @@ func (v *Value) decode(d *jsontext.Decoder) (err error) {
 		}
 		v.Bool = token.Kind() == 't' || v.Kind == Null
 	case Map:
-		v.Map = Item{}
-		err = json.UnmarshalDecode(d, &v.Map)
+		err = v.Map.UnmarshalJSONFrom(d)
 	case List:
 		v.List = []Value{}
 		err = json.UnmarshalDecode(d, &v.List)
@@ -167,6 +182,30 @@ func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
 		err = fmt.Errorf("unexpected JSON %s, expected %s", token.Kind(), kind)
 	}
 	return err
+}
+
+// UnmarshalJSONFrom decodes an item.
+func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == 'n' {
+		return d.SkipValue()
+	}
+	if err := expect(d, '{'); err != nil {
+		return err
+	}
+	*i = Item{}
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		var v Value
+		if err := v.UnmarshalJSONFrom(d); err != nil {
+			return err
+		}
+		(*i)[name] = v
+	}
+	return expect(d, '}')
 }
 
 // MarshalJSONTo encodes the value.
@@ -233,8 +272,11 @@ func AppendQuote(b []byte, text string) []byte {
 
 // AppendJSON appends the item as a JSON object. The attributes are sorted by name.
 func (i Item) AppendJSON(b []byte) []byte {
+	var array [32]string // most items have fewer attributes
+	names := slices.AppendSeq(array[:0], maps.Keys(i))
+	slices.Sort(names)
 	b = append(b, '{')
-	for n, name := range slices.Sorted(maps.Keys(i)) {
+	for n, name := range names {
 		if n > 0 {
 			b = append(b, ',')
 		}
@@ -258,42 +300,57 @@ func ParseItem(stored []byte) (Item, error) {
 // or map of the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
-// Normalize validates the item and returns it with canonical numbers. It returns an error with
-// DynamoDB's message if a value is invalid.
-func (i Item) Normalize() (Item, error) {
-	for _, name := range slices.Sorted(maps.Keys(i)) {
-		v, err := i[name].normalize(1)
-		if err != nil {
-			return nil, err
-		}
-		i[name] = v
+// Errors of items that are not about one value.
+var (
+	errNesting   = errors.New("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+	errEmptyName = errors.New("Empty attribute name")
+)
+
+// Normalize validates the item and returns it with canonical numbers and sorted sets. It returns an
+// error with DynamoDB's message if a value is invalid.
+func (i Item) Normalize() (Item, error) { return i, i.normalize(1, MaxNesting) }
+
+// normalize validates and replaces the values of an item or a map, which have a depth. Of several
+// errors, it returns the error of the first name.
+func (i Item) normalize(depth, limit int) error {
+	if _, ok := i[""]; ok {
+		return errEmptyName
 	}
-	return i, nil
+	first, failed := "", error(nil)
+	for name, v := range i {
+		switch normal, err := v.normalize(depth, limit); {
+		case err != nil && (failed == nil || name < first):
+			first, failed = name, err
+		case err == nil && v.Kind != String: // normalizing changes no string
+			i[name] = normal
+		}
+	}
+	return failed
 }
 
 // Normalize is like Item.Normalize, for one value.
-func (v Value) Normalize() (Value, error) { return v.normalize(1) }
+func (v Value) Normalize() (Value, error) { return v.normalize(1, MaxNesting) }
+
+// NormalizeOperand is like Normalize, but allows one more level of nesting. DynamoDB does so for the
+// values of expressions in Scan and in transactions.
+func (v Value) NormalizeOperand() (Value, error) { return v.normalize(1, MaxNesting+1) }
 
 // normalize validates a value at a depth of nesting.
-func (v Value) normalize(depth int) (_ Value, err error) {
+func (v Value) normalize(depth, limit int) (_ Value, err error) {
 	if v.fault != "" {
-		return v, fmt.Errorf("%s", v.fault)
+		return v, errors.New(v.fault)
 	}
-	if depth >= MaxNesting && (v.Kind == Map || v.Kind == List) {
-		return v, fmt.Errorf("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+	if depth > limit || depth == limit && (v.Kind == Map || v.Kind == List) {
+		return v, errNesting
 	}
 	switch v.Kind {
 	case Number:
 		v.Text, err = canonical(v.Text)
 	case Map:
-		for _, name := range slices.Sorted(maps.Keys(v.Map)) {
-			if v.Map[name], err = v.Map[name].normalize(depth + 1); err != nil {
-				return v, err
-			}
-		}
+		err = v.Map.normalize(depth+1, limit)
 	case List:
 		for i, e := range v.List {
-			if v.List[i], err = e.normalize(depth + 1); err != nil {
+			if v.List[i], err = e.normalize(depth+1, limit); err != nil {
 				return v, err
 			}
 		}
@@ -319,17 +376,47 @@ func (v Value) normalizeSet() (_ Value, err error) {
 			v.Set[i] = e
 		}
 		if seen[e] {
-			switch v.Kind {
-			case NumberSet:
-				return v, fmt.Errorf("Input collection contains duplicates")
-			case BinarySet:
-				return v, fmt.Errorf("One or more parameter values were invalid: Input collection of type BS contains duplicates.")
-			}
-			return v, fmt.Errorf("One or more parameter values were invalid: Input collection [%s] contains duplicates", strings.Join(v.Set, ", "))
+			return v, v.duplicate(i)
 		}
 		seen[e] = true
 	}
-	return v, nil
+	return NewSet(v.Kind, v.Set), nil
+}
+
+// duplicate returns the error for a set whose element i is also an earlier element. The current
+// wording quotes the elements and sorts the earlier ones.
+func (v Value) duplicate(i int) error {
+	const prefix = "One or more parameter values were invalid: Input collection "
+	if v.Kind == NumberSet {
+		return &ValueError{prefix + "contains duplicates.", "Input collection contains duplicates"}
+	}
+	suffix, separator := " contains duplicates.", ", "
+	text := func(e string) string { return e }
+	if v.Kind == BinarySet {
+		suffix, separator = "of type BS contains duplicates.", ","
+		text = func(e string) string { return base64.StdEncoding.EncodeToString([]byte(e)) }
+	}
+	sent := make([]string, len(v.Set))
+	quoted := make([]string, len(v.Set))
+	for n, e := range slices.Concat(slices.Sorted(slices.Values(v.Set[:i])), v.Set[i:]) {
+		sent[n] = text(v.Set[n])
+		quoted[n] = strconv.Quote(text(e))
+	}
+	return &ValueError{
+		current: prefix + "[" + strings.Join(quoted, separator) + "]" + suffix,
+		older:   prefix + "[" + strings.Join(sent, ", ") + "]" + suffix,
+	}
+}
+
+// NewSet returns a set value. It sorts the elements, which must be in canonical notation: numbers by
+// their value, all others by their bytes.
+func NewSet(kind Kind, elements []string) Value {
+	if kind == NumberSet {
+		slices.SortFunc(elements, func(a, b string) int { return parseDecimal(a).compare(parseDecimal(b)) })
+	} else {
+		slices.Sort(elements)
+	}
+	return Value{Kind: kind, Set: elements}
 }
 
 // Equal reports whether two values are equal. Sets are equal if they have the same elements.

@@ -2,7 +2,6 @@ package attr
 
 import (
 	"errors"
-	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -14,6 +13,8 @@ const (
 	maxDigits    = 38
 	maxMagnitude = 126
 	minMagnitude = -129
+	// maxExponent replaces all larger exponents. It fits into 32 bits.
+	maxExponent = 1 << 30
 )
 
 // decimal is a number: 0.digits × 10^magnitude. The digits have neither leading nor trailing
@@ -22,6 +23,8 @@ type decimal struct {
 	negative  bool
 	digits    string
 	magnitude int
+	// zeroMagnitude is the magnitude of a zero that was written with an exponent.
+	zeroMagnitude int
 }
 
 // errNotANumber is returned for text that is not a number.
@@ -36,10 +39,11 @@ func readDecimal(text string) (decimal, error) {
 	}
 	exponent := 0
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		var err error
-		if exponent, err = strconv.Atoi(s[i+1:]); err != nil || exponent > 1<<20 || exponent < -1<<20 {
+		long, err := strconv.ParseInt(s[i+1:], 10, 64)
+		if err != nil {
 			return d, errNotANumber
 		}
+		exponent = int(min(max(long, -maxExponent), maxExponent))
 		s = s[:i]
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
@@ -48,6 +52,10 @@ func readDecimal(text string) (decimal, error) {
 		return d, errNotANumber
 	}
 	d.digits, d.magnitude = digits, len(whole)+exponent
+	if strings.Trim(digits, "0") == "" {
+		// The range of a zero is checked by its exponent.
+		return decimal{zeroMagnitude: exponent - len(fraction) + 1}, nil
+	}
 	return d.trimmed(), nil
 }
 
@@ -62,15 +70,27 @@ func (d decimal) trimmed() decimal {
 	return d
 }
 
+// Messages about numbers that exceed the limits.
+const (
+	overflow  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+	underflow = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+)
+
 // checked returns an error with DynamoDB's message if the number exceeds the limits.
 func (d decimal) checked() error {
+	magnitude := d.magnitude
+	if d.digits == "" {
+		magnitude = d.zeroMagnitude
+	}
 	switch {
 	case len(d.digits) > maxDigits:
 		return errors.New("Attempting to store more than 38 significant digits in a Number")
-	case d.magnitude > maxMagnitude:
-		return errors.New("Number overflow. Attempting to store a number with magnitude larger than supported range")
-	case d.digits != "" && d.magnitude < minMagnitude:
-		return errors.New("Number underflow. Attempting to store a number with magnitude smaller than supported range")
+	case magnitude >= maxExponent:
+		return &ValueError{overflow, underflow} // the older implementation has exponents of 32 bits
+	case magnitude > maxMagnitude:
+		return errors.New(overflow)
+	case magnitude < minMagnitude:
+		return errors.New(underflow)
 	}
 	return nil
 }
@@ -80,12 +100,16 @@ func (d decimal) checked() error {
 func canonical(text string) (string, error) {
 	d, err := readDecimal(text)
 	if err != nil {
+		const message = "The parameter cannot be converted to a numeric value"
 		if text == "" {
-			return "", errors.New("The parameter cannot be converted to a numeric value")
+			return "", &ValueError{message + ": ", message}
 		}
-		return "", fmt.Errorf("The parameter cannot be converted to a numeric value: %s", text)
+		return "", errors.New(message + ": " + text)
 	}
-	return d.String(), d.checked()
+	if err := d.checked(); err != nil {
+		return "", err
+	}
+	return d.String(), nil
 }
 
 // parseDecimal parses a canonical number.
@@ -147,15 +171,16 @@ func (d decimal) compare(e decimal) int {
 	return order * d.sign()
 }
 
-// size returns the number's size in bytes: one byte for two significant digits, one byte, and one
-// byte for the sign of a negative number.
+// size returns the number's size in bytes: one byte, one byte for every two digits before the point
+// and after it, and one byte for the sign of a negative number. Zeros at the beginning and at the end
+// do not count.
 func (d decimal) size() int {
-	// Pairs of digits are aligned to the decimal point.
-	pairs := (len(d.digits) + 1) / 2
+	whole := min(max(d.magnitude, 0), len(d.digits))
+	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2
 	if d.negative {
-		pairs++
+		n++
 	}
-	return pairs + 1
+	return n
 }
 
 // Add returns the sum of two numbers, or their difference if subtract is set. It returns an error
@@ -214,8 +239,7 @@ func (v Value) AppendKey(b []byte) []byte {
 	return append(AppendKeyPrefix(b, v.Text), 0, 0)
 }
 
-// AppendKeyPrefix appends the bytes with which the keys of all strings begin that begin with a
-// prefix.
+// AppendKeyPrefix appends the first bytes of the keys of all strings that have a prefix.
 func AppendKeyPrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {

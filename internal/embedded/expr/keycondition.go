@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
@@ -12,11 +13,14 @@ import (
 type KeyAttribute struct {
 	Name string
 	Kind attr.Kind
+	Sort bool // Sort reports whether the attribute belongs to the sort key
 }
 
-// KeyRange is a parsed key condition: a partition, and the beginning and end of the sort keys.
+// KeyRange is the range of a key condition: a partition, and the beginning and end of the sort keys.
 type KeyRange struct {
-	Partition attr.Value
+	// Partition and Equal are the values of the partition key and of the first attributes of the sort
+	// key. The bounds are for the next attribute.
+	Partition, Equal []attr.Value
 	// Prefix is the prefix of begins_with, nil without begins_with.
 	Prefix *attr.Value
 	// Low and High are the bounds, nil without a bound.
@@ -26,8 +30,14 @@ type KeyRange struct {
 
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// ParseKeyCondition parses a key condition for a table's or index's key.
-func ParseKeyCondition(text string, p *Placeholders, key []KeyAttribute) (*KeyRange, error) {
+// KeyExpression is a parsed key condition.
+type KeyExpression struct {
+	conditions map[string]node // conditions has the condition on each attribute
+	count      int
+}
+
+// ParseKeyCondition parses a key condition.
+func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
 	s, err := newParser(KeyCondition, text, p)
 	if err != nil {
 		return nil, err
@@ -39,36 +49,48 @@ func ParseKeyCondition(text string, p *Placeholders, key []KeyAttribute) (*KeyRa
 	if err != nil {
 		return nil, err
 	}
-	conditions := map[string]node{}
-	count := 0
-	if err := s.split(root, func(name string, n node) error {
-		if count++; conditions[name] != nil {
+	k := &KeyExpression{conditions: map[string]node{}}
+	return k, s.split(root, func(name string, n node) error {
+		if k.count++; k.conditions[name] != nil {
 			return s.errorf("KeyConditionExpressions must only contain one condition per key")
 		}
-		conditions[name] = n
+		k.conditions[name] = n
 		return nil
-	}); err != nil {
-		return nil, err
+	})
+}
+
+// Range returns the range of keys of a table's or index's key.
+func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
+	if e.count > len(key) && e.count > 2 {
+		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", e.count, len(key))
 	}
-	if count > len(key) && count > 2 {
-		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", count, len(key))
+	others := maps.Clone(e.conditions) // the conditions on attributes that are not in the key
+	for _, k := range key {
+		delete(others, k.Name)
 	}
 	r := &KeyRange{}
-	for i, k := range key {
-		n := conditions[k.Name]
-		if n == nil {
-			if i == 0 || len(conditions) > 0 {
-				return nil, fmt.Errorf("Query condition missed key schema element: %s", k.Name)
-			}
+	var open []string // the attributes of the sort key that have no equality
+	for _, k := range key {
+		n := e.conditions[k.Name]
+		switch {
+		case n == nil && (!k.Sort || len(others) > 0):
+			return nil, fmt.Errorf("Query condition missed key schema element: %s", k.Name)
+		case n == nil:
+			open = append(open, k.Name)
 			continue
+		case len(open) > 0:
+			return nil, fmt.Errorf("RANGE key attributes %s must have equality conditions specified in the query because a condition is present on key attribute %s", strings.Join(open, ", "), k.Name)
 		}
-		delete(conditions, k.Name)
-		if err := r.add(n, k, i == 0); err != nil {
+		equal, err := r.add(n, k)
+		if err != nil {
 			return nil, err
 		}
-		if i == 0 && len(key) == 1 && len(conditions) > 0 {
-			return nil, errors.New("Query key condition not supported")
+		if !equal {
+			open = append(open, k.Name)
 		}
+	}
+	if len(others) > 0 {
+		return nil, errors.New("Query key condition not supported")
 	}
 	return r, nil
 }
@@ -138,8 +160,9 @@ func (s *parser) attributeCondition(operands []operand, add func(name string) er
 	return add(path[0].Name)
 }
 
-// add adds the condition on one attribute of the key.
-func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
+// add adds the condition on one attribute of the key. It reports whether the condition is an
+// equality.
+func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 	var values []operand
 	switch n := n.(type) {
 	case compare:
@@ -153,27 +176,24 @@ func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
 	for i, o := range values {
 		v := o.(*literal).Value
 		if v.Kind != key.Kind {
-			return errors.New("One or more parameter values were invalid: Condition parameter type does not match schema type")
+			return false, errors.New("One or more parameter values were invalid: Condition parameter type does not match schema type")
 		}
 		if v.Text == "" {
-			return EmptyKey(key)
+			return false, EmptyKey(key)
 		}
-		if !partition && v.Size() > MaxSortKey {
-			return ErrLongSortKey
+		if key.Sort && v.Size() > MaxSortKey {
+			return false, ErrLongSortKey
 		}
 		found[i] = &v
 	}
 	c, isCompare := n.(compare)
-	if partition {
-		if !isCompare || c.operator != "=" {
-			return errors.New("Query key condition not supported")
-		}
-		r.Partition = *found[0]
-		return nil
-	}
 	switch {
+	case !key.Sort && (!isCompare || c.operator != "="):
+		return false, errors.New("Query key condition not supported")
+	case !key.Sort:
+		r.Partition = append(r.Partition, *found[0])
 	case isCompare && c.operator == "=":
-		r.Low, r.High = found[0], found[0]
+		r.Equal = append(r.Equal, *found[0])
 	case isCompare && strings.HasPrefix(c.operator, "<"):
 		r.High, r.HighOpen = found[0], c.operator == "<"
 	case isCompare:
@@ -183,7 +203,7 @@ func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
 	default:
 		r.Prefix = found[0]
 	}
-	return nil
+	return isCompare && c.operator == "=", nil
 }
 
 // The maximum sizes of keys in bytes.

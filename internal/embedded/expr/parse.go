@@ -38,6 +38,9 @@ const (
 type Placeholders struct {
 	Names  map[string]string
 	Values map[string]attr.Value
+	// Older reports whether the request is a Scan or a transaction. DynamoDB validates their values
+	// less strictly and words the errors differently.
+	Older bool
 
 	used map[string]bool
 }
@@ -69,13 +72,25 @@ func (p *Placeholders) Check(hasExpression bool) error {
 		return errors.New("ExpressionAttributeValues must not be empty")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
-		v, err := p.Values[name].Normalize()
+		v, err := p.normalize(name)
 		if err != nil {
-			return fmt.Errorf("ExpressionAttributeValues contains invalid value: %w for key %s", err, name)
+			return err
 		}
 		p.Values[name] = v
 	}
 	return nil
+}
+
+// normalize validates one value.
+func (p *Placeholders) normalize(name string) (attr.Value, error) {
+	if !p.Older {
+		return p.Values[name].Normalize()
+	}
+	v, err := p.Values[name].NormalizeOperand()
+	if err != nil {
+		err = fmt.Errorf("ExpressionAttributeValues contains invalid value: %w for key %s", attr.Older(err), name)
+	}
+	return v, err
 }
 
 // Unused returns an error if a placeholder was in no expression.
@@ -126,7 +141,11 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		return nil, s.errorf("The expression can not be empty;")
 	}
 	if len(text) > maxBytes {
-		return nil, s.errorf("Expression size has exceeded the maximum allowed size; expression size: %d", len(text))
+		const tooLong = "Expression size has exceeded the maximum allowed size;"
+		if kind == update {
+			return nil, s.errorf(tooLong)
+		}
+		return nil, s.errorf(tooLong+" expression size: %d", len(text))
 	}
 	for i := 0; ; {
 		for i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 {

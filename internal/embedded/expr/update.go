@@ -364,7 +364,7 @@ func add(old, v attr.Value) (attr.Value, error) {
 			elements = append(elements, e)
 		}
 	}
-	return attr.Value{Kind: v.Kind, Set: elements}, nil
+	return attr.NewSet(v.Kind, elements), nil
 }
 
 // set returns a copy of the container in which the value at the path is v. A list grows by one

@@ -1,8 +1,9 @@
-// Command pack packs a built user interface into one zip file. The repository contains that file:
+// Command pack packs a built user interface into one zip file, which is committed to the
+// repository:
 //
 //	pack <build directory> <zip file>
 //
-// The same input gives the same bytes on every machine, because names are sorted and times and
+// The same input produces the same bytes on every machine, because names are sorted, and times and
 // modes are fixed. Only a new release of Go's compressor can change the bytes.
 package main
 
@@ -18,7 +19,8 @@ import (
 	"time"
 )
 
-// entryTime is the earliest time that a zip file can store.
+// entryTime is the modification time of all entries. It is the earliest time that a zip file can
+// store.
 var entryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
@@ -40,8 +42,8 @@ func run(dir, target string) error {
 	return os.WriteFile(target, packed, 0o644)
 }
 
-// pack returns a zip of all regular files of a build. It works in memory, so a failure does not
-// change the existing zip file.
+// pack returns a zip file with all regular files of a build. It creates the zip file in memory, so
+// a failure does not change the existing zip file.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
 		return nil, fmt.Errorf("the directory is not a build: %w", err)
@@ -51,7 +53,7 @@ func pack(build fs.FS) ([]byte, error) {
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestCompression)
 	})
-	// WalkDir visits files in lexical order, so the entries are sorted.
+	// WalkDir visits files in lexical order. So the names in the zip file are sorted.
 	err := fs.WalkDir(build, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

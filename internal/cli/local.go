@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/config"
+)
+
+const (
+	// localAddr is the address that DynamoDB Local uses, too.
+	localAddr = "127.0.0.1:8000"
+	// localStopTimeout is the maximum time to wait for running requests when the endpoint stops.
+	localStopTimeout = 15 * time.Second
+)
+
+// serveLocal serves the embedded store over HTTP until ctx ends.
+func serveLocal(ctx context.Context, args []string, env Environment) error {
+	addr := ""
+	err := parseArgs("local", args, 0, func(set *flag.FlagSet) {
+		dataFlag(set, &env)
+		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so use an address of this machine only")
+	}, nil)
+	if err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return usageError{fmt.Sprintf("-addr %q is not a valid address: use HOST:PORT, such as %s", addr, localAddr)}
+	}
+	path := env.Getenv("ORDERGRAPH_DATA")
+	engine, err := openEngine(path, env)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use by another program: choose another port with -addr", addr)
+	}
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	where := "in memory; all data is lost when this command stops"
+	if path != "" {
+		where = "file " + path
+	}
+	base := "http://" + browsableAddr(listener.Addr())
+	fmt.Fprintf(env.Stdout, "The DynamoDB endpoint is ready.\n\n  Endpoint  %s\n  Store     %s\n\nTry:\n\n  AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=local aws dynamodb list-tables --endpoint-url %s\n  AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=local AWS_ENDPOINT_URL_DYNAMODB=%s ORDERGRAPH_STORE=%s ordergraph table create\n",
+		base, where, base, base, config.DynamoDB)
+	if env.OnListening != nil {
+		env.OnListening(listener.Addr())
+	}
+	// The body of a transaction or batch can have several megabytes and may arrive slowly.
+	serving := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	stopped := make(chan error, 1)
+	go func() { stopped <- serving.Serve(listener) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), localStopTimeout)
+	defer cancel()
+	return serving.Shutdown(ending)
+}

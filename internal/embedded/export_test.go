@@ -1,0 +1,94 @@
+package embedded
+
+import (
+	"errors"
+
+	"go.etcd.io/bbolt"
+)
+
+// Commit calls apply within a commit, like a write. The write fails if apply returns an error.
+func (s *Store) Commit(apply func() error) error {
+	return s.commit(func(c *change) error {
+		c.changed = true
+		return apply()
+	})
+}
+
+// WaitingWrites returns the number of writes that wait for the running commit.
+func (s *Store) WaitingWrites() int {
+	s.commits.mu.Lock()
+	defer s.commits.mu.Unlock()
+	return len(s.commits.waiting)
+}
+
+// Commits returns the number of commits since the file was created.
+func (s *Store) Commits() int {
+	number := 0
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		number = tx.ID()
+		return nil
+	})
+	return number + errorAsNumber(err)
+}
+
+// StoredExpiries returns the number of entries in a table's bucket of times to live.
+func (s *Store) StoredExpiries(table string) int { return s.entries(table, bucketExpiry) }
+
+// StoredEntries returns the number of entries in the bucket of an index.
+func (s *Store) StoredEntries(table, index string) int {
+	return s.entries(table, []byte("index-"+index))
+}
+
+// entries returns the number of keys in a bucket of a table, or -1 if the bucket does not exist.
+func (s *Store) entries(table string, bucket []byte) (number int) {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		t, err := s.table(table)
+		if err != nil {
+			return err
+		}
+		b := tx.Bucket(t.bucket).Bucket(bucket)
+		if b == nil {
+			return errors.New("the bucket does not exist")
+		}
+		number = b.Stats().KeyN
+		return nil
+	})
+	return number + errorAsNumber(err)
+}
+
+// StoredRecords returns the number of records in a stream's bucket.
+func (s *Store) StoredRecords(arn string) (number int) {
+	err := s.withStream(arn, func(records *bbolt.Bucket, _ *stream) error {
+		number = records.Stats().KeyN
+		return nil
+	})
+	return number + errorAsNumber(err)
+}
+
+// Verify returns the inconsistencies that bbolt finds in the file.
+func (s *Store) Verify() error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		var all []error
+		for err := range tx.Check() {
+			all = append(all, err)
+		}
+		return errors.Join(all...)
+	})
+}
+
+// errorAsNumber returns -1 for an error.
+func errorAsNumber(err error) int {
+	if err != nil {
+		return -1
+	}
+	return 0
+}
+
+// StoredTokens returns the number of ClientRequestTokens in the file.
+func (s *Store) StoredTokens() (number int) {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		number = tx.Bucket(bucketTokens).Stats().KeyN / 2
+		return nil
+	})
+	return number + errorAsNumber(err)
+}

@@ -1,0 +1,170 @@
+package embedded_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/ordergraph/ordergraph/internal/embedded"
+)
+
+// send sends one request over HTTP and returns the response.
+func send(t *testing.T, s *embedded.Store, operation, request string) (status int, body string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(request))
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// create creates the tables "hash", with the key pk, and "pair", with the keys pk and sk.
+func create(t *testing.T, s *embedded.Store) {
+	t.Helper()
+	for _, request := range []string{
+		`{"TableName":"hash","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],
+			"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}`,
+		`{"TableName":"pair","BillingMode":"PAY_PER_REQUEST",
+			"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"N"}],
+			"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]}`,
+	} {
+		if status, body := send(t, s, "CreateTable", request); status != http.StatusOK {
+			t.Fatalf("CreateTable: %s", body)
+		}
+	}
+}
+
+// nested returns the JSON of a string in maps of a depth.
+func nested(depth int) string {
+	return strings.Repeat(`{"M":{"n":`, depth) + `{"S":"x"}` + strings.Repeat(`}}`, depth)
+}
+
+// TestMessages tests the messages of errors that DynamoDB Local words differently from Amazon
+// DynamoDB, or finds in another order.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	s := embedded.New()
+	create(t, s)
+	const (
+		one       = "1 validation error detected: "
+		nan       = "The parameter cannot be converted to a numeric value"
+		overflow  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+		underflow = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+		deep      = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+		twice     = "One or more parameter values were invalid: Input collection "
+		noKey     = "Value null at 'key' failed to satisfy constraint: Member must not be null"
+		noName    = "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
+		capacity  = "Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+		pattern   = "' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+		operand   = "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N"
+	)
+	put := func(attribute string) string {
+		return `{"TableName":"hash","Item":{"pk":{"S":"a"},"v":` + attribute + `}}`
+	}
+	batch := func(attribute string) string {
+		return `{"RequestItems":{"hash":[{"PutRequest":{"Item":{"pk":{"S":"a"},"v":` + attribute + `}}}]}}`
+	}
+	transaction := func(items string) string { return `{"TransactItems":[` + items + `]}` }
+	for _, c := range []struct{ operation, request, want string }{
+		// PutItem, UpdateItem and DeleteItem count the errors that they find before the table.
+		{"PutItem", put(`{"N":"x"}`), one + nan + ": x"},
+		{"PutItem", put(`{"N":""}`), one + nan + ": "},
+		{"PutItem", put(`{"N":"1e126"}`), one + overflow},
+		{"PutItem", put(`{"N":"1e99999999999"}`), one + overflow},
+		{"PutItem", put(`{"N":"-1e-99999999999"}`), one + underflow},
+		{"PutItem", put(`{"N":"1e9223372036854775808"}`), one + nan + ": 1e9223372036854775808"},
+		{"PutItem", put(`{"N":"0e126"}`), one + overflow},
+		{"PutItem", put(`{"N":"0e-131"}`), one + underflow},
+		{"PutItem", put(`{"SS":["b","a","b","c"]}`), one + twice + `["a", "b", "b", "c"] contains duplicates.`},
+		{"PutItem", put(`{"BS":["/w==","AA==","AA=="]}`), one + twice + `["AA==","/w==","AA=="]of type BS contains duplicates.`},
+		{"PutItem", put(`{"NS":["2","1","2.0"]}`), one + twice + `contains duplicates.`},
+		{"PutItem", put(nested(32)), one + deep},
+		{"PutItem", `{"TableName":"absent","Item":{"pk":{"S":"a"},"":{"S":"x"}}}`, one + "Empty attribute name"},
+		{"PutItem", `{"TableName":"hash","Item":{"pk":{"S":"a"}},"ConditionExpression":""}`, one + "Invalid ConditionExpression: The expression can not be empty;"},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"N":"x"}}}`, one + nan + ": x"},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"ReturnValues":"ALL_NEW"}`, one + "ReturnValues can only be ALL_OLD or NONE"},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"ExpressionAttributeNames":{"#a":"a"}}`, one + "ExpressionAttributeNames can only be specified when using expressions"},
+		{"UpdateItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"UpdateExpression":"SET a = :a","ExpressionAttributeValues":{":a":{"N":"x"}}}`, one + nan + ": x"},
+		{"UpdateItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"UpdateExpression":"SET pk = :a","ExpressionAttributeValues":{":a":{"S":"x"}}}`,
+			"One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key"},
+		{"UpdateItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"UpdateExpression":"` + strings.Repeat(" ", 4100) + `x"}`,
+			one + "Invalid UpdateExpression: Expression size has exceeded the maximum allowed size;"},
+		{"UpdateItem", `{"TableName":""}`, "2 validation errors detected: " + noName + "; " + noKey},
+		{"UpdateItem", `{"TableName":"","ReturnConsumedCapacity":"X","ReturnValues":"Y"}`, "4 validation errors detected: " + capacity + "; " + noName +
+			"; Value 'Y' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]; " + noKey},
+
+		// Reads do not count them.
+		{"GetItem", `{"TableName":"hash","Key":{"pk":{"N":""}}}`, nan + ": "},
+		{"BatchGetItem", `{"RequestItems":{"hash":{"Keys":[{"pk":{"SS":["b","a","b"]}}]}}}`, twice + `["a", "b", "b"] contains duplicates.`},
+		{"Query", `{"TableName":"hash","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"N":"x"}}}`, nan + ": x"},
+
+		// Batches of writes, transactions and Scan have an older wording.
+		{"BatchWriteItem", batch(`{"N":""}`), nan},
+		{"BatchWriteItem", batch(`{"N":"1e2147483647"}`), underflow},
+		{"BatchWriteItem", batch(`{"SS":["b","a","b"]}`), twice + "[b, a, b] contains duplicates."},
+		{"BatchWriteItem", batch(`{"BS":["/w==","AA==","AA=="]}`), twice + "[/w==, AA==, AA==]of type BS contains duplicates."},
+		{"BatchWriteItem", batch(`{"NS":["2","1","2"]}`), "Input collection contains duplicates"},
+		{"BatchWriteItem", `{"RequestItems":{"absent":[{"PutRequest":{"Item":{"pk":` + nested(32) + `}}}]}}`, deep},
+		{"Scan", `{"TableName":"hash","FilterExpression":"a = :a","ExpressionAttributeValues":{":a":{"N":"x"}}}`,
+			"ExpressionAttributeValues contains invalid value: " + nan + ": x for key :a"},
+
+		// Batches.
+		{"BatchGetItem", `{"RequestItems":{}}`, one + "Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1"},
+		{"BatchGetItem", `{"RequestItems":{"a!":{"Keys":[{"pk":{"S":"a"}}]}},"ReturnConsumedCapacity":"X"}`,
+			`2 validation errors detected: Value '{"a!":{"Keys":[{"pk":{"S":"a"}}]}}' at 'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: ` +
+				"[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]; " + capacity},
+
+		// Transactions report the first error of the first action, before they look for tables.
+		{"TransactWriteItems", transaction(`{}`), "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"},
+		{"TransactWriteItems", transaction(`{"Delete":{"TableName":"hash","Key":{"pk":{"S":"a"}}}},{"Put":{"TableName":"a!","Item":{"pk":{"S":"a"}}}}`),
+			one + "Value 'a!' at 'transactItems.2.member.put.tableName" + pattern},
+		{"TransactGetItems", transaction(`{"Get":{"TableName":"a!","Key":{"pk":{"S":"a"}}}}`), one + "Value 'a!' at 'transactItems.1.member.get.tableName" + pattern},
+		{"TransactWriteItems", `{"ClientRequestToken":"` + strings.Repeat("x", 37) + `","ReturnConsumedCapacity":"X","TransactItems":[{}]}`,
+			"2 validation errors detected: Value '" + strings.Repeat("x", 37) + "' at 'clientRequestToken' failed to satisfy constraint: Member must have length less than or equal to 36; " + capacity},
+		{"TransactWriteItems", transaction(`{"Delete":{"TableName":"absent","Key":{"pk":` + nested(40) + `}}},{"Put":{"TableName":"absent","Item":{"pk":{"S":"a"}},"ConditionExpression":"a = = b"}}`), deep},
+		{"TransactWriteItems", transaction(`{"Delete":{"TableName":"absent","Key":{"pk":` + nested(40) + `},"ConditionExpression":"a = = b"}}`),
+			`Invalid ConditionExpression: Syntax error; token: "=", near: "= = b"`},
+		{"TransactWriteItems", transaction(`{"Put":{"TableName":"hash","Item":{"pk":{"S":"a"},"v":{"S":"` + strings.Repeat("x", 400<<10) + `"}}}}`),
+			"Item size has exceeded the maximum allowed size"},
+
+		// Query validates its key condition before it looks for the table.
+		{"Query", `{"TableName":"absent","KeyConditionExpression":"pk = :p AND begins_with(sk, :n)","ExpressionAttributeValues":{":p":{"S":"a"},":n":{"N":"1"}}}`,
+			"Invalid KeyConditionExpression: " + operand},
+		{"Query", `{"TableName":"absent","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`, "Requested resource not found"},
+
+		{"Query", `{"TableName":"hash","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}},"ExclusiveStartKey":{"a":{"S":"a"}}}`,
+			"The provided starting key is invalid"},
+		{"Scan", `{"TableName":"hash","ExclusiveStartKey":{"a":{"S":"a"}}}`,
+			"The provided starting key is invalid: The provided key element does not match the schema"},
+		{"Query", `{"TableName":"hash","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}},"Select":"SPECIFIC_ATTRIBUTES"}`,
+			one + "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"},
+		{"Scan", `{"TableName":"hash","Select":"SPECIFIC_ATTRIBUTES"}`,
+			"Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"},
+
+		// Tables.
+		{"CreateTable", `{"TableName":"new","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
+			"LocalSecondaryIndexes":[{"IndexName":"local","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"INCLUDE"}}]}`,
+			"One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified"},
+		{"CreateTable", `{"TableName":"new","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":false,"StreamViewType":"KEYS_ONLY"}}`,
+			"One or more parameter values were invalid: Table is being created with a stream disabled, UpdateViewType should not be specified"},
+		{"CreateTable", `{"TableName":"new","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+			"LocalSecondaryIndexes":[{"IndexName":"l","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}],
+			"GlobalSecondaryIndexes":[{"IndexName":"g","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`,
+			"2 validation errors detected: Value 'g' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3" +
+				"; Value 'l' at 'localSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
+	} {
+		status, body := send(t, s, c.operation, c.request)
+		var got struct {
+			Message string `json:"message"`
+		}
+		if err := json.Unmarshal([]byte(body), &got, json.RejectUnknownMembers(false)); err != nil {
+			t.Fatal(err)
+		}
+		if status != http.StatusBadRequest || got.Message != c.want {
+			t.Errorf("%s %.200s:\n got %q\nwant %q", c.operation, c.request, got.Message, c.want)
+		}
+	}
+}
