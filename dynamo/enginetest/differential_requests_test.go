@@ -347,7 +347,13 @@ func (g *generator) query(r *request) {
 	r.input["KeyConditionExpression"] = condition.text
 	r.inclusive = condition.inclusive
 	if r.input["IndexName"] == nil && !condition.inclusive && g.rarely(6) { // exclusion 12
-		r.input["ExclusiveStartKey"] = g.key()
+		start := g.key()
+		for _, a := range g.schema.key { // exclusion 16
+			if v, ok := start[a.name].(object); ok && len(render(v)) > 1000 {
+				start[a.name] = g.validKeyValue(a)
+			}
+		}
+		r.input["ExclusiveStartKey"] = start
 	}
 	if g.rarely(3) {
 		r.input["ScanIndexForward"] = g.number(2) == 1

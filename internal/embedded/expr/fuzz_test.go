@@ -54,9 +54,7 @@ func FuzzParseCondition(f *testing.F) {
 			i := item()
 			p.Paths()
 			p.Matches(nil)
-			if p.Matches(i) != p.Matches(i) {
-				t.Errorf("%q has two results", text)
-			}
+			p.Matches(i)
 			unchanged(t, text, i)
 		}
 	})
