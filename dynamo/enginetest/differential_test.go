@@ -35,8 +35,8 @@ import (
 //  3. A transaction accepts an Update without UpdateExpression, which Amazon's API requires.
 //  4. A ConditionCheck accepts a path into a key attribute, such as pk.a.
 //  5. The attribute name size needs no placeholder, although it is a reserved word.
-//  6. An update (not a put) accepts an index key of another type, and leaves the item out of the
-//     index.
+//  6. An update (not a put) accepts an index key of another type or above the maximum size, and leaves
+//     the item out of the index.
 //  7. A Scan of an index evaluates its filter on attributes that the index does not contain.
 //  8. The consumed capacity of batches, transactions, deletes, empty queries, and writes to tables
 //     with indexes is wrong. The test compares it for the other requests.
