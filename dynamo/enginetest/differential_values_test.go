@@ -98,10 +98,13 @@ func (g *generator) item() object {
 	}
 	switch g.number(150) {
 	case 50: // near the maximum of 400 KB
+		g.schema.large = true
 		item = g.key()
 		item["x"] = object{"S": strings.Repeat("x", 400<<10-g.number(40))}
 	case 75, 76:
-		item["x"] = object{"S": strings.Repeat("x", 1000*(1+g.number(300)))}
+		kilobytes := 1 + g.number(300)
+		g.schema.large = g.schema.large || kilobytes > 50
+		item["x"] = object{"S": strings.Repeat("x", 1000*kilobytes)}
 	case 100: // near the maximum of 32 levels
 		nested := object{"L": []any{}}
 		for range 29 + g.number(4) {
