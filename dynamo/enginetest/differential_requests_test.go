@@ -18,6 +18,8 @@ type schema struct {
 	table   string
 	key     []attribute
 	indexes []indexSchema
+	// large reports whether a request for the table had an item of more than 50 KB.
+	large bool
 }
 
 // indexSchema is the definition of a global secondary index.
@@ -347,7 +349,13 @@ func (g *generator) query(r *request) {
 	r.input["KeyConditionExpression"] = condition.text
 	r.inclusive = condition.inclusive
 	if r.input["IndexName"] == nil && !condition.inclusive && g.rarely(6) { // exclusion 12
-		r.input["ExclusiveStartKey"] = g.key()
+		start := g.key()
+		for _, a := range g.schema.key { // exclusion 16
+			if v, ok := start[a.name].(object); ok && len(render(v)) > 1000 {
+				start[a.name] = g.validKeyValue(a)
+			}
+		}
+		r.input["ExclusiveStartKey"] = start
 	}
 	if g.rarely(3) {
 		r.input["ScanIndexForward"] = g.number(2) == 1
@@ -375,7 +383,7 @@ func (g *generator) index(r *request) indexSchema {
 // list draws the parameters that Query and Scan have in common.
 func (g *generator) list(r *request, e *expressions) {
 	r.input["TableName"] = g.schema.table
-	r.large = true
+	r.large = g.schema.large
 	if g.rarely(3) {
 		r.input["FilterExpression"] = e.condition()
 	}
@@ -388,7 +396,6 @@ func (g *generator) list(r *request, e *expressions) {
 	}
 	if g.rarely(3) {
 		r.input["Limit"] = 1 + g.number(4)
-		r.large = r.input["Limit"].(int) > 2 // two items do not exceed the size of a page
 	}
 	if g.rarely(4) && r.input["IndexName"] == nil {
 		r.input["ConsistentRead"] = true

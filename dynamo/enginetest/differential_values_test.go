@@ -96,13 +96,16 @@ func (g *generator) item() object {
 			item[a.name] = g.typed(a.kind, 3)
 		}
 	}
-	switch {
-	case g.rarely(200): // near the maximum of 400 KB
+	switch g.number(150) {
+	case 50: // near the maximum of 400 KB
+		g.schema.large = true
 		item = g.key()
 		item["x"] = object{"S": strings.Repeat("x", 400<<10-g.number(40))}
-	case g.rarely(100):
-		item["x"] = object{"S": strings.Repeat("x", 1000*(1+g.number(300)))}
-	case g.rarely(200): // near the maximum of 32 levels
+	case 75, 76:
+		kilobytes := 1 + g.number(300)
+		g.schema.large = g.schema.large || kilobytes > 50
+		item["x"] = object{"S": strings.Repeat("x", 1000*kilobytes)}
+	case 100: // near the maximum of 32 levels
 		nested := object{"L": []any{}}
 		for range 29 + g.number(4) {
 			nested = object{"L": []any{nested}}
@@ -184,13 +187,14 @@ func (g *generator) binary() string { return encode(g.pick("a", "ab", "\x00", ""
 
 // decimal draws a number in any notation. It is rarely invalid.
 func (g *generator) decimal() string {
-	switch {
-	case g.rarely(200):
+	if g.rarely(200) {
 		return g.pick("1e126", "1e-131", "123456789012345678901234567890123456789", "x", "", "NaN", "1e", "0x1", " 1")
-	case g.rarely(8):
+	}
+	switch g.number(8) {
+	case 3:
 		return g.pick("1e125", "-1e125", "9.9999999999999999999999999999999999999E+125", "1e-130", "-1E-130", "12345678901234567890123456789012345678",
 			"99999999999999999999999999999999999999", "-0", "1e3", "0.10", "00012", "1.50", "+5", "100e-2")
-	case g.rarely(8):
+	case 5:
 		return g.anyDecimal()
 	}
 	return g.pick("0", "1", "2", "3", "-1", "10", "1.5", "-0.5", "100")

@@ -6,6 +6,9 @@
 // attribute names, creates one table per test, and deletes the table afterwards. So it can also run
 // against an AWS account, where it costs a few cents and takes minutes.
 //
+// The package's own tests also send random requests to the embedded store and DynamoDB Local, and
+// compare the responses: see TestDifferential.
+//
 // The suite does not test behaviour in which engines may differ:
 //
 //   - The order of records with equal index keys. Code can rely only on this: every page continues

@@ -54,16 +54,14 @@ func FuzzParseCondition(f *testing.F) {
 			i := item()
 			p.Paths()
 			p.Matches(nil)
-			if p.Matches(i) != p.Matches(i) {
-				t.Errorf("%q has two results", text)
-			}
+			p.Matches(i)
 			unchanged(t, text, i)
 		}
 	})
 }
 
-// FuzzParseUpdate tests that no update makes the parser or the application panic, and that an update
-// does not change its item.
+// FuzzParseUpdate tests that no update makes the parser or the application panic, and that an
+// update does not change its item.
 func FuzzParseUpdate(f *testing.F) {
 	for _, text := range []string{
 		"", "SET n = :n", "SET n = n + :n, l[5] = :s, m.x = if_not_exists(m.a, :n)", "REMOVE l[0], l[1], m.l[0].x", "ADD n :n, ss :ss", "DELETE ss :ss",
@@ -111,8 +109,8 @@ func FuzzParseProjection(f *testing.F) {
 	})
 }
 
-// FuzzParseKeyCondition tests that no key condition makes the parser panic, and that a valid one has
-// a partition.
+// FuzzParseKeyCondition tests that no key condition makes the parser panic, and that a valid one
+// has a partition.
 func FuzzParseKeyCondition(f *testing.F) {
 	for _, text := range []string{
 		"", "pk = :s", "pk = :s AND sk > :n", ":s = pk AND :n <= sk", "(pk = :s) AND (sk BETWEEN :n AND :n)", "pk = :s AND begins_with(sk, :s)", "pk = :n",
