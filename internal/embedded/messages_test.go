@@ -84,6 +84,7 @@ func TestMessages(t *testing.T) {
 		deep      = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 		twice     = "One or more parameter values were invalid: Input collection "
 		wrong     = "One or more parameter values were invalid: "
+		null      = "One or more parameter values were invalid: Null attribute value types must have the value of true"
 		noKey     = "Value null at 'key' failed to satisfy constraint: Member must not be null"
 		noName    = "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
 		capacity  = "Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
@@ -184,6 +185,15 @@ func TestMessages(t *testing.T) {
 			"GlobalSecondaryIndexes":[{"IndexName":"g","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`,
 			"2 validation errors detected: Value 'g' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3" +
 				"; Value 'l' at 'localSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
+
+		// NULL.
+		{"PutItem", `{"TableName":"hash","Item":{"pk":{"S":"a"},"a":{"NULL":false}}}`, one + null},
+		{"PutItem", `{"TableName":"absent","Item":{"pk":{"S":"a"},"a":{"L":[{"M":{"b":{"NULL":false}}}]}}}`, one + null},
+		{"UpdateItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"UpdateExpression":"SET a = :a","ExpressionAttributeValues":{":a":{"NULL":false}}}`, one + null},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"NULL":false}}}`, one + null},
+		{"GetItem", `{"TableName":"hash","Key":{"pk":{"NULL":false}}}`, null},
+		{"BatchWriteItem", batch(`{"NULL":false}`), null},
+		{"TransactWriteItems", transaction(`{"Put":{"TableName":"hash","Item":{"pk":{"S":"a"},"a":{"NULL":false}}}}`), null},
 
 		// Local secondary indexes.
 		{"CreateTable", `{"TableName":"new","KeySchema":` + keySchema("pk") + `,` + local(index("lsi", "pk", "a")) + `}`,
