@@ -413,6 +413,9 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 	u := newUsage(in.ReturnConsumedCapacity)
 	u.addWrite(a, 1)
 	u.single(o)
+	m := newMetrics(in.ReturnItemCollectionMetrics)
+	m.add(a)
+	m.single(o)
 	return o.done(), nil
 }
 
