@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
@@ -46,7 +47,7 @@ type execution struct {
 	// mutations is the number of executed mutations.
 	values, pages, mutations int
 	// written counts the write units of mutations.
-	written table.WriteMeter
+	written units.WriteMeter
 	boundedResponse
 }
 

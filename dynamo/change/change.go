@@ -528,21 +528,21 @@ func (c *change) commit(ctx context.Context) error {
 	if len(c.writes) > table.MaxTransactionActions {
 		return fmt.Errorf("%s: %d actions exceed the maximum of %d per transaction", c.pattern.Mutation, len(c.writes), table.MaxTransactionActions)
 	}
-	items, units := make([]types.TransactWriteItem, len(c.writes)), 0.0
+	items, consumed := make([]types.TransactWriteItem, len(c.writes)), 0.0
 	for i, w := range c.writes {
 		items[i] = w.action
-		units += w.units
+		consumed += w.units
 	}
 	t := table.StartTimer(ctx)
 	err := c.table.TransactWrite(ctx, items)
 	// A cancelled transaction also consumes write units.
-	table.AddWriteUnits(ctx, units)
+	units.AddWrite(ctx, consumed)
 	if t.Enabled() {
 		keys := make([]model.Keys, len(c.writes))
 		for i, w := range c.writes {
 			keys[i] = w.key
 		}
-		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.DescribeKeys(keys), Items: len(keys), WriteUnits: units})
+		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.DescribeKeys(keys), Items: len(keys), WriteUnits: consumed})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		stale, learning := c.rememberCurrentRecords(ctx, cancelled.CancellationReasons)

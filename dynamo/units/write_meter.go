@@ -1,4 +1,4 @@
-package table
+package units
 
 import "context"
 
@@ -12,9 +12,9 @@ func (w *WriteMeter) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, writeMeterKey{}, w)
 }
 
-// AddWriteUnits adds the write units of a transaction to the WriteMeter of the context. It does
+// AddWrite adds the write units of a transaction to the WriteMeter of the context. It does
 // nothing if the context has no WriteMeter. A cancelled transaction also consumes write units.
-func AddWriteUnits(ctx context.Context, units float64) {
+func AddWrite(ctx context.Context, units float64) {
 	if w, ok := ctx.Value(writeMeterKey{}).(*WriteMeter); ok {
 		w.Units += units
 	}
