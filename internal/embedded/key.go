@@ -173,17 +173,11 @@ func (t *table) checkPaths(paths []expr.Path) error {
 	return nil
 }
 
-// keyItem returns the attributes of the table's key in an item, and of an index's key if x is not
-// nil.
-func (t *table) keyItem(item attr.Item, x *index) attr.Item {
+// keyItem returns the attributes of the table's key in an item.
+func (t *table) keyItem(item attr.Item) attr.Item {
 	key := attr.Item{}
 	for _, k := range t.key {
 		key[k.Name] = item[k.Name]
-	}
-	if x != nil {
-		for _, k := range x.key {
-			key[k.Name] = item[k.Name]
-		}
 	}
 	return key
 }

@@ -554,22 +554,22 @@ func (l *list) within(k []byte) bool {
 func (l *list) add(stored []byte) error {
 	size, encoded := splitStored(stored)
 	var item attr.Item
+	var err error
 	narrow := l.index != nil && l.index.projected != nil
-	if l.filter != nil || len(l.projection) > 0 || narrow {
-		var err error
-		if item, err = attr.ParseItem(encoded); err != nil {
-			return err
-		}
+	switch {
+	case narrow && !l.fetches:
+		item, err = attr.ParseAttributes(encoded, l.index.projected)
+		size = item.Size()
+	case narrow:
+		item, err = attr.ParseItem(encoded)
+		l.fetchedSize += size
+		l.fetchedUnits += readUnits(size, l.ConsistentRead)
+		size = l.index.content(item).Size()
+	case l.filter != nil || len(l.projection) > 0:
+		item, err = attr.ParseItem(encoded)
 	}
-	if narrow {
-		projected := l.index.content(item)
-		if l.fetches {
-			l.fetchedSize += size
-			l.fetchedUnits += readUnits(size, l.ConsistentRead)
-		} else {
-			item = projected
-		}
-		size = projected.Size()
+	if err != nil {
+		return err
 	}
 	l.size += size
 	l.evaluated++
@@ -588,9 +588,12 @@ func (l *list) add(stored []byte) error {
 }
 
 // stop ends the page after an item.
-func (l *list) stop(last []byte) error {
+func (l *list) stop(last []byte) (err error) {
+	names := map[string]bool{}
+	for _, k := range slices.Concat(l.table.key, l.key()) {
+		names[k.Name] = true
+	}
 	_, encoded := splitStored(last)
-	item, err := attr.ParseItem(encoded)
-	l.last = l.table.keyItem(item, l.index)
+	l.last, err = attr.ParseAttributes(encoded, names)
 	return err
 }

@@ -126,7 +126,7 @@ func (c *change) record(a *action) error {
 	o.text("awsRegion", region)
 	o.nested("dynamodb", func() {
 		o.int("ApproximateCreationDateTime", int(now.Unix()))
-		keys := t.keyItem(item, nil)
+		keys := t.keyItem(item)
 		size := keys.Size()
 		o.item("Keys", keys)
 		if a.new != nil && strings.HasPrefix(view, "NEW") {

@@ -299,6 +299,38 @@ func ParseItem(stored []byte) (Item, error) {
 	return i, json.UnmarshalDecode(d, &i)
 }
 
+// ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It skips
+// the values of all other attributes.
+func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
+	i := make(Item, len(names))
+	d := jsontext.NewDecoder(bytes.NewBuffer(stored), jsontext.AllowDuplicateNames(true))
+	if err := expect(d, '{'); err != nil {
+		return nil, err
+	}
+	var name []byte
+	for len(i) < len(names) && d.PeekKind() != '}' {
+		quoted, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if name, err = jsontext.AppendUnquote(name[:0], quoted); err != nil {
+			return nil, err
+		}
+		if !names[string(name)] {
+			if err := d.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var v Value
+		if err := v.UnmarshalJSONFrom(d); err != nil {
+			return nil, err
+		}
+		i[string(name)] = v
+	}
+	return i, nil
+}
+
 // MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A list
 // or map of the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32

@@ -3,6 +3,7 @@ package attr_test
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"math/big"
 	"os"
 	"slices"
@@ -248,5 +249,37 @@ func TestNesting(t *testing.T) {
 				t.Errorf("%d levels of type %s: %v", depth, kind, err)
 			}
 		}
+	}
+}
+
+// ParseAttributes returns the same values as ParseItem, also for names that JSON escapes.
+func TestParseAttributes(t *testing.T) {
+	t.Parallel()
+	item := attr.Item{
+		"pk": attr.NewString("p"), "sk": attr.NewInt(1), "\"\\\n": attr.NewString("escaped"), "é\u2028": attr.NewString("not ASCII"), "": attr.NewString("no name"),
+		"list": {Kind: attr.List, List: []attr.Value{attr.NewInt(2), {Kind: attr.Map, Map: attr.Item{"pk": attr.NewString("nested")}}}},
+		"set":  attr.NewSet(attr.StringSet, []string{"b", "a"}),
+	}
+	stored := item.AppendJSON(nil)
+	for _, names := range [][]string{{}, {"pk"}, {"sk", "pk"}, {"absent", "pk"}, {"absent"}, {"\"\\\n"}, {"é\u2028", ""}, {"list", "set"}, {"pk", "sk", "\"\\\n", "é\u2028", "", "list", "set"}} {
+		wanted, want := map[string]bool{}, attr.Item{}
+		for _, name := range names {
+			wanted[name] = true
+			if v, ok := item[name]; ok {
+				want[name] = v
+			}
+		}
+		got, err := attr.ParseAttributes(stored, wanted)
+		if err != nil || !maps.EqualFunc(got, want, attr.Value.Equal) {
+			t.Errorf("%q: got %v, %v, want %v", names, got, err, want)
+		}
+	}
+	for end := range len(stored) {
+		if got, err := attr.ParseAttributes(stored[:end], map[string]bool{"absent": true}); err == nil {
+			t.Fatalf("the first %d bytes: got %v, want an error", end, got)
+		}
+	}
+	if _, err := attr.ParseAttributes([]byte(strings.Replace(string(stored), `"N":"1"`, `"N":1`, 1)), map[string]bool{"sk": true}); err == nil {
+		t.Error("a number that is not a string: want an error")
 	}
 }
