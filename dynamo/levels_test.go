@@ -48,7 +48,7 @@ func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 		{"into what is read next, open orders", open, true, intoNext},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				if !storetest.RunsCase(t, 3, i) {
 					return
 				}

@@ -22,12 +22,12 @@ func TestGoldenModelDocs(t *testing.T) {
 func TestGoldenLimitsOfValues(t *testing.T) {
 	p := message.NewPrinter(language.English) // 1,000,000
 	golden.Section(t, "../docs/operations.md", "values", markdown.Table([][]string{
-		{"what", "limit"},
-		{"line items of an order; quantity of a line item", p.Sprintf("%d; %d", commerce.MaxLines, commerce.MaxQuantity)},
-		{"stock of a product in one warehouse; in all", p.Sprintf("%d; %d", commerce.MaxInventoryLevel, commerce.MaxTotalInventory)},
-		{"ID; email address; idempotency key", p.Sprintf("%d; %d; %d bytes", commerce.MaxIDLength, commerce.MaxEmail, commerce.MaxIdempotencyKey)},
-		{"name; note; search text", p.Sprintf("%d; %d; %d bytes", commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName)},
-		{"phone numbers", p.Sprintf("%d of %d bytes", commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)},
-		{"amount of money", p.Sprintf("%d digits, decimals included", commerce.MaxPriceDigits)},
+		{"value", "maximum"},
+		{"line items of an order", p.Sprintf("%d", commerce.MaxLines)}, {"quantity of a line item", p.Sprintf("%d", commerce.MaxQuantity)},
+		{"stock of a product in one warehouse", p.Sprintf("%d", commerce.MaxInventoryLevel)}, {"stock of a product in all warehouses", p.Sprintf("%d", commerce.MaxTotalInventory)},
+		{"ID", p.Sprintf("%d bytes", commerce.MaxIDLength)}, {"email address", p.Sprintf("%d bytes", commerce.MaxEmail)},
+		{"idempotency key", p.Sprintf("%d bytes", commerce.MaxIdempotencyKey)}, {"name", p.Sprintf("%d bytes", commerce.MaxName)},
+		{"note", p.Sprintf("%d bytes", commerce.MaxNote)}, {"search text", p.Sprintf("%d bytes", commerce.MaxFoldedName)},
+		{"phone numbers", p.Sprintf("%d, each of %d bytes", commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)}, {"amount of money", p.Sprintf("%d digits, including decimals", commerce.MaxPriceDigits)},
 	}))
 }

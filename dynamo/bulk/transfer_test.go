@@ -313,19 +313,19 @@ func TestImportStopsAtInvalidLine(t *testing.T) {
 		return fmt.Sprintf(`{"Item":{"pk":{"S":%q},"sk":{"S":%q}}}`, pk, sk) + "\n"
 	}
 	for says, bad := range map[string]string{
-		"JSON":                  line("x", "x")[:30] + "\n",
-		"pk":                    `{"Item":{"sk":{"S":"x"}}}` + "\n",
-		"\"sk\" is missing":     `{"Item":{"pk":{"S":"x"},"sk":{"N":"1"}}}` + "\n",
-		"\"pk\" is empty":       key("", "x"),
-		"2049 bytes":            key(strings.Repeat("x", 2049), "x"),
-		"1025 bytes":            key("x", strings.Repeat("x", 1025)),
-		"409601 bytes":          line("x", strings.Repeat("x", 400<<10-11)),
-		"4194304 bytes":         long,
-		"\"customerId\"":        key("EMAIL#a@example.com", "#METADATA"),
-		"do not match the key":  `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
-		"lists of kind order":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"STATUS#pending"},"gsi1sk":{"S":"ORDER#x"}}}` + "\n",
-		"\"gsi1sk\" is missing": `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1sk":{"N":"1"}}}` + "\n",
-		"\"gsi1pk\" is empty":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":""},"gsi1sk":{"S":"x"}}}` + "\n",
+		"JSON":                                  line("x", "x")[:30] + "\n",
+		"pk":                                    `{"Item":{"sk":{"S":"x"}}}` + "\n",
+		"\"sk\" is missing":                     `{"Item":{"pk":{"S":"x"},"sk":{"N":"1"}}}` + "\n",
+		"\"pk\" is empty":                       key("", "x"),
+		"2049 bytes":                            key(strings.Repeat("x", 2049), "x"),
+		"1025 bytes":                            key("x", strings.Repeat("x", 1025)),
+		"409601 bytes":                          line("x", strings.Repeat("x", 400<<10-11)),
+		"4194304 bytes":                         long,
+		"\"customerId\"":                        key("EMAIL#a@example.com", "#METADATA"),
+		"do not match the key":                  `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
+		"its index keys match the entity order": `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"STATUS#pending"},"gsi1sk":{"S":"ORDER#x"}}}` + "\n",
+		"\"gsi1sk\" is missing":                 `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1sk":{"N":"1"}}}` + "\n",
+		"\"gsi1pk\" is empty":                   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":""},"gsi1sk":{"S":"x"}}}` + "\n",
 	} {
 		t.Run(says, func(t *testing.T) {
 			store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})

@@ -24,7 +24,7 @@ func TestMutationsUpdateNumbersInEdges(t *testing.T) {
 		}
 	}
 	world := workload.Fixture{Customers: 1, Products: 2, Warehouses: 1, Stock: 100}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, world.Dataset(t), dynamo.Options{})
 		caller := change.Caller{Name: "tester"}
 		move := func(id commerce.OrderID, to commerce.Status) {

@@ -26,7 +26,7 @@ func TestEventIDsIncreaseInCommitOrder(t *testing.T) {
 	t.Parallel()
 	changes := longtest.Size(1, 4)
 	world := workload.Fixture{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, clocks := range [][]time.Duration{{0, -3 * time.Second}, {0, 0}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
 			if !storetest.RunsCase(t, 3, i) {
 				continue
@@ -78,7 +78,7 @@ func TestConcurrentChangesOfOneCustomer(t *testing.T) {
 	changers := longtest.Size(8, 16)
 	changes := longtest.Size(3, 10)
 	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, conflict := range []bool{false, true} {
 			watched, w := storetest.RecordCommits(db, conflict)
 			table := storetest.TableName()
@@ -114,7 +114,7 @@ func TestConcurrentChangesOfOneCustomer(t *testing.T) {
 // increase again from the next event.
 func TestInvalidLastEvent(t *testing.T) {
 	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, eventID := range map[string]types.AttributeValue{
 			"far future": model.Str("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), "no ULID": model.Str("zzz"), "empty": model.Str(""), "missing": nil,
 		} {
@@ -143,7 +143,7 @@ func TestInvalidLastEvent(t *testing.T) {
 // ID is higher than the ID of an event from a server with a fast clock.
 func TestRepairedTimelineFollowsLastEvent(t *testing.T) {
 	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 		table := storetest.TableName()
 		r := storetest.NewRawTable(t, watched, world.Dataset(t), dynamo.Options{Table: table})
@@ -186,7 +186,7 @@ func TestRepairedTimelineFollowsLastEvent(t *testing.T) {
 // An export contains last events. So the event IDs in an imported table continue to increase.
 func TestExportContainsLastEvents(t *testing.T) {
 	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 		from := storetest.NewTable(t, watched, dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 		storetest.Load(t, from, world.Dataset(t))

@@ -91,7 +91,7 @@ func TestUpdatesWriteEveryField(t *testing.T) {
 
 // A change of an e-mail address preserves attributes that other software has written to the claim.
 func TestUpdateKeepsUnknownAttributes(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"verifiedAt": model.Str("2026-01-01")})
 		email := "ANN@example.com"

@@ -321,7 +321,7 @@ func damages() []damage {
 // the table is clean. By default, DynamoDB Local runs every twelfth damage.
 func TestDamagesAreFoundAndRepaired(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, d := range damages() {
 			if i%longtest.Size(3, 1) > 0 || !storetest.RunsCase(t, 12, i) {
 				continue
@@ -362,7 +362,7 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 
 func TestSampleDatasetIsClean(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.RawTable{T: t, DB: db, Store: storetest.SampleStore(t, db)}
 		drifts, summary := r.Check(check.Options{Segments: 2})
 		if len(drifts) > 0 || summary.Unverified > 0 {
@@ -378,7 +378,7 @@ func TestSampleDatasetIsClean(t *testing.T) {
 // findings of a check and of a repair agree.
 func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
@@ -411,7 +411,7 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 // table and wrong in another.
 func TestMissingCurrency(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})
 			healthy := r.All()

@@ -168,7 +168,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 // With a low maximum of candidates, most are verified during the scan.
 func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		dataset := largeDataset(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
 		r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 		var err error
@@ -189,7 +189,7 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 // The repair of an item collection needs several transactions.
 func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.All()
 		order := "ORDER#" + storetest.SmallOrderID(0)

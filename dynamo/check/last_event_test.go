@@ -84,7 +84,7 @@ func TestOutdatedLastEventIsRepaired(t *testing.T) {
 						t.Fatalf("found %+v", drifts)
 					}
 					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
-						!strings.Contains(d.Detail, "the last event is "+events[1]) || !strings.Contains(d.Detail, "order "+string(o.first)+" has event "+events[3]) {
+						!strings.Contains(d.Detail, "the last event is "+events[1]) || !strings.Contains(d.Detail, "order "+string(o.first)+" has the newer event "+events[3]) {
 						t.Errorf("found %+v", d)
 					}
 				}

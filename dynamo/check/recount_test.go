@@ -95,7 +95,7 @@ func readsProductAgain(operation, body string) bool {
 // be sold although 19 are free.
 func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		// Each function changes the stock, and returns the function that reverts the change.
 		for name, change := range map[string]func(s stockFixture, held commerce.OrderID) (back func() commerce.OrderID){
 			"cancelled and placed": func(s stockFixture, held commerce.OrderID) func() commerce.OrderID {
@@ -145,7 +145,7 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 // mutation counts it.
 func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			revision         types.AttributeValue
 			change           func(s stockFixture, held commerce.OrderID)
@@ -183,7 +183,7 @@ func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 // A repair of stock changes the stock, so it raises the stock revision.
 func TestARepairRaisesTheStockRevision(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
 			s.damage(counter, "500")
@@ -206,7 +206,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 // open orders misses it. Here, two passes miss different orders, and both have the same wrong sum.
 func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		orders := []commerce.OrderID{s.place(1), s.place(1)}
 		s.damage("available", "500")
@@ -234,7 +234,7 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 // change do not count after it.
 func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		first, second := s.place(1), s.place(2)
 		s.damage("available", "500")
@@ -266,7 +266,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 		}
 		return nil
 	}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			damage func(s stockFixture, order string)
 			found  string
@@ -310,7 +310,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 // An order that has become unreadable when the stock is recounted leaves the stock unverified.
 func TestRecountWithAnUnreadableOrder(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		id := string(s.place(2))
 		s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
@@ -340,7 +340,7 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 // A mutation skips a product that is missing or has no counter, on condition that this is still so.
 func TestSkippingAProductIsConditional(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		without := func(counter string) func(s stockFixture) func() {
 			return func(s stockFixture) func() {
 				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: nil})
@@ -414,7 +414,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 // repair detects an order that is placed during the count.
 func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		s.place(1)
 		s.Set("CUSTOMER#c0", "#METADATA", storetest.Item{"orderCount": storetest.Num("0")})

@@ -1,33 +1,35 @@
 // Package enginetest is a conformance suite: it tests the behaviour of DynamoDB that Ordergraph
-// relies on. Ordergraph runs on three engines: Amazon DynamoDB, DynamoDB Local, and minidyn as the
-// built-in store. The suite finds code that is right on one engine and wrong on another.
+// relies on. Ordergraph runs on three engines: Amazon DynamoDB, DynamoDB Local, and the embedded
+// store. The suite finds code that is right on one engine and wrong on another.
 //
 // The suite uses only the SDK's client and knows nothing about Ordergraph's records. It has its own
 // attribute names, creates one table per test, and deletes the table afterwards. So it can also run
 // against an AWS account, where it costs a few cents and takes minutes.
 //
-// # Differences
-//
-// The cases that an engine is known to fail are listed with the reason: see [Differences] and
-// [Minidyn]. These cases also run, and they must fail. Otherwise the list could hide that an engine
-// has been fixed.
+// The package's own tests also send random requests to the embedded store and DynamoDB Local, and
+// compare the responses: see TestDifferential.
 //
 // The suite does not test behaviour in which engines may differ:
 //
 //   - The order of records with equal index keys. Code can rely only on this: every page continues
 //     where the previous page ended.
 //   - The order of Scan.
-//   - Consumed capacity: Amazon DynamoDB and DynamoDB Local report it on request, minidyn does not.
-//   - Reserved words as attribute names (status, name, count and some 570 more) in expressions of
-//     reads. Amazon DynamoDB and DynamoDB Local reject them, minidyn does not. Write #status.
 //   - The notation of a number inside a list or a map. DynamoDB Local changes the attribute 0.10 to
 //     0.1, but not in a list, and adds 1.50 to 6 to get 7.50. Code that needs the trailing zero
 //     must store text. Code that compares numbers must compare values.
+//   - The order of a binary set. Amazon DynamoDB sorts the elements by their bytes. DynamoDB Local
+//     sorts them too, but bytes above 127 come first.
+//   - Numbers with exponents beyond the supported range. DynamoDB Local accepts 0e126.
 //   - The response to an update in a transaction that is invalid for its record, such as adding to
 //     a string or changing a key. It can be an error or the reason of a cancelled transaction.
 //     Amazon documents the latter; DynamoDB Local cancels in some cases.
 //   - An update (not a put) that sets an index key to another type. DynamoDB Local accepts it and
 //     leaves the record out of the index.
+//   - A Scan of an index whose filter names an attribute that the index does not project. DynamoDB
+//     Local filters the complete records.
+//   - The read units of a Scan, and of a local secondary index whose projection has all attributes
+//     that a projection expression names. DynamoDB Local counts the complete records.
+//   - Whether DynamoDB returns item collection metrics. DynamoDB Local never does.
 //   - Whether a Query with Select COUNT also returns records. The count is right.
 //   - The wording of messages. The suite tests codes and types of errors, but not texts.
 package enginetest
@@ -36,11 +38,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,122 +50,19 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Differences maps the cases that an engine is known to fail to the reasons. A case is named
-// without the name of the test.
-type Differences map[string]string
-
 // Run runs the suite as parallel subtests of t. open is called once per subtest and returns a
 // client of the engine. All clients may belong to the same engine.
-//
-// A case in known must fail. It is reported as skipped, with the reason and the failure. If the
-// case passes, the test fails, because the list is out of date. The test also fails if the list
-// contains an unknown case.
-func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client, known ...Differences) {
-	reasons := Differences{}
-	for _, k := range known {
-		maps.Copy(reasons, k)
-	}
+func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client) {
 	var tables atomic.Int64
 	start := time.Now().UnixNano() // distinguishes the tables of several runs
-	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), batchCases(), transactCases(), transactedUpdateCases(), valueCases(), timeToLiveCases(), streamCases()) {
-		reason, differs := reasons[c.name]
-		delete(reasons, c.name)
+	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), localIndexCases(), batchCases(), transactCases(), transactedUpdateCases(), valueCases(), timeToLiveCases(), streamCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tb := &table{T: t, db: open(t), name: fmt.Sprintf("enginetest-%d-%d", start, tables.Add(1))}
 			tb.create()
-			if !differs {
-				c.run(tb)
-				return
-			}
-			if failure := tb.expectFailure(c.run); failure == "" {
-				t.Errorf("the case is listed as a difference but passes; the listed reason is: %s", reason)
-			} else {
-				t.Skipf("known difference: %s\n%s", reason, failure)
-			}
+			c.run(tb)
 		})
 	}
-	for name := range reasons {
-		t.Errorf("the list of differences contains the unknown case %q", name)
-	}
-}
-
-// failures records the failure of a case that is expected to fail.
-type failures struct {
-	mu   sync.Mutex
-	text string // text is the first failure
-}
-
-// expectFailure runs a case and returns its first failure, or an empty string. The failure does not
-// fail the test.
-func (tb *table) expectFailure(run func(*table)) string {
-	quiet := *tb
-	quiet.expected = &failures{}
-	done := make(chan struct{})
-	go func() { // a goroutine of its own, because Fatal ends its goroutine
-		defer close(done)
-		run(&quiet)
-	}()
-	<-done
-	quiet.expected.mu.Lock()
-	defer quiet.expected.mu.Unlock()
-	return quiet.expected.text
-}
-
-// fail records a failure if one is expected. Otherwise it fails the test.
-func (tb *table) fail(text string) {
-	tb.Helper()
-	if tb.expected == nil {
-		tb.T.Error(text)
-		return
-	}
-	tb.expected.mu.Lock()
-	defer tb.expected.mu.Unlock()
-	if tb.expected.text == "" {
-		tb.expected.text = text
-	}
-}
-
-// Error, Errorf, Fatal, Fatalf, FailNow and Failed replace the methods of testing.T for cases that
-// are expected to fail.
-
-func (tb *table) Error(args ...any) {
-	tb.Helper()
-	tb.fail(strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
-}
-
-func (tb *table) Errorf(format string, args ...any) {
-	tb.Helper()
-	tb.fail(fmt.Sprintf(format, args...))
-}
-
-func (tb *table) Fatal(args ...any) {
-	tb.Helper()
-	tb.Error(args...)
-	tb.FailNow()
-}
-
-func (tb *table) Fatalf(format string, args ...any) {
-	tb.Helper()
-	tb.Errorf(format, args...)
-	tb.FailNow()
-}
-
-// FailNow ends the case. The failure has already been recorded.
-func (tb *table) FailNow() {
-	if tb.expected == nil {
-		tb.T.FailNow()
-	}
-	runtime.Goexit()
-}
-
-func (tb *table) Failed() bool {
-	if tb.expected == nil {
-		return tb.T.Failed()
-	}
-	tb.expected.mu.Lock()
-	defer tb.expected.mu.Unlock()
-	return tb.expected.text != ""
 }
 
 // testCase tests one behaviour.
@@ -179,9 +75,8 @@ type testCase struct {
 // for methods that return the error.
 type table struct {
 	*testing.T
-	db       *dynamodb.Client
-	name     string
-	expected *failures // nil unless the case is expected to fail
+	db   *dynamodb.Client
+	name string
 }
 
 // The attributes of the tables in this suite. They are independent of Ordergraph's attributes.
@@ -191,19 +86,14 @@ const (
 	gsi1pk, gsi1sk = "gsi1pk", "gsi1sk"
 )
 
-func (tb *table) create() {
+// create creates the table. options change the request.
+func (tb *table) create(options ...func(*dynamodb.CreateTableInput)) {
 	tb.Helper()
 	var defs []types.AttributeDefinition
 	for _, name := range []string{pk, sk, gsi1pk, gsi1sk} {
 		defs = append(defs, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
 	}
-	schema := func(hash, rng string) []types.KeySchemaElement {
-		return []types.KeySchemaElement{
-			{AttributeName: aws.String(hash), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String(rng), KeyType: types.KeyTypeRange},
-		}
-	}
-	out, err := tb.db.CreateTable(tb.Context(), &dynamodb.CreateTableInput{
+	in := &dynamodb.CreateTableInput{
 		TableName:            &tb.name,
 		BillingMode:          types.BillingModePayPerRequest,
 		AttributeDefinitions: defs,
@@ -213,7 +103,11 @@ func (tb *table) create() {
 			KeySchema:  schema(gsi1pk, gsi1sk),
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
 		}},
-	})
+	}
+	for _, o := range options {
+		o(in)
+	}
+	out, err := tb.db.CreateTable(tb.Context(), in)
 	if err != nil {
 		tb.Fatalf("CreateTable: %v", err)
 	}
@@ -224,14 +118,20 @@ func (tb *table) create() {
 			tb.Errorf("DeleteTable: %v", err)
 		}
 	})
-	// Only wait if the engine reports that the table is being created. minidyn reports no status, so
-	// the waiter would time out.
 	if out.TableDescription.TableStatus != types.TableStatusCreating {
 		return
 	}
 	err = dynamodb.NewTableExistsWaiter(tb.db).Wait(tb.Context(), &dynamodb.DescribeTableInput{TableName: &tb.name}, 2*time.Minute)
 	if err != nil {
 		tb.Fatalf("wait for the table: %v", err)
+	}
+}
+
+// schema returns a key of two attributes.
+func schema(partition, sort string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: &partition, KeyType: types.KeyTypeHash},
+		{AttributeName: &sort, KeyType: types.KeyTypeRange},
 	}
 }
 

@@ -1,7 +1,9 @@
 package enginetest_test
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -9,9 +11,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/enginetest"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	// TestDifferential has a table per check and worker. The long run has 100,000 requests.
+	longtest.SetRapidChecks(2, 250)
+	if err := flag.Set("rapid.steps", strconv.Itoa(longtest.Size(60, 92))); err != nil {
+		panic(err) // the flag exists
+	}
+	os.Exit(dynamolocal.Main(m))
+}
 
 func TestDynamoDBLocal(t *testing.T) {
 	t.Parallel()

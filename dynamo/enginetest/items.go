@@ -26,6 +26,7 @@ func itemCases() []testCase {
 		{"UpdateSubtractIfEnough", testUpdateSubtract},
 		{"UpdateLeavesOtherNumbers", testUpdateLeavesOtherNumbers},
 		{"UpdateRemove", testUpdateRemove},
+		{"UpdateAppendsByIndex", testUpdateAppendsByIndex},
 		{"UpdateIsAllOrNothing", testUpdateAllOrNothing},
 		{"UpdateReturnValues", testUpdateReturnValues},
 		{"UpdateReadsBeforeItWrites", testUpdateReadsBefore},
@@ -404,6 +405,22 @@ func testCondition(tb *table, cond string, want bool, values []any) {
 	}
 }
 
+// testUpdateAppendsByIndex sets elements behind the end of a list. They are appended in the order of
+// their indexes, without gaps.
+func testUpdateAppendsByIndex(tb *table) {
+	it := record("a", "1")
+	it["l"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{str("0"), str("1")}}
+	tb.put(it)
+	tb.update("a", "1", "SET l[9] = :nine, l[5] = :five, l[0] = :zero", ":nine", "9", ":five", "5", ":zero", "x")
+	var got []string
+	if l, ok := tb.get("a", "1")["l"].(*types.AttributeValueMemberL); ok {
+		for _, v := range l.Value {
+			got = append(got, text(item{"": v}, ""))
+		}
+	}
+	assertEqual(tb, "the list", got, []string{"x", "1", "5", "9"})
+}
+
 // rejectionCases are requests that Ordergraph must never send. Engines reject them, so Ordergraph's
 // tests detect them.
 func rejectionCases() []testCase {
@@ -440,6 +457,19 @@ func rejectionCases() []testCase {
 	}
 	big := record("a", "1")
 	big["v"] = str(strings.Repeat("x", 401*1024))
+	queryAfter := func(start item) func(*table) error {
+		return func(tb *table) error {
+			in := tb.queryInput("pk = :p", ":p", "a")
+			in.ExclusiveStartKey = start
+			_, err := tb.db.Query(tb.Context(), in)
+			return err
+		}
+	}
+	deep := record("a", "1")
+	deep["v"] = str("x")
+	for range 32 {
+		deep["v"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{deep["v"]}}
+	}
 	wrong := record("a", "2")
 	wrong[gsi1pk], wrong[gsi1sk] = num("1"), str("x")
 	var cases []testCase
@@ -451,16 +481,23 @@ func rejectionCases() []testCase {
 		{"unused_value", update("SET v = :v", "", nil, ":v", "x", ":w", "y")},
 		{"missing_name", update("SET #v = :v", "", nil, ":v", "x")},
 		{"unused_name", update("SET v = :v", "", map[string]string{"#v": "v"}, ":v", "x")},
+		{"redundant_parentheses", update("SET v = :v", "((v = :v))", nil, ":v", "x")},
+		{"redundant_parentheses_in_key_condition", query("((pk = :v))", ":v", "x")},
 		{"update_of_one_path_twice", update("SET v = :v, v = :w", "", nil, ":v", "x", ":w", "y")},
 		{"update_of_key", update("SET sk = :v", "", nil, ":v", "x")},
 		{"malformed_update", update("SET v = ", "", nil)},
 		{"malformed_condition", update("REMOVE v", "v = = :v", nil, ":v", "x")},
+		{"condition_on_part_of_key", update("REMOVE v", "attribute_exists(pk.a)", nil)},
+		{"update_from_part_of_key", update("SET v = sk[0]", "", nil)},
+		{"condition_with_range_of_itself", update("REMOVE v", "v BETWEEN v AND :v", nil, ":v", "x")},
+		{"condition_with_number_as_prefix", update("REMOVE v", "begins_with(v, size(v))", nil)},
 		{"put_without_sort_key", put(item{pk: str("a")})},
 		{"put_with_key_of_wrong_type", put(item{pk: str("a"), sk: num("1")})},
 		{"put_with_empty_key", put(record("a", ""))},
 		{"put_with_index_key_of_wrong_type", put(wrong)},
 		{"put_with_empty_index_key", put(record("a", "2", gsi1pk, "", gsi1sk, "x"))},
 		{"put_of_more_than_400_KB", put(big)},
+		{"put_of_32_nested_lists", put(deep)},
 		{"get_without_sort_key", get(item{pk: str("a")})},
 		{"get_with_more_than_key", get(record("a", "1", "v", "x"))},
 		{"query_without_partition_key", query("sk = :v", ":v", "x")},
@@ -468,6 +505,9 @@ func rejectionCases() []testCase {
 		{"query_by_other_attribute", query("pk = :p AND v = :v", ":p", "a", ":v", "x")},
 		{"query_by_inequality", query("pk = :p AND sk <> :v", ":p", "a", ":v", "x")},
 		{"query_of_reversed_range", query("pk = :p AND sk BETWEEN :a AND :b", ":p", "a", ":a", "b", ":b", "a")},
+		{"query_of_long_sort_key", query("pk = :p AND sk = :v", ":p", "a", ":v", strings.Repeat("x", 1025))},
+		{"query_after_empty_sort_key", queryAfter(key("a", ""))},
+		{"query_after_other_partition", queryAfter(key("b", "1"))},
 	} {
 		cases = append(cases, testCase{"Refuses/" + c.name, func(tb *table) {
 			tb.put(record("a", "1", "v", "x"))

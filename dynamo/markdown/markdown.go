@@ -22,10 +22,10 @@ func Keys() string {
 			index = Cell(string(e.IndexPK)) + ", " + Cell(string(e.IndexSK))
 		}
 		if e.Sharded {
-			index += " (shard)"
+			index += " (sharded)"
 		}
 		if e.Optional {
-			index += " (some)"
+			index += " (optional)"
 		}
 		rows = append(rows, []string{entity, Cell(string(e.PK)) + ", " + Cell(string(e.SK)), index})
 	}
@@ -82,7 +82,7 @@ func Patterns(fields map[string][]string) string {
 		for i, f := range fields[p.ID] {
 			cells[i] = Cell(f)
 		}
-		request := "with " + p.IncludedIn
+		request := "same request as " + p.IncludedIn
 		if p.IncludedIn == "" {
 			keys, descending := strings.CutSuffix(ReadKeys(p), " "+model.Descending)
 			request = p.Operation + " " + Cell(keys)

@@ -24,7 +24,7 @@ func Records(p model.WritePattern) string {
 // Request returns a short form of the DynamoDB operation, with the index that it reads.
 func Request(p model.AccessPattern) string {
 	if p.IncludedIn != "" {
-		return "with " + p.IncludedIn
+		return "same request as " + p.IncludedIn
 	}
 	if p.Index == "" {
 		return p.Operation

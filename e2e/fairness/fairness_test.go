@@ -25,6 +25,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
@@ -104,7 +106,7 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := embedded.New().Client()
+	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = delayed{o.HTTPClient} })
 	store := storetest.NewTable(t, db, dynamo.Options{Table: storetest.TableName()})
 	storetest.Load(t, store, workload.Fixture{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Dataset(t))
 	opts := server.Options{
@@ -132,6 +134,21 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 		}
 	})
 	return v
+}
+
+// delayed makes requests take as long as DynamoDB's usual response time. The embedded store alone
+// responds so fast that no attack fills the pool of requests.
+type delayed struct{ next dynamodb.HTTPClient }
+
+const dynamoDBLatency = 5 * time.Millisecond
+
+func (d delayed) Do(r *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(dynamoDBLatency):
+		return d.next.Do(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 }
 
 // smallBuffers makes the kernel buffer little of a response that a client does not read.

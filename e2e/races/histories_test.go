@@ -39,7 +39,7 @@ func histories(w workload.Fixture) *rapid.Generator[[][]workload.Step] {
 // exactly once, and no unconfirmed change is in the table.
 func TestHistories(t *testing.T) {
 	w := workload.Fixture{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		dataset := w.Dataset(t)
 		steps, changes, orders := 0, 0, 0
 		rapid.Check(t, func(rt *rapid.T) {

@@ -26,11 +26,8 @@ func drawMutation(pick func(n int) int) string {
 // table stays consistent: each change is made completely or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
-		n := longtest.Size(200, 300)
-		if !storetest.IsEmbedded(t) {
-			n = longtest.Size(150, 1200)
-		}
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		n := longtest.Size(200, 1200)
 		w := workload.Fixture{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
 		s := newFaultyServer(t, db, w, randomFaults(11))
 		c, network := newLossyClient(11)

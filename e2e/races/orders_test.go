@@ -128,11 +128,8 @@ func inParallel(n, clients int, task func(i int)) {
 // idempotency key creates one order.
 func TestOneOrderForEachKey(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
-		orders := longtest.Size(100, 150)
-		if !storetest.IsEmbedded(t) { // the embedded store's transactions get slower as the table grows
-			orders = longtest.Size(orders, 1000)
-		}
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		orders := longtest.Size(100, 1000)
 		s := newFaultyServer(t, db, workload.Fixture{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
 		c, network := newLossyClient(7)
 		answers := make([]workload.Response, orders)

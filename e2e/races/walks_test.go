@@ -230,7 +230,7 @@ func (m *changingOrders) readAll(t *testing.T, w listOptions) int {
 // directions, with all statuses and with some.
 func TestWalksThroughChangingOrders(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		ways := []listOptions{
 			{first: 7}, {first: 7, backward: true},
 			{first: 5, statuses: []string{"PENDING", "CONFIRMED", "SHIPPED"}},

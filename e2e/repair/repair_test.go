@@ -133,7 +133,7 @@ func (c *client) completeOrder(ctx context.Context) error {
 // Checks with repairs find nothing in a consistent table while its stock changes, and leave the
 // table consistent.
 func TestRepairsDuringTraffic(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table})
 		storetest.Load(t, store, newFixture().Dataset(t))

@@ -27,7 +27,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -46,7 +45,7 @@ func lookupIn(variables []string) func(string) string {
 // newSeededTable creates a table with the sample data.
 func newSeededTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
-	db, table, variables = newLocalTable(t)
+	db, table, variables = newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	return db, table, variables
@@ -165,7 +164,7 @@ func TestCheckJSON(t *testing.T) {
 }
 
 func TestCheckFailsToStart(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "check", variables...).checkFailed(t, 3, "does not exist")
 	run(t, "check").checkFailed(t, 3, "check requires DynamoDB or a file", "ORDERGRAPH_STORE=dynamodb", "-data")
 	run(t, "check", "ORDERGRAPH_STORE=mysql").checkFailed(t, 3, "ORDERGRAPH_STORE")
@@ -185,11 +184,11 @@ func TestCheckWithAnotherNumberOfShards(t *testing.T) {
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
-// withProxy puts a proxy between the commands and DynamoDB Local. It calls before with each
+// withProxy puts a proxy between the commands and DynamoDB. It calls before with each
 // request. If before returns the name of an error, the proxy responds with that error.
 func withProxy(t *testing.T, before func(operation string, body []byte) (refusal string)) {
 	t.Helper()
-	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	local, err := url.Parse(endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func TestPatterns(t *testing.T) {
 				c.checkSucceeded(t, p.ID+" ", p.Mutation)
 			}
 		}
-		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "with AP10")
+		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "same request as AP10")
 	}
 }
 
@@ -268,7 +268,7 @@ func TestInvalidSetting(t *testing.T) {
 	}
 }
 
-// Commands for tables fail with the embedded store, whose data does not outlive a command.
+// Commands for tables fail with the embedded store in memory, whose data does not outlive a command.
 func TestCommandsThatNeedDynamoDB(t *testing.T) {
 	for _, line := range []string{"table create", "table describe", "seed", "export x", "import x"} {
 		command, _, _ := strings.Cut(line, " x")

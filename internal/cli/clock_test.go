@@ -11,15 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-// skewClock simulates a clock that is late by d: it moves the Date of DynamoDB Local's responses
+// skewClock simulates a clock that is late by d: it moves the Date of DynamoDB's responses
 // ahead.
 func skewClock(t *testing.T, d time.Duration) {
 	t.Helper()
-	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	local, err := url.Parse(endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -48,13 +51,26 @@ func setEndpoint(t *testing.T, url string) {
 	setAWSEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
 }
 
-// newLocalTable returns a client of DynamoDB Local, a table name for this test, and the variables
-// of commands on that table.
-func newLocalTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+// embeddedEndpoint starts the embedded store as a DynamoDB endpoint and returns its URL. It runs until
+// the test process ends.
+var embeddedEndpoint = sync.OnceValue(func() string { return httptest.NewServer(embedded.New()).URL })
+
+// endpoint returns the URL of DynamoDB: the embedded store, or DynamoDB Local in the long test run.
+func endpoint(t *testing.T) string {
 	t.Helper()
-	instance := dynamolocal.Shared(t)
-	setEndpoint(t, instance.Endpoint())
-	db, table = instance.Client(), strings.ReplaceAll(t.Name(), "/", ".")
+	if longtest.Enabled() {
+		return dynamolocal.Shared(t).Endpoint()
+	}
+	return embeddedEndpoint()
+}
+
+// newTestTable returns a client of the endpoint, a table name for this test, and the variables of
+// commands on that table.
+func newTestTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+	t.Helper()
+	url := endpoint(t)
+	setEndpoint(t, url)
+	db, table = dynamolocal.ClientOf(url), strings.ReplaceAll(t.Name(), "/", ".")
 	t.Cleanup(func() { deleteTable(t, db, table) })
 	return db, table, []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table}
 }
@@ -84,7 +100,7 @@ func tableRecords(t *testing.T, db *dynamodb.Client, table string) map[string]ma
 
 // The steps of a new user, from the first error to the first query.
 func TestFirstSteps(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	for _, line := range []string{"-addr 127.0.0.1:0", "table describe", "seed"} {
 		run(t, line, variables...).checkFailed(t, 1, "table", "does not exist", "ordergraph table create", "ORDERGRAPH_TABLE")
 	}
@@ -114,7 +130,7 @@ func TestFirstSteps(t *testing.T) {
 }
 
 func TestNewTableCountsOrders(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, url, `{"query":"{ orderCounts { count } }"}`); answer != `{"data":{"orderCounts":[{"count":0},{"count":0},{"count":0},{"count":0},{"count":0}]}}` {
@@ -123,7 +139,7 @@ func TestNewTableCountsOrders(t *testing.T) {
 }
 
 func TestCreateTableTwice(t *testing.T) {
-	_, table, variables := newLocalTable(t)
+	_, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t, table, "ready")
 	run(t, "table create", variables...).checkSucceeded(t, table, "already exists", "matches")
 }
@@ -131,7 +147,7 @@ func TestCreateTableTwice(t *testing.T) {
 // A table without a stream is served, the log reports the missing stream, and `table create`
 // enables it.
 func TestTableWithoutStream(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t, "ready")
 	run(t, "table describe", variables...).checkSucceeded(t, "stream   on")
 	set := func(on bool, view types.StreamViewType) {
@@ -194,7 +210,7 @@ func TestMismatchedTables(t *testing.T) {
 		{"number.for.a.key", key("pk", "sk"), matching, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "expected S", "has N"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db, table, variables := newLocalTable(t)
+			db, table, variables := newTestTable(t)
 			names := map[string]bool{}
 			in := &dynamodb.CreateTableInput{TableName: &table, KeySchema: c.key, GlobalSecondaryIndexes: c.gsi, BillingMode: types.BillingModePayPerRequest}
 			schemas := c.key
@@ -245,7 +261,7 @@ const smallDataset = `{
 func TestWrongNumberOfShards(t *testing.T) {
 	for _, c := range []struct{ written, read string }{{"4", "1"}, {"1", "4"}, {"4", "2"}} {
 		t.Run(c.written+"_read_as_"+c.read, func(t *testing.T) {
-			_, table, variables := newLocalTable(t)
+			_, table, variables := newTestTable(t)
 			right := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.written)
 			wrong := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.read)
 			run(t, "table create", right...).checkSucceeded(t)
@@ -263,7 +279,7 @@ func TestWrongNumberOfShards(t *testing.T) {
 }
 
 func TestSeedFile(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	dataset := filepath.Join(t.TempDir(), "dataset.json")
 	for name, text := range map[string]string{
@@ -363,7 +379,7 @@ func TestProfile(t *testing.T) {
 
 // The SDK writes nothing to standard error besides the command's message.
 func TestSDKWritesNothing(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	capture, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)

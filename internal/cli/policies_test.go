@@ -110,7 +110,7 @@ func checkPolicy(t *testing.T, file string, commands func()) {
 
 // Each policy allows exactly what its commands need.
 func TestPolicies(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	dir := t.TempDir()
 	checkPolicy(t, "iam-policy-setup.json", func() {
 		run(t, "table create", variables...).checkSucceeded(t)

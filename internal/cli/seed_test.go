@@ -15,7 +15,7 @@ import (
 // A generated dataset is consistent, reproducible, and can be loaded beside other datasets and the
 // sample data.
 func TestSeedGenerate(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	const generate = "seed -generate -customers 12 -orders 60 -products 10 -items 1-4"
 	c := run(t, generate, variables...)
@@ -48,7 +48,7 @@ func TestSeedGenerate(t *testing.T) {
 
 // An interrupted command prints how to continue. Continuing gives the complete dataset.
 func TestInterruptedSeedGenerate(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	orders := longtest.Size(200, 1000)
 	generate := fmt.Sprintf("seed -generate -customers 5 -orders %d -products 10 -items 1 -statuses pending=1", orders)
@@ -76,7 +76,7 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 
 // A failed command prints one sentence with the reason.
 func TestSeedGenerateWithoutTable(t *testing.T) {
-	_, table, variables := newLocalTable(t)
+	_, table, variables := newTestTable(t)
 	run(t, "seed -generate", variables...).checkFailed(t, 1, table, "does not exist", "ordergraph table create")
 }
 

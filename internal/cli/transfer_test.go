@@ -23,7 +23,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/cli"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -44,7 +43,7 @@ func runWithInput(t *testing.T, line, stdin string, variables ...string) (status
 
 func TestExportAndImport(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
@@ -121,7 +120,7 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestImportInvalidFile(t *testing.T) {
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
 	good := `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}` + "\n"
@@ -152,11 +151,11 @@ func TestImportInvalidFile(t *testing.T) {
 // an operation.
 func newInterrupter(t *testing.T, variables []string) func(line, request string, after int64) *command {
 	t.Helper()
-	engine, err := url.Parse(dynamolocal.Shared(t).Endpoint())
+	engine, err := url.Parse(endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A proxy between commands and DynamoDB Local interrupts a command at a request.
+	// A proxy between commands and DynamoDB interrupts a command at a request.
 	type trap struct {
 		interrupt func()
 		at        string
@@ -190,7 +189,7 @@ func newInterrupter(t *testing.T, variables []string) func(line, request string,
 // After a signal, the same command continues.
 func TestInterruptedExportAndImport(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	_, table, variables := newLocalTable(t)
+	_, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	interrupted := newInterrupter(t, variables)
@@ -254,7 +253,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 
 // A file that is not an export is rejected with the command to use, and without a progress file.
 func TestImportOtherFiles(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.jsonl")
@@ -293,7 +292,7 @@ func TestImportOtherFiles(t *testing.T) {
 // named.
 func TestImportDamagedTable(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: storetest.ItemKey("CUSTOMER#cust_01", "#METADATA")})
@@ -319,7 +318,7 @@ func TestImportDamagedTable(t *testing.T) {
 
 func TestInterruptedSeedAndCreate(t *testing.T) {
 	_, n := storetest.SampleDataset(t)
-	db, table, variables := newLocalTable(t)
+	db, table, variables := newTestTable(t)
 	interrupted := newInterrupter(t, variables)
 	interrupted("table create", ".DescribeTimeToLive", 1).checkFailed(t, 1, "table create: interrupted; run it again")
 	run(t, "table create", variables...).checkSucceeded(t, table)
@@ -335,7 +334,7 @@ func TestInterruptedSeedAndCreate(t *testing.T) {
 }
 
 func TestNumberOfShardsIsCheckedBeforeAnImport(t *testing.T) {
-	_, _, variables := newLocalTable(t)
+	_, _, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
 	run(t, "seed", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")

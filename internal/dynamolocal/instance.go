@@ -192,8 +192,13 @@ func Environment() []string {
 // which other processes do not see. optFns can change the credentials or the region to use other
 // tables.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	return ClientOf(i.endpoint, optFns...)
+}
+
+// ClientOf returns a new client of a DynamoDB endpoint, with the credentials of this process.
+func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(i.endpoint),
+		BaseEndpoint: &endpoint,
 		Region:       region,
 		Credentials:  credentials.NewStaticCredentialsProvider(accessKey, "ordergraph", ""),
 	}, optFns...)

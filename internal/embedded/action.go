@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -87,6 +88,13 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 // executes the write have ofItem set.
 func (a *action) on(t *table) error {
 	a.table = t
+	paths := a.condition.Paths()
+	if a.update != nil {
+		paths = slices.Concat(paths, a.update.Paths(), a.update.Reads())
+	}
+	if err := t.checkPaths(paths); err != nil {
+		return asInvalid(err)
+	}
 	if a.verb == put {
 		var fault *keyFault
 		if a.key, fault = t.keyOf(a.item); fault != nil {
@@ -167,9 +175,7 @@ func (a *action) applyUpdate() error {
 	}
 	const empty = "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty %s value."
 	if fault := a.table.checkIndexKeys(a.new, empty); fault != nil {
-		f := invalidItem("%s", fault.Error()).(*failure)
-		f.ofItem = !fault.early
-		return f
+		return &failure{kind: codeValidation, message: fault.Error(), ofItem: !fault.early}
 	}
 	for _, path := range a.updatedPaths() {
 		if v, ok := a.new[path[0].Name]; ok {
@@ -204,7 +210,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if a.verb == update {
 		a.encoded = encodeStored(a.newSize, a.new.AppendJSON)
 	}
-	if a.old != nil && a.new != nil && string(a.encoded[sizePrefix:]) == string(a.oldJSON) {
+	if a.old != nil && a.new != nil && bytes.Equal(a.encoded[sizePrefix:], a.oldJSON) {
 		return nil // nothing changes
 	}
 	c.changed = true
@@ -225,11 +231,11 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 			return err
 		}
 	}
-	if err := count(b, number, int64(a.newSize-a.oldSize)); err != nil {
+	if err := count(b, nil, number, int64(a.newSize-a.oldSize)); err != nil {
 		return err
 	}
 	for _, x := range a.table.indexes {
-		if err := move(b.Bucket(x.bucket), x.entry(a.old, a.key), x.entry(a.new, a.key), a.key); err != nil {
+		if err := a.index(b, x); err != nil {
 			return err
 		}
 	}
@@ -244,10 +250,26 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	return nil
 }
 
+// index stores the item after the action in an index.
+func (a *action) index(b *bbolt.Bucket, x *index) error {
+	from, to := x.entry(a.old, a.key), x.entry(a.new, a.key)
+	if err := move(b.Bucket(x.bucket), from, to, a.key); err != nil {
+		return err
+	}
+	var items, size int64
+	if from != nil {
+		items, size = items-1, size-x.size(a.old, a.oldSize)
+	}
+	if to != nil {
+		items, size = items+1, size+x.size(a.new, a.newSize)
+	}
+	return count(b, x, items, size)
+}
+
 // move replaces an entry of an index by another. Both may be nil.
 func move(b *bbolt.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
-	if string(from) == string(to) {
+	if bytes.Equal(from, to) {
 		return nil
 	}
 	if from != nil {
@@ -391,6 +413,9 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 	u := newUsage(in.ReturnConsumedCapacity)
 	u.addWrite(a, 1)
 	u.single(o)
+	m := newMetrics(in.ReturnItemCollectionMetrics)
+	m.add(a)
+	m.single(o)
 	return o.done(), nil
 }
 

@@ -167,7 +167,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	return o.done(), nil
 }
 
-// fillExpiry creates the bucket of times to live anew.
+// fillExpiry replaces the bucket of times to live.
 func fillExpiry(b *bbolt.Bucket, t *table) error {
 	if err := b.DeleteBucket(bucketExpiry); err != nil {
 		return err

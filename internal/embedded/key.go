@@ -8,28 +8,29 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// The maximum sizes of keys and items in bytes.
+// maxItem is the maximum size of an item in bytes.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-const (
-	maxPartitionKey = 2048
-	maxSortKey      = 1024
-	maxItem         = 400 << 10
-)
+const maxItem = 400 << 10
 
-// appendPartition appends the bytes with which all keys of a partition begin.
-func appendPartition(b []byte, partition attr.Value) []byte {
-	start := len(b)
-	b = partition.AppendKey(append(b, 0))
-	b[start] = hashByte(b[start+1:])
+// encodePartition returns the common first bytes of all keys of a partition.
+func encodePartition(partition []attr.Value) []byte {
+	b := []byte{0}
+	for _, v := range partition {
+		b = v.AppendKey(b)
+	}
+	b[0] = hashByte(b[1:])
 	return b
 }
 
-// appendKey appends the bytes of a key in the file.
-func appendKey(b []byte, key []expr.KeyAttribute, item attr.Item) []byte {
-	b = appendPartition(b, item[key[0].Name])
-	if len(key) == 2 {
-		b = item[key[1].Name].AppendKey(b)
+// encodeKey returns the bytes of a key in the file.
+func encodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
+	b := []byte{0}
+	for i, k := range key {
+		b = item[k.Name].AppendKey(b)
+		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // the end of the partition key
+			b[0] = hashByte(b[1:])
+		}
 	}
 	return b
 }
@@ -42,7 +43,7 @@ func (x *index) entry(item attr.Item, key []byte) []byte {
 			return nil
 		}
 	}
-	return append(appendKey(nil, x.key, item), key...)
+	return append(encodeKey(x.key, item), key...)
 }
 
 // errKeySchema is the error for a key that is not the table's.
@@ -71,7 +72,7 @@ func (t *table) keyBytes(key attr.Item) ([]byte, error) {
 	if err := t.checkKeySizes(key); err != nil {
 		return nil, err
 	}
-	return appendKey(nil, t.key, key), nil
+	return encodeKey(t.key, key), nil
 }
 
 // checkKeySizes returns an error if a value of the table's key is empty or too long.
@@ -81,11 +82,11 @@ func (t *table) checkKeySizes(item attr.Item) error {
 		if v.Text == "" {
 			return expr.EmptyKey(k)
 		}
-		if i == 0 && v.Size() > maxPartitionKey {
-			return errors.New("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
+		if i == 0 && v.Size() > expr.MaxPartitionKey {
+			return expr.ErrLongPartitionKey
 		}
-		if i == 1 && v.Size() > maxSortKey {
-			return errors.New("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+		if i == 1 && v.Size() > expr.MaxSortKey {
+			return expr.ErrLongSortKey
 		}
 	}
 	return nil
@@ -115,14 +116,14 @@ func (t *table) keyOf(item attr.Item) ([]byte, *keyFault) {
 	if fault := t.checkIndexKeys(item, ""); fault != nil {
 		return nil, fault
 	}
-	return appendKey(nil, t.key, item), nil
+	return encodeKey(t.key, item), nil
 }
 
 // checkIndexKeys validates the values of the indexes' keys in an item. emptyMessage replaces the
 // message about an empty value.
 func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 	for _, x := range t.indexes {
-		for i, k := range x.key {
+		for _, k := range x.key {
 			v, ok := item[k.Name]
 			if !ok {
 				continue
@@ -138,9 +139,34 @@ func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 				}
 				return &keyFault{errors.New(message), true}
 			}
-			if i == 0 && v.Size() > maxPartitionKey || i == 1 && v.Size() > maxSortKey {
-				limit := map[int]int{0: maxPartitionKey, 1: maxSortKey}[i]
+			if limit := map[bool]int{false: expr.MaxPartitionKey, true: expr.MaxSortKey}[k.Sort]; v.Size() > limit {
 				return &keyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.name, limit), false}
+			}
+		}
+	}
+	return nil
+}
+
+// checkPaths returns an error if a path leads into the value of a key's attribute.
+func (t *table) checkPaths(paths []expr.Path) error {
+	for _, path := range paths {
+		if len(path) == 1 {
+			continue
+		}
+		nested := func(key []expr.KeyAttribute, kind string) error {
+			for _, k := range key {
+				if k.Name == path[0].Name {
+					return fmt.Errorf("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: %s: %s", kind, k.Name)
+				}
+			}
+			return nil
+		}
+		if err := nested(t.key, "Key"); err != nil {
+			return err
+		}
+		for _, x := range t.indexes {
+			if err := nested(x.key, "IndexKey"); err != nil {
+				return err
 			}
 		}
 	}

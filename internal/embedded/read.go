@@ -3,6 +3,8 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -33,9 +35,13 @@ func newGet(projection *string, p *expr.Placeholders) (*get, error) {
 	return g, asInvalid(err)
 }
 
-// on validates the key. It returns errKeySchema, or an error about the key's values.
+// on validates the projection and the key. It returns errKeySchema, or an error about the key's
+// values.
 func (g *get) on(t *table, key attr.Item) (err error) {
 	g.table = t
+	if err := t.checkPaths(g.projection); err != nil {
+		return err
+	}
 	g.key, err = t.lookup(key)
 	return err
 }
@@ -147,10 +153,15 @@ type list struct {
 	// the end of the bucket.
 	start, end []byte
 	backward   bool
+	// fetches reports whether a read of a local secondary index needs the complete items, because
+	// the index does not project all requested attributes.
+	fetches bool
 
 	items            [][]byte
 	count, evaluated int
-	size             int
+	size             int // size is the size of the items, or of the projected attributes of an index
+	fetchedSize      int // fetchedSize is the size of the complete items that were fetched
+	fetchedUnits     float64
 	last             attr.Item // last is the key of the last item read, nil if all items were read
 }
 
@@ -179,12 +190,19 @@ func (in *listInput) checkList(v *violations) error {
 	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
 		what := map[string]string{"COUNT": "only the Count", "ALL_ATTRIBUTES": "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES": "ALL_PROJECTED_ATTRIBUTES"}[in.Select]
 		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", what)
-	case in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES":
-		return invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	case in.Select == "ALL_PROJECTED_ATTRIBUTES" && in.IndexName == nil:
 		return invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 	}
 	return nil
+}
+
+// errNoProjection is the error for attributes that are not named. Query counts it as a validation
+// error, Scan does not.
+var errNoProjection = invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+
+// selectsNothing reports whether attributes have to be named, but are not.
+func (in *listInput) selectsNothing() bool {
+	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
 }
 
 // parse validates the expressions of a Query or a Scan.
@@ -214,16 +232,23 @@ func (l *list) on(s *Store) (err error) {
 	if l.table, err = s.table(*in.TableName); err != nil {
 		return err
 	}
+	if err := l.table.checkPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
+		return asInvalid(err)
+	}
 	if in.IndexName == nil {
 		return nil
 	}
 	if l.index = l.table.index(*in.IndexName); l.index == nil {
 		return invalid("The table does not have the specified index: %s", *in.IndexName)
 	}
-	if in.ConsistentRead {
+	if in.ConsistentRead && !l.index.local {
 		return invalid("Consistent reads are not supported on global secondary indexes")
 	}
 	if l.index.projected == nil {
+		return nil
+	}
+	if l.index.local {
+		l.fetches = in.Select == "ALL_ATTRIBUTES" || slices.ContainsFunc(l.projection, func(path expr.Path) bool { return !l.index.projected[path[0].Name] })
 		return nil
 	}
 	if in.Select == "ALL_ATTRIBUTES" {
@@ -253,6 +278,9 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 	if err := in.checkList(v); err != nil {
 		return nil, err
 	}
+	if in.selectsNothing() {
+		return nil, detected(errNoProjection)
+	}
 	if in.KeyConditionExpression == nil {
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
@@ -267,29 +295,47 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 	if err != nil {
 		return nil, asInvalid(err)
 	}
-	if l.filter != nil {
-		for _, name := range l.filter.Names() {
-			for _, k := range l.key() {
-				if k.Name == name {
-					return nil, invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
-				}
-			}
-		}
+	if err := l.checkFilter(); err != nil {
+		return nil, err
 	}
 	l.setRange(r)
-	if err := l.startAfter("The provided starting key is outside query boundaries based on provided conditions"); err != nil {
+	if err := l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions"); err != nil {
 		return nil, err
 	}
 	return l.run(s)
 }
 
+// checkFilter returns an error if the filter of a Query uses the attributes of the key, or
+// attributes that the index does not contain.
+func (l *list) checkFilter() error {
+	var missing []string
+	for _, path := range l.filter.Paths() {
+		name := path[0].Name
+		for _, k := range l.key() {
+			if k.Name == name {
+				return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
+			}
+		}
+		if l.index != nil && l.index.projected != nil && !l.index.projected[name] {
+			missing = append(missing, name)
+		}
+	}
+	if missing != nil {
+		return invalid("One or more parameter values were invalid: Secondary index %s does not project one or more filter attributes: [%s]", l.index.name, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
 // setRange sets the bounds of a Query.
 func (l *list) setRange(r *expr.KeyRange) {
-	partition := appendPartition(nil, r.Partition)
-	l.start, l.end = partition, successor(partition)
-	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(partition)) }
+	common := encodePartition(r.Partition)
+	for _, v := range r.Equal {
+		common = v.AppendKey(common)
+	}
+	l.start, l.end = common, successor(common)
+	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(common)) }
 	if r.Prefix != nil {
-		l.start = attr.AppendKeyPrefix(bytes.Clone(partition), r.Prefix.Text)
+		l.start = attr.AppendKeyPrefix(bytes.Clone(common), r.Prefix.Text)
 		l.end = successor(l.start)
 	}
 	if r.Low != nil {
@@ -315,9 +361,9 @@ func successor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter moves the start behind ExclusiveStartKey. outside is the message for a key out of the
-// bounds.
-func (l *list) startAfter(outside string) error {
+// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is not
+// the table's or index's, and outside is the message for a key out of the bounds.
+func (l *list) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {
 		return nil
@@ -336,10 +382,16 @@ func (l *list) startAfter(outside string) error {
 	}
 	for name, kind := range names {
 		if v, ok := key[name]; !ok || v.Kind != kind || len(key) != len(names) {
-			return invalid("The provided starting key is invalid: The provided key element does not match the schema")
+			return invalid("%s", mismatch)
 		}
 	}
-	position := appendKey(nil, l.table.key, key)
+	if err := l.table.checkKeySizes(key); err != nil {
+		return asInvalid(err)
+	}
+	if fault := l.table.checkIndexKeys(key, ""); fault != nil {
+		return asInvalid(fault)
+	}
+	position := encodeKey(l.table.key, key)
 	if l.index != nil {
 		position = l.index.entry(key, position)
 	}
@@ -349,7 +401,7 @@ func (l *list) startAfter(outside string) error {
 	if l.backward {
 		l.end = position
 	} else {
-		l.start = append(position, 0)
+		l.start = slices.Concat(position, []byte{0})
 	}
 	return nil
 }
@@ -371,6 +423,8 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 		return nil, err
 	}
 	switch {
+	case in.selectsNothing():
+		return nil, errNoProjection
 	case in.Segment != nil && in.TotalSegments == nil:
 		return nil, invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
 	case in.Segment == nil && in.TotalSegments != nil:
@@ -397,7 +451,8 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 			l.start, l.end = []byte{1}, []byte{0} // an empty range
 		}
 	}
-	if err := l.startAfter("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."); err != nil {
+	const prefix = "The provided starting key is invalid: "
+	if err := l.startAfter(prefix+errKeySchema.Error(), prefix+"Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."); err != nil {
 		return nil, err
 	}
 	return l.run(s)
@@ -426,7 +481,7 @@ func (l *list) run(s *Store) ([]byte, error) {
 	u := newUsage(l.ReturnConsumedCapacity)
 	units := readUnits(l.size, l.ConsistentRead)
 	if l.index != nil {
-		u.add(l.table, 0, map[string]float64{l.index.name: units})
+		u.add(l.table, l.fetchedUnits, map[string]float64{l.index.name: units})
 	} else {
 		u.add(l.table, units, nil)
 	}
@@ -457,7 +512,7 @@ func (l *list) read(tx *bbolt.Tx) error {
 		if err := l.add(stored); err != nil {
 			return err
 		}
-		if l.Limit != nil && l.evaluated == *l.Limit || l.size > maxPage {
+		if l.Limit != nil && l.evaluated == *l.Limit || l.size+l.fetchedSize > maxPage {
 			// DynamoDB does not look for a further item.
 			return l.stop(stored)
 		}
@@ -507,12 +562,14 @@ func (l *list) add(stored []byte) error {
 		}
 	}
 	if narrow {
-		for name := range item {
-			if !l.index.projected[name] {
-				delete(item, name)
-			}
+		projected := l.index.content(item)
+		if l.fetches {
+			l.fetchedSize += size
+			l.fetchedUnits += readUnits(size, l.ConsistentRead)
+		} else {
+			item = projected
 		}
-		size = item.Size()
+		size = projected.Size()
 	}
 	l.size += size
 	l.evaluated++
@@ -522,7 +579,7 @@ func (l *list) add(stored []byte) error {
 	l.count++
 	switch {
 	case l.Select == "COUNT":
-	case narrow || len(l.projection) > 0:
+	case len(l.projection) > 0 || narrow && !l.fetches:
 		l.items = append(l.items, l.projection.Apply(item).AppendJSON(nil))
 	default:
 		l.items = append(l.items, encoded)

@@ -23,8 +23,9 @@
 // # Differences from DynamoDB
 //
 // Tables and indexes are active at once, every read is consistent, and nothing is throttled. There
-// are no local secondary indexes, PartiQL, legacy parameters, tags and backups. A stream has one
-// shard. Expired items are deleted every ten minutes.
+// is no PartiQL, and there are no legacy parameters, tags and backups. An item collection has no
+// maximum size, and its metrics always estimate at most 1 GB. A stream has one shard. Expired items
+// are deleted every ten minutes.
 package embedded
 
 import (
@@ -39,7 +40,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +96,7 @@ func New() *Store {
 		panic(fmt.Sprintf("embedded store: cannot create a store in memory: %v", err))
 	}
 	// Tests do not close their stores.
-	runtime.AddCleanup(s, func(db *bbolt.DB) { db.Close() }, s.db)
+	runtime.AddCleanup(s, func(db *bbolt.DB) { _ = db.Close() }, s.db)
 	return s
 }
 
@@ -283,14 +283,14 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	status, body := http.StatusBadRequest, []byte(nil)
-	switch {
-	case err != nil:
-		if tooLarge := (*http.MaxBytesError)(nil); !errors.As(err, &tooLarge) {
-			return // the client is gone
-		}
-		status, body = (&failure{kind: "SerializationException", message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).response()
-	default:
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
+		return // the client is gone
+	}
+	var status int
+	var body []byte
+	if err != nil {
+		status, body = (&failure{kind: codeSerialized, message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).response()
+	} else {
 		status, body = s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
 	}
 	h := w.Header()
@@ -375,6 +375,3 @@ func hashByte(partition []byte) byte {
 	h := crc32.ChecksumIEEE(partition)
 	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
 }
-
-// trimTarget returns an operation's name without its version.
-func trimTarget(target string) string { return target[strings.LastIndexByte(target, '.')+1:] }

@@ -46,12 +46,15 @@ type stream struct {
 	Disabled                        bool
 }
 
-// checkStreamSpecification validates a stream's setting, which may be nil.
-func checkStreamSpecification(set *streamSpecification) error {
+// checkStreamSpecification validates a stream's setting, which may be nil. isNew reports whether the
+// table is being created.
+func checkStreamSpecification(set *streamSpecification, isNew bool) error {
 	switch {
 	case set == nil:
 	case set.StreamEnabled && set.StreamViewType == "":
 		return invalid("One or more parameter values were invalid: StreamViewType is required when StreamEnabled is true")
+	case !set.StreamEnabled && set.StreamViewType != "" && isNew:
+		return invalid("One or more parameter values were invalid: Table is being created with a stream disabled, UpdateViewType should not be specified")
 	case !set.StreamEnabled && set.StreamViewType != "":
 		return invalid("One or more parameter values were invalid: Table is being disabled for streams. StreamViewType should not be specified")
 	}

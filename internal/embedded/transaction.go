@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,7 +47,7 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 	if len(in.ClientRequestToken) > 36 {
 		v.add(quote(in.ClientRequestToken), "clientRequestToken", "Member must have length less than or equal to 36")
 	}
-	v.list(len(in.TransactItems), 1, maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
+	v.list(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
 	v.capacity(in.ReturnConsumedCapacity)
 	v.metrics(in.ReturnItemCollectionMetrics)
 	for i, item := range in.TransactItems {
@@ -146,12 +147,14 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	}
 	o := newObject()
 	u := newUsage(in.ReturnConsumedCapacity)
+	m := newMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		if replayed {
 			// DynamoDB only reads the items of a transaction that is repeated.
 			u.add(a.table, float64(max(1, (a.newSize+4095)/4096))*2, nil)
 		} else {
 			u.addWrite(a, 2)
+			m.add(a)
 		}
 	}
 	u.kind = "WriteCapacityUnits"
@@ -159,6 +162,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 		u.kind = "ReadCapacityUnits"
 	}
 	u.list(o)
+	m.list(o)
 	return o.done(), nil
 }
 
@@ -341,7 +345,7 @@ type transactGetInput struct {
 
 func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byte, error) {
 	v := &violations{}
-	v.list(len(in.TransactItems), 1, maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
+	v.list(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
 	v.capacity(in.ReturnConsumedCapacity)
 	for i, item := range in.TransactItems {
 		field := fmt.Sprintf("transactItems.%d.member.get", i+1)
@@ -376,7 +380,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 		gets[i] = g
 		reasons[i] = reason{code: reasonNone}
 		if err := g.on(t, item.Get.Key); err != nil {
-			if err != errKeySchema {
+			if !errors.Is(err, errKeySchema) {
 				return nil, asInvalid(err)
 			}
 			reasons[i] = reason{code: reasonValidation, message: err.Error()}

@@ -7,7 +7,7 @@ import (
 )
 
 // violations collects the parameters of a request that are out of their bounds. DynamoDB reports
-// them together, before anything else about the request.
+// them together, before all other errors of the request.
 type violations struct{ found []string }
 
 // error returns a ValidationException if there are violations.
@@ -64,11 +64,11 @@ func (v *violations) enum(value, field string, values ...string) {
 	}
 }
 
-// list validates the length of a list, and reports whether it is right.
-func (v *violations) list(n, least, most int, field string, value func() string) bool {
+// list validates the length of a list that must not be empty, and reports whether it is right.
+func (v *violations) list(n, most int, field string, value func() string) bool {
 	switch {
-	case n < least:
-		v.add(quote(value()), field, fmt.Sprintf("Member must have length greater than or equal to %d", least))
+	case n == 0:
+		v.add(quote(value()), field, "Member must have length greater than or equal to 1")
 	case n > most:
 		v.add(quote(value()), field, fmt.Sprintf("Member must have length less than or equal to %d", most))
 	default:

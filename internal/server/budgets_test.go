@@ -138,7 +138,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 		storetest.Load(t, store, dataset)
 		api := serve(t, store)
 
-		rows := [][]string{{"query", "requests", "round trips", "most requests", "most round trips", "most read units"}}
+		rows := [][]string{{"query", "requests", "round trips", "maximum requests", "maximum round trips", "maximum read units"}}
 		value := regexp.MustCompile(`"[^"]+"`)
 		for line := range strings.Lines(string(queries)) {
 			query, note, _ := strings.Cut(strings.TrimSpace(line), " # ")

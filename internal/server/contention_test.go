@@ -33,7 +33,7 @@ func (s *fixture) secondServer(t testing.TB) *fixture {
 func TestManyAdjustOneLevel(t *testing.T) {
 	t.Parallel()
 	people := longtest.Size(10, 50)
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		servers := []*fixture{s, s.secondServer(t)}
 		quantities := make([]int, people)
@@ -70,7 +70,7 @@ func TestManyAdjustOneLevel(t *testing.T) {
 // After the first failed condition, a mutation retries with the record that DynamoDB returned.
 // After the second one, it has waited, so the record is stale and it reads the record again.
 func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		level := mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1}
 		for losses, want := range []string{"read write", "read write write", "read write write read write", "read write write read write read write"} {
 			s := newFixture(t, db, smallDataset(t))
@@ -106,7 +106,7 @@ func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
 // order.
 func TestEditsDuringContinuousOrders(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
 			mutation string
 			input    mutationInput
@@ -162,7 +162,7 @@ func TestEditsDuringContinuousOrders(t *testing.T) {
 // Concurrent purchases of a product and an edit of the product all succeed.
 func TestBuyersAndAnEditAtOnce(t *testing.T) {
 	const buyers, each = 6, 5
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		others := s.secondServer(t)
 		var group sync.WaitGroup
@@ -194,7 +194,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 // the stock. The mutation keeps it even if another condition failed before.
 func TestStockFromAFailedTransactionIsKept(t *testing.T) {
 	address := mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			then func(s, others *fixture)
 			ask  func(s *fixture, order mutationInput)

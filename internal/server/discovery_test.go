@@ -193,7 +193,7 @@ func (s *fixture) categories(t testing.TB) string {
 // Every mutation keeps the product count of a category. The category is deleted with its last
 // product.
 func TestCategories(t *testing.T) {
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		expect := func(name, categories string) {
 			t.Helper()

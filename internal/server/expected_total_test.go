@@ -15,7 +15,7 @@ import (
 // An order is placed if its total equals the expected total, in any spelling of the amount.
 func TestExpectedTotal(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		order := mutationInput{"customerId": "ann", "items": lines("mug", "plate")}
 		yen := mutationInput{"customerId": "ann", "items": lines("yen")}
@@ -86,7 +86,7 @@ func TestExpectedTotalOfManyDigits(t *testing.T) {
 // decides again.
 func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		others := s.secondServer(t)
 		order := mutationInput{"customerId": "ann", "items": lines("mug", "plate"), "expectedTotal": mutationInput{"amount": "19.50"}, "idempotencyKey": "k"}

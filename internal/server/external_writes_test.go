@@ -200,7 +200,7 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 						s.mutate(t, mutation, input)
 						return
 					}
-					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d are allowed: split it into several orders.", commerce.MaxLines)) {
+					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d are allowed: split the order into several orders.", commerce.MaxLines)) {
 						t.Errorf("%s returns the user error %+v, want the limit %d and advice", mutation, e, commerce.MaxLines)
 					}
 				}

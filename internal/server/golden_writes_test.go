@@ -25,7 +25,7 @@ func TestGoldenMutations(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range names {
 			t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 				checkGoldenWrite(t, newFixture(t, db, smallDataset(t)), name)

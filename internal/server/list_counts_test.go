@@ -54,7 +54,7 @@ const (
 // placed when the employee was the rep. Cancelled orders count.
 func TestOrdersOfProductsAndAccountReps(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		s.wantOrderCounts(t, map[string]int{mug: 0, plate: 0, rita: 0, sam: 0})
 		s.mutate(t, "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": "rita"})
@@ -98,7 +98,7 @@ func TestOrdersOfOtherSoftwaresProductsAreCountedByARepair(t *testing.T) {
 // they replace others. Loading that ends early leaves no numbers.
 func TestLoadedOrdersCountForProductsAndAccountRepsOfTheTable(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		s.mutate(t, "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": "rita"})
 		placed := commerce.OrderID(s.place(t, "ann", "mug"))

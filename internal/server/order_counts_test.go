@@ -32,7 +32,7 @@ func (s *fixture) counts(t testing.TB) map[string]int {
 // Exactly the mutations that change the status of an order change the counts.
 func TestOrdersAreCountedByStatus(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		want := s.counts(t)
 		for status := range want {

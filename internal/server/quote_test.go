@@ -45,7 +45,7 @@ func (s *fixture) quote(t testing.TB, items any) quoteView {
 // A quote has the same user errors, lines and total as an order of the same items a moment later.
 func TestQuotesMatchPlacedOrders(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, longDataset(t))
 		s.mutate(t, "createProduct", mutationInput{"sku": "max", "name": "Max", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9999999999999.99"}})
 		s.mutate(t, "setInventoryLevel", mutationInput{"sku": "max", "warehouseId": "north", "quantity": 10})

@@ -32,7 +32,7 @@ func (s *fixture) spending(t testing.TB, customer string) map[string]string {
 // A customer's spending follows every change of an order's items. Cancelled orders do not count.
 func TestSpendingFollowsTheOrders(t *testing.T) {
 	t.Parallel()
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		month := commerce.MonthOf(s.clock.Now())
 		before := s.spending(t, "ann")[month]

@@ -174,11 +174,6 @@ func scan(ctx context.Context, db *dynamodb.Client, table string, index *string,
 		}
 		for _, item := range page.Items {
 			r := Record(item)
-			// The embedded store omits empty lists from its responses, so that the SDK decodes the attribute
-			// as another type.
-			if _, ok := r["phoneNumbers"].(*types.AttributeValueMemberL); !ok && r.Has("phoneNumbers") {
-				r["phoneNumbers"] = &types.AttributeValueMemberL{}
-			}
 			found(Key{r.Text("pk"), r.Text("sk")}, r)
 		}
 	}

@@ -10,10 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// FormatValue formats an attribute value for test failures and golden files. The format is the same
-// for both engines. So an empty list has the same format as a missing attribute, because the
-// embedded store does not return empty lists. A number has no zeros at its end after the decimal
-// point, because DynamoDB removes them.
+// FormatValue formats an attribute value for test failures and golden files. A number
+// has no zeros at its end after the decimal point, because DynamoDB removes them.
 func FormatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:

@@ -135,7 +135,7 @@ func checkOnlyFile(t testing.TB, name string) {
 func TestFileRoundTrip(t *testing.T) {
 	t.Parallel()
 	_, records := storetest.SampleDataset(t)
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := storetest.SampleStore(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
 		var reports []transfer.ExportResult

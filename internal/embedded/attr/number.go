@@ -239,8 +239,7 @@ func (v Value) AppendKey(b []byte) []byte {
 	return append(AppendKeyPrefix(b, v.Text), 0, 0)
 }
 
-// AppendKeyPrefix appends the bytes with which the keys of all strings begin that begin with a
-// prefix.
+// AppendKeyPrefix appends the first bytes of the keys of all strings that have a prefix.
 func AppendKeyPrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {

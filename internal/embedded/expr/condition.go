@@ -14,11 +14,12 @@ type Predicate struct{ root node }
 // Matches reports whether the item fulfils the condition.
 func (p *Predicate) Matches(item attr.Item) bool { return p == nil || p.root.matches(item) }
 
-// Names returns the names of the top-level attributes that the condition uses.
-func (p *Predicate) Names() []string {
-	var names []string
-	p.root.walk(func(path Path) { names = append(names, path[0].Name) })
-	return names
+// Paths returns the paths that the condition reads. A nil Predicate reads none.
+func (p *Predicate) Paths() (paths []Path) {
+	if p != nil {
+		p.root.walk(func(path Path) { paths = append(paths, path) })
+	}
+	return paths
 }
 
 // ParseCondition parses a condition. kind is Condition or Filter.
@@ -97,8 +98,8 @@ func (n sizeOf) value(item attr.Item) (attr.Value, bool) {
 	size := 0
 	switch v.Kind {
 	case attr.String:
-		for _, r := range v.Text {
-			size += utf16.RuneLen(r) // DynamoDB counts UTF-16 code units
+		for _, r := range v.Text { // DynamoDB counts UTF-16 code units
+			size += utf16.RuneLen(r)
 		}
 	case attr.Binary:
 		size = len(v.Text)
@@ -213,7 +214,7 @@ func (s *parser) condition() (node, error) {
 		start := s.position
 		s.next()
 		if n, err := s.or(); err == nil && s.symbol(")") {
-			if _, twice := n.(group); twice && s.kind != KeyCondition {
+			if _, twice := n.(group); twice {
 				s.invalid("The expression has redundant parentheses;")
 			}
 			return group{n}, nil
@@ -230,6 +231,17 @@ func (s *parser) condition() (node, error) {
 		return nil, err
 	}
 	return s.comparison(a)
+}
+
+// kindOf returns the type of an operand, or 0 if it depends on the item.
+func kindOf(o operand) attr.Kind {
+	switch o := o.(type) {
+	case *literal:
+		return o.Kind
+	case sizeOf:
+		return attr.Number
+	}
+	return 0
 }
 
 // operandInParentheses reports whether the parentheses that begin at a token contain only an
@@ -272,6 +284,7 @@ func (s *parser) comparison(a operand) (node, error) {
 			return nil, err
 		}
 		s.requireOrdered("BETWEEN", a, low, high)
+		s.requireDistinct("BETWEEN", a, low, high)
 		s.checkBounds(low, high)
 		return between{a, low, high}, nil
 	case s.keyword("IN"):
@@ -401,8 +414,8 @@ func (s *parser) checkArguments(name string, args []operand) {
 		s.invalid("Invalid attribute type name found; type: %s, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}", l.Text)
 	case name == "begins_with":
 		for _, a := range args {
-			if l, ok := a.(*literal); ok && l.Kind != 0 && l.Kind != attr.String && l.Kind != attr.Binary {
-				wrong(l.Kind)
+			if kind := kindOf(a); kind != 0 && kind != attr.String && kind != attr.Binary {
+				wrong(kind)
 			}
 		}
 	}
@@ -432,7 +445,7 @@ func (s *parser) operand() (operand, error) {
 		case t.text != "size" && functions[t.text] == 0:
 			s.invalid("Invalid function name; function: %s", t.text)
 		case t.text != "size":
-			s.invalid("The function is not allowed to be used this way in an expression; function: %s", t.text)
+			s.invalid("The function is not allowed to be used this "+"way in an expression; function: %s", t.text)
 		case len(args) != 1:
 			s.invalid("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
 		default:

@@ -13,11 +13,14 @@ import (
 type KeyAttribute struct {
 	Name string
 	Kind attr.Kind
+	Sort bool // Sort reports whether the attribute belongs to the sort key
 }
 
-// KeyRange is a parsed key condition: a partition, and the beginning and end of the sort keys.
+// KeyRange is the range of a key condition: a partition, and the beginning and end of the sort keys.
 type KeyRange struct {
-	Partition attr.Value
+	// Partition and Equal are the values of the partition key and of the first attributes of the sort
+	// key. The bounds are for the next attribute.
+	Partition, Equal []attr.Value
 	// Prefix is the prefix of begins_with, nil without begins_with.
 	Prefix *attr.Value
 	// Low and High are the bounds, nil without a bound.
@@ -61,23 +64,33 @@ func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
 	if e.count > len(key) && e.count > 2 {
 		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", e.count, len(key))
 	}
+	others := maps.Clone(e.conditions) // the conditions on attributes that are not in the key
+	for _, k := range key {
+		delete(others, k.Name)
+	}
 	r := &KeyRange{}
-	conditions := maps.Clone(e.conditions)
-	for i, k := range key {
-		n := conditions[k.Name]
-		if n == nil {
-			if i == 0 || len(conditions) > 0 {
-				return nil, fmt.Errorf("Query condition missed key schema element: %s", k.Name)
-			}
+	var open []string // the attributes of the sort key that have no equality
+	for _, k := range key {
+		n := e.conditions[k.Name]
+		switch {
+		case n == nil && (!k.Sort || len(others) > 0):
+			return nil, fmt.Errorf("Query condition missed key schema element: %s", k.Name)
+		case n == nil:
+			open = append(open, k.Name)
 			continue
+		case len(open) > 0:
+			return nil, fmt.Errorf("RANGE key attributes %s must have equality conditions specified in the query because a condition is present on key attribute %s", strings.Join(open, ", "), k.Name)
 		}
-		delete(conditions, k.Name)
-		if err := r.add(n, k, i == 0); err != nil {
+		equal, err := r.add(n, k)
+		if err != nil {
 			return nil, err
 		}
-		if i == 0 && len(key) == 1 && len(conditions) > 0 {
-			return nil, errors.New("Query key condition not supported")
+		if !equal {
+			open = append(open, k.Name)
 		}
+	}
+	if len(others) > 0 {
+		return nil, errors.New("Query key condition not supported")
 	}
 	return r, nil
 }
@@ -147,8 +160,9 @@ func (s *parser) attributeCondition(operands []operand, add func(name string) er
 	return add(path[0].Name)
 }
 
-// add adds the condition on one attribute of the key.
-func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
+// add adds the condition on one attribute of the key. It reports whether the condition is an
+// equality.
+func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 	var values []operand
 	switch n := n.(type) {
 	case compare:
@@ -162,24 +176,24 @@ func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
 	for i, o := range values {
 		v := o.(*literal).Value
 		if v.Kind != key.Kind {
-			return errors.New("One or more parameter values were invalid: Condition parameter type does not match schema type")
+			return false, errors.New("One or more parameter values were invalid: Condition parameter type does not match schema type")
 		}
 		if v.Text == "" {
-			return EmptyKey(key)
+			return false, EmptyKey(key)
+		}
+		if key.Sort && v.Size() > MaxSortKey {
+			return false, ErrLongSortKey
 		}
 		found[i] = &v
 	}
 	c, isCompare := n.(compare)
-	if partition {
-		if !isCompare || c.operator != "=" {
-			return errors.New("Query key condition not supported")
-		}
-		r.Partition = *found[0]
-		return nil
-	}
 	switch {
+	case !key.Sort && (!isCompare || c.operator != "="):
+		return false, errors.New("Query key condition not supported")
+	case !key.Sort:
+		r.Partition = append(r.Partition, *found[0])
 	case isCompare && c.operator == "=":
-		r.Low, r.High = found[0], found[0]
+		r.Equal = append(r.Equal, *found[0])
 	case isCompare && strings.HasPrefix(c.operator, "<"):
 		r.High, r.HighOpen = found[0], c.operator == "<"
 	case isCompare:
@@ -189,8 +203,22 @@ func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
 	default:
 		r.Prefix = found[0]
 	}
-	return nil
+	return isCompare && c.operator == "=", nil
 }
+
+// The maximum sizes of keys in bytes.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	MaxPartitionKey = 2048
+	MaxSortKey      = 1024
+)
+
+// Errors for values of keys that exceed the maximum sizes.
+var (
+	ErrLongPartitionKey = errors.New("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
+	ErrLongSortKey      = errors.New("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+)
 
 // EmptyKey returns the error for an empty value of a key's attribute.
 func EmptyKey(key KeyAttribute) error {

@@ -38,7 +38,7 @@ type (
 )
 
 func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
-func (n ifNotExists) walk(visit func(Path)) { n.b.walk(visit) }
+func (n ifNotExists) walk(visit func(Path)) { visit(n.path); n.b.walk(visit) }
 func (n listAppend) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 
 // The methods value implement operand. evaluate evaluates the operands of updates, because they can
@@ -85,6 +85,14 @@ func (u *Update) Paths() []Path {
 		for _, a := range as {
 			paths = append(paths, a.path)
 		}
+	}
+	return paths
+}
+
+// Reads returns the paths in the operands of the update.
+func (u *Update) Reads() (paths []Path) {
+	for _, a := range u.sets {
+		a.value.walk(func(path Path) { paths = append(paths, path) })
 	}
 	return paths
 }
@@ -273,26 +281,35 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	if next.Map == nil {
 		next.Map = attr.Item{}
 	}
+	type result struct {
+		path  Path
+		value attr.Value
+	}
+	var results []result
 	for _, a := range u.sets {
 		v, err := evaluate(a.value, item)
-		if err == nil {
-			next, err = set(next, a.path, v)
-		}
 		if err != nil {
 			return nil, err
 		}
+		results = append(results, result{a.path, v})
 	}
 	for _, a := range u.adds {
-		old, exists := a.path.Find(item)
 		v := a.value.(*literal).Value
-		if exists {
+		if old, exists := a.path.Find(item); exists {
 			var err error
 			if v, err = add(old, v); err != nil {
 				return nil, err
 			}
 		}
+		results = append(results, result{a.path, v})
+	}
+	// Elements behind the end of a list are appended in the order of their indexes.
+	slices.SortStableFunc(results, func(a, b result) int {
+		return cmp.Compare(a.path[len(a.path)-1].Index, b.path[len(b.path)-1].Index)
+	})
+	for _, r := range results {
 		var err error
-		if next, err = set(next, a.path, v); err != nil {
+		if next, err = set(next, r.path, r.value); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,252 @@
+package attr_test
+
+import (
+	"bytes"
+	"cmp"
+	"math/big"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/longtest"
+)
+
+func TestMain(m *testing.M) {
+	longtest.SetRapidChecks(200, 20_000)
+	os.Exit(m.Run())
+}
+
+// notation draws a number within the limits, in any notation.
+func notation(t *rapid.T) string {
+	text := rapid.StringMatching(`[+-]?(0|0{0,3}[1-9][0-9]{0,17})(\.[0-9]{0,20})?`).Draw(t, "number")
+	if rapid.Bool().Draw(t, "scientific") {
+		text += rapid.SampledFrom([]string{"e", "E", "e+"}).Draw(t, "e") + rapid.StringMatching(`0{0,2}(10[0-7]|[1-9]?[0-9])`).Draw(t, "exponent")
+	} else if rapid.Bool().Draw(t, "small") {
+		text += "E-" + rapid.StringMatching(`10[0-9]|[1-9]?[0-9]`).Draw(t, "exponent")
+	}
+	return text
+}
+
+// number draws a canonical number.
+func number(t *rapid.T) attr.Value {
+	v, err := attr.Value{Kind: attr.Number, Text: notation(t)}.Normalize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// rat returns a number for exact arithmetic.
+func rat(t *rapid.T, text string) *big.Rat {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		t.Fatalf("%q is not a number", text)
+	}
+	return r
+}
+
+// key draws a value of a key's type. Texts have many zero bytes and common prefixes, which are the
+// difficult cases of encoded keys.
+func key(t *rapid.T, kind attr.Kind) attr.Value {
+	if kind == attr.Number {
+		return number(t)
+	}
+	bytes := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 'b', 0x7F, 0xFE, 0xFF}), 0, 6).Draw(t, "bytes")
+	if kind == attr.String {
+		return attr.NewString(strings.ToValidUTF8(string(bytes), "\U0001F600"))
+	}
+	return attr.Value{Kind: kind, Text: string(bytes)}
+}
+
+func TestKeysSortLikeValues(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]attr.Kind{attr.String, attr.Number, attr.Binary}).Draw(t, "kind")
+		a, b := key(t, kind), key(t, kind)
+		want := strings.Compare(a.Text, b.Text)
+		if kind == attr.Number {
+			want = rat(t, a.Text).Cmp(rat(t, b.Text))
+		}
+		if got := a.Compare(b); cmp.Compare(got, 0) != want {
+			t.Errorf("Compare is %d, want %d", got, want)
+		}
+		if got := bytes.Compare(a.AppendKey(nil), b.AppendKey(nil)); got != want {
+			t.Errorf("the order of the keys is %d, want %d", got, want)
+		}
+		// In a composite key, further bytes must not change the order of different values.
+		further := rapid.SliceOfN(rapid.Byte(), 0, 4)
+		longA, longB := a.AppendKey(nil), b.AppendKey(nil)
+		longA, longB = append(longA, further.Draw(t, "after a")...), append(longB, further.Draw(t, "after b")...)
+		if got := bytes.Compare(longA, longB); want != 0 && got != want {
+			t.Errorf("the order of composite keys is %d, want %d", got, want)
+		}
+	})
+}
+
+func TestPrefixOfKeys(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v, prefix := key(t, attr.Binary), key(t, attr.Binary).Text
+		if rapid.Bool().Draw(t, "prefix of the value") {
+			prefix = v.Text[:rapid.IntRange(0, len(v.Text)).Draw(t, "length")]
+		}
+		if got, want := bytes.HasPrefix(v.AppendKey(nil), attr.AppendKeyPrefix(nil, prefix)), strings.HasPrefix(v.Text, prefix); got != want {
+			t.Errorf("%q has the prefix %q: %t, want %t", v.Text, prefix, got, want)
+		}
+	})
+}
+
+func TestCanonicalNumbers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := notation(t)
+		v, err := attr.Value{Kind: attr.Number, Text: text}.Normalize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rat(t, text).Cmp(rat(t, v.Text)) != 0 {
+			t.Errorf("%s became %s", text, v.Text)
+		}
+		if again, err := v.Normalize(); err != nil || again.Text != v.Text {
+			t.Errorf("the canonical number %s became %s, %v", v.Text, again.Text, err)
+		}
+		if strings.ContainsAny(v.Text, "eE+") || strings.HasPrefix(strings.TrimPrefix(v.Text, "-"), ".") || strings.Contains(v.Text, ".") && strings.HasSuffix(v.Text, "0") {
+			t.Errorf("%s is not canonical", v.Text)
+		}
+		other := number(t)
+		if equal := rat(t, v.Text).Cmp(rat(t, other.Text)) == 0; equal != (v.Text == other.Text) || equal != v.Equal(other) {
+			t.Errorf("%s and %s: equal is %t", v.Text, other.Text, equal)
+		}
+	})
+}
+
+func TestInvalidNumbers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "x", " 1", "1 ", "1e", "e1", "--1", "+-1", "1.2.3", "0x1", "1_0", "NaN", "Infinity", ".", "-", "1e1e1", "١",
+		"1e126", "-1e126", "1e-131", "10e125", "123456789012345678901234567890123456789", "1e999999999999999999999",
+	} {
+		if v, err := (attr.Value{Kind: attr.Number, Text: text}).Normalize(); err == nil {
+			t.Errorf("%q became %s", text, v.Text)
+		}
+	}
+}
+
+// within reports whether a number is within DynamoDB's limits.
+func within(r *big.Rat) bool {
+	if r.Sign() == 0 {
+		return true
+	}
+	text := strings.TrimLeft(strings.TrimRight(strings.ReplaceAll(strings.TrimPrefix(r.FloatString(200), "-"), ".", ""), "0"), "0")
+	power := func(exponent int64) *big.Rat {
+		return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil))
+	}
+	size := new(big.Rat).Abs(r)
+	return len(text) <= 38 && size.Cmp(power(126)) < 0 && new(big.Rat).Mul(size, power(130)).Cmp(power(0)) >= 0
+}
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := number(t), number(t)
+		subtract := rapid.Bool().Draw(t, "subtract")
+		want := new(big.Rat)
+		if want.Add(rat(t, a.Text), rat(t, b.Text)); subtract {
+			want.Sub(rat(t, a.Text), rat(t, b.Text))
+		}
+		sum, err := attr.Add(a, b, subtract)
+		switch {
+		case within(want) != (err == nil):
+			t.Errorf("want %s, got %s, %v", want.FloatString(140), sum.Text, err)
+		case err == nil && rat(t, sum.Text).Cmp(want) != 0:
+			t.Errorf("want %s, got %s", want.FloatString(140), sum.Text)
+		case err == nil:
+			if canonical, err := sum.Normalize(); err != nil || canonical.Text != sum.Text {
+				t.Errorf("the sum %s is not canonical: %s, %v", sum.Text, canonical.Text, err)
+			}
+		}
+	})
+}
+
+// value draws a valid value with a depth of lists and maps.
+func value(t *rapid.T, depth int) attr.Value {
+	kinds := []attr.Kind{attr.String, attr.Number, attr.Binary, attr.Bool, attr.Null, attr.StringSet, attr.NumberSet, attr.BinarySet}
+	if depth > 0 {
+		kinds = append(kinds, attr.List, attr.Map)
+	}
+	v := attr.Value{Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+	switch v.Kind {
+	case attr.String:
+		v.Text = rapid.String().Draw(t, "text")
+	case attr.Number, attr.Binary:
+		v = key(t, v.Kind)
+	case attr.Bool:
+		v.Bool = rapid.Bool().Draw(t, "bool")
+	case attr.Null:
+		v.Bool = true
+	case attr.List:
+		v.List = []attr.Value{}
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			v.List = append(v.List, value(t, depth-1))
+		}
+	case attr.Map:
+		v.Map = item(t, depth-1)
+	default:
+		for range rapid.IntRange(1, 3).Draw(t, "length") {
+			if e := key(t, v.Kind-attr.StringSet+attr.String).Text; !slices.Contains(v.Set, e) {
+				v.Set = append(v.Set, e)
+			}
+		}
+	}
+	return v
+}
+
+// item draws a valid item.
+func item(t *rapid.T, depth int) attr.Item {
+	i := attr.Item{}
+	for range rapid.IntRange(0, 4).Draw(t, "attributes") {
+		i[rapid.StringN(1, -1, -1).Draw(t, "name")] = value(t, depth)
+	}
+	return i
+}
+
+func TestItemsRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := item(t, 3)
+		encoded := want.AppendJSON(nil)
+		got, err := attr.ParseItem(encoded)
+		if err != nil {
+			t.Fatalf("%s: %v", encoded, err)
+		}
+		if !(attr.Value{Kind: attr.Map, Map: got}).Equal(attr.Value{Kind: attr.Map, Map: want}) {
+			t.Errorf("%s became %s", encoded, got.AppendJSON(nil))
+		}
+		if got.Size() != want.Size() {
+			t.Errorf("%s: the size %d became %d", encoded, want.Size(), got.Size())
+		}
+		normalized, err := got.Normalize()
+		if err != nil || !(attr.Value{Kind: attr.Map, Map: normalized}).Equal(attr.Value{Kind: attr.Map, Map: want}) {
+			t.Errorf("%s was normalized to %s, %v", encoded, normalized.AppendJSON(nil), err)
+		}
+	})
+}
+
+func TestNesting(t *testing.T) {
+	t.Parallel()
+	for depth, valid := range map[int]bool{31: true, 32: false, 33: false} {
+		for _, kind := range []attr.Kind{attr.List, attr.Map} {
+			v := attr.NewString("leaf")
+			for range depth {
+				v = attr.Value{Kind: kind, Map: attr.Item{"e": v}, List: []attr.Value{v}}
+			}
+			if _, err := v.Normalize(); (err == nil) != valid {
+				t.Errorf("%d levels of type %s: %v", depth, kind, err)
+			}
+		}
+	}
+}
