@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,10 +147,14 @@ func TestConcurrentIncrements(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_, err = s.Client().UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-					TableName: aws.String("items"), Key: newItem("counter"), UpdateExpression: aws.String("SET n = n + :one"),
-					ConditionExpression:       aws.String("n = :old"),
-					ExpressionAttributeValues: item{":one": &types.AttributeValueMemberN{Value: "1"}, ":old": old.Item["n"]},
+				number, err := strconv.Atoi(text(old.Item["n"]))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = s.Client().PutItem(t.Context(), &dynamodb.PutItemInput{
+					TableName: aws.String("items"), Item: newItem("counter", "n", number+1),
+					ConditionExpression: aws.String("n = :old"), ExpressionAttributeValues: item{":old": old.Item["n"]},
 				})
 				switch errorCode(err) {
 				case "":
@@ -179,12 +185,6 @@ func TestTableChangedInSameCommit(t *testing.T) {
 	s, _ := newStore(t)
 	db := s.Client()
 	createTable(t, s, "deleted")
-	addIndex := func(ctx context.Context) error {
-		_, err := db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String("items"), AttributeDefinitions: indexKey,
-			GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: &types.CreateGlobalSecondaryIndexAction{
-				IndexName: aws.String("byGroup"), KeySchema: indexSchema, Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll}}}}})
-		return err
-	}
 	addExpiry := func(ctx context.Context) error {
 		_, err := db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: aws.String("items"),
 			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ends"), Enabled: aws.Bool(true)}})
@@ -209,13 +209,14 @@ func TestTableChangedInSameCommit(t *testing.T) {
 		write func(context.Context) error
 		want  string
 	}{
-		{"add an index", addIndex, ""},
+		{"add an index", addIndex(s, "items", all), ""},
 		{"put", put(s, newItem("a", "group", "g", "rank", 1, "ends", 1)), ""},
-		{"add the index again", addIndex, "ValidationException"},
+		{"add the index again", addIndex(s, "items", all), "ValidationException"},
 		{"enable the time to live", addExpiry, ""},
 		{"enable the time to live again", addExpiry, "ValidationException"},
 		{"put another item", put(s, newItem("b", "group", "g", "rank", 2, "ends", 2)), ""},
-		{"delete a table", deleteTable, ""},
+		{"add an index to a table", addIndex(s, "deleted", all), ""},
+		{"delete the table", deleteTable, ""},
 		{"delete the table again", deleteTable, "ResourceNotFoundException"},
 		{"put into the deleted table", putDeleted, "ResourceNotFoundException"},
 		{"create a table", create, ""},
@@ -243,8 +244,80 @@ func TestTableChangedInSameCommit(t *testing.T) {
 	if got := s.StoredExpiries("items"); got != 2 {
 		t.Errorf("%d items have a time to live, want 2", got)
 	}
+	if got := s.StoredTables(); got != 2 {
+		t.Errorf("the file has the buckets of %d tables, want 2", got)
+	}
 	if err := s.Verify(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A read that begins before a table or an index is removed, and reads the file after it, returns
+// ResourceNotFoundException. An observer runs at this moment.
+func TestReadOfRemovedTable(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t, withIndex)
+	db := s.Client()
+	key := newItem("a")
+	scanIndex := func() error {
+		_, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("items"), IndexName: aws.String("byGroup")})
+		return err
+	}
+	reads := map[string]func() error{
+		"GetItem": func() error {
+			_, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("items"), Key: key})
+			return err
+		},
+		"BatchGetItem": func() error {
+			_, err := db.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{"items": {Keys: []item{key}}}})
+			return err
+		},
+		"TransactGetItems": func() error {
+			_, err := db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: aws.String("items"), Key: key}}}})
+			return err
+		},
+		"Scan": func() error {
+			_, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("items")})
+			return err
+		},
+	}
+	for _, step := range []struct {
+		name   string
+		remove func(context.Context) error
+		reads  map[string]func() error
+	}{
+		{"the index", removeIndex(s), map[string]func() error{"Scan of the index": scanIndex}},
+		{"the table", func(ctx context.Context) error {
+			_, err := db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("items")})
+			return err
+		}, reads},
+	} {
+		calls := 0
+		stop := s.Observe("items", func(_, _ []item) {
+			calls++
+			for name, read := range step.reads {
+				if got := errorCode(read()); got != "ResourceNotFoundException" {
+					t.Errorf("without %s, the error of %s is %q, want ResourceNotFoundException", step.name, name, got)
+				}
+			}
+			if _, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("items")}); err != nil {
+				t.Errorf("DescribeTable: %v", err)
+			}
+		})
+		release := holdCommit(t, s)
+		results := []func() error{background(t, s, put(s, newItem(step.name))), background(t, s, step.remove)}
+		release()
+		for _, result := range results {
+			if err := result(); err != nil {
+				t.Error(err)
+			}
+		}
+		if stop(); calls != 1 {
+			t.Errorf("the observer was called %d times, want 1", calls)
+		}
+	}
+	if got := s.StoredTables(); got != 0 {
+		t.Errorf("the file has the buckets of %d tables, want none", got)
 	}
 }
 
@@ -324,8 +397,11 @@ func TestEndedContext(t *testing.T) {
 	s, _ := newStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := put(s, newItem("a"))(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("PutItem returned %v, want context.Canceled", err)
+	// The SDK would not send the request.
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://embedded.invalid/", strings.NewReader(`{"TableName":"items","Item":{"pk":{"S":"a"}}}`))
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
+	if response, err := s.Do(r); !errors.Is(err, context.Canceled) {
+		t.Errorf("PutItem returned %v, %v, want context.Canceled", response, err)
 	}
 	if readItem(t, s, "items", "a") != nil {
 		t.Error("PutItem wrote the item after its context had ended")

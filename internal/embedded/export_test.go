@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -89,6 +90,19 @@ func (s *Store) StoredTokens() (number int) {
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		number = tx.Bucket(bucketTokens).Stats().KeyN / 2
 		return nil
+	})
+	return number + errorAsNumber(err)
+}
+
+// StoredTables returns the number of tables that have a bucket in the file.
+func (s *Store) StoredTables() (number int) {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+			if strings.HasPrefix(string(name), "table-") {
+				number++
+			}
+			return nil
+		})
 	})
 	return number + errorAsNumber(err)
 }

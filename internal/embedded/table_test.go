@@ -14,24 +14,27 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
-// updateIndexes adds or removes an index of the table "items".
-func updateIndexes(s *embedded.Store, u types.GlobalSecondaryIndexUpdate) func(context.Context) error {
+// updateIndexes adds or removes an index of a table.
+func updateIndexes(s *embedded.Store, table string, u types.GlobalSecondaryIndexUpdate) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := s.Client().UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String("items"), AttributeDefinitions: indexKey,
+		_, err := s.Client().UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &table, AttributeDefinitions: indexKey,
 			GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{u}})
 		return err
 	}
 }
 
-func addIndex(s *embedded.Store, p *types.Projection) func(context.Context) error {
-	return updateIndexes(s, types.GlobalSecondaryIndexUpdate{Create: &types.CreateGlobalSecondaryIndexAction{
+// addIndex returns a request that adds the index "byGroup" to a table.
+func addIndex(s *embedded.Store, table string, p *types.Projection) func(context.Context) error {
+	return updateIndexes(s, table, types.GlobalSecondaryIndexUpdate{Create: &types.CreateGlobalSecondaryIndexAction{
 		IndexName: aws.String("byGroup"), KeySchema: indexSchema, Projection: p}})
 }
 
+// removeIndex returns a request that removes the index "byGroup" of the table "items".
 func removeIndex(s *embedded.Store) func(context.Context) error {
-	return updateIndexes(s, types.GlobalSecondaryIndexUpdate{Delete: &types.DeleteGlobalSecondaryIndexAction{IndexName: aws.String("byGroup")}})
+	return updateIndexes(s, "items", types.GlobalSecondaryIndexUpdate{Delete: &types.DeleteGlobalSecondaryIndexAction{IndexName: aws.String("byGroup")}})
 }
 
+// all is the projection of all attributes.
 var all = &types.Projection{ProjectionType: types.ProjectionTypeAll}
 
 // An index that is added to a filled table has the items that have its keys. It can be removed and
@@ -70,11 +73,11 @@ func TestUpdateTableIndexes(t *testing.T) {
 			t.Errorf("DescribeTable returned an index of %d items that is %s, and %d attributes", *x.ItemCount, x.IndexStatus, len(out.Table.AttributeDefinitions))
 		}
 	}
-	if err := addIndex(s, all)(t.Context()); err != nil {
+	if err := addIndex(s, "items", all)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	count(items)
-	if err := addIndex(s, all)(t.Context()); errorCode(err) != "ValidationException" {
+	if err := addIndex(s, "items", all)(t.Context()); errorCode(err) != "ValidationException" {
 		t.Errorf("adding the index twice returned %v", err)
 	}
 	if err := put(s, newItem("other type", "group", "g0", "rank", "2"))(t.Context()); errorCode(err) != "ValidationException" {
@@ -97,7 +100,7 @@ func TestUpdateTableIndexes(t *testing.T) {
 	for n := range 3 {
 		deleteItem(t, s, fmt.Sprint(n+9))
 	}
-	if err := addIndex(s, &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly})(t.Context()); err != nil {
+	if err := addIndex(s, "items", &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly})(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	count(items - 6)
@@ -139,7 +142,7 @@ func TestIndexChangesUnderLoad(t *testing.T) {
 		}
 	}()
 	for n := range 41 {
-		change := addIndex(s, all)
+		change := addIndex(s, "items", all)
 		if n%2 == 1 {
 			change = removeIndex(s)
 		}

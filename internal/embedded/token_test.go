@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,39 @@ func TestTokenOfCancelledTransaction(t *testing.T) {
 	}
 	if got := s.StoredTokens(); got != 1 {
 		t.Errorf("after ten minutes, %d tokens are stored, want 1", got)
+	}
+}
+
+// A transaction that deletes old tokens keeps a token that has been used again.
+func TestReusedToken(t *testing.T) {
+	t.Parallel()
+	s, now := newStore(t)
+	release := holdCommit(t, s)
+	const tokens = 250 // a transaction deletes 100 old tokens
+	var results []func() error
+	for n := range tokens {
+		results = append(results, background(t, s, func(context.Context) error {
+			_, err := increment(t, s, fmt.Sprintf("%03d", n), "a", 1)
+			return err
+		}))
+	}
+	release()
+	for _, result := range results {
+		if err := result(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now.advance(10*time.Minute + time.Second)
+	for _, token := range []string{"249", "x", "y"} {
+		if _, err := increment(t, s, token, "a", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if capacity, err := increment(t, s, "249", "a", 1); err != nil || capacity.ReadCapacityUnits == nil {
+		t.Errorf("the transaction with the reused token was executed again: %v", err)
+	}
+	if got := s.StoredTokens(); got != 3 {
+		t.Errorf("%d tokens are stored, want 3", got)
 	}
 }
 
