@@ -125,8 +125,8 @@ func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
 	return NotFound{newErrorReason(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
-// NewInvalidInput returns the user error for an invalid value. Like the reason of an InvalidError,
-// the formatted text completes a sentence. The sentence begins with the path of the value.
+// NewInvalidInput returns the user error for an invalid value. Its message is a sentence that
+// consists of the path of the value and the formatted text.
 func NewInvalidInput(path []string, format string, args ...any) InvalidInput {
 	return InvalidInput{newErrorReason(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
@@ -177,13 +177,13 @@ func NewIdempotencyKeyReused() IdempotencyKeyReused {
 	return IdempotencyKeyReused{newErrorReason(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
 }
 
-// NewTooManyLines returns the user error for an order with too many line items.
+// NewTooManyLines returns the user error for an order that has more line items than limit.
 func NewTooManyLines(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
-// NewTooManyLinesOver returns the user error for an order that has more than this number of line
-// items. It is used if the exact number is unknown.
+// NewTooManyLinesOver is like NewTooManyLines, but for an order with an unknown number of line
+// items. The number is known to exceed lines. limit is the maximum for an order.
 func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }

@@ -165,7 +165,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges (index copies) of the record exist, not the record itself"
+	detail := "only edges (copies for lists) of the record exist, not the record itself"
 	switch {
 	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
 		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)

@@ -15,7 +15,7 @@ func timeToLiveCases() []testCase {
 	}
 }
 
-// timeToLive returns the table's time-to-live attribute, or "" if it has no such attribute.
+// timeToLive returns the name of the table's time-to-live attribute, or "" if time to live is off.
 func (tb *table) timeToLive() string {
 	tb.Helper()
 	out, err := tb.db.DescribeTimeToLive(tb.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &tb.name})
@@ -29,8 +29,9 @@ func (tb *table) timeToLive() string {
 	return ""
 }
 
-// testTimeToLive only enables time to live. Amazon DynamoDB takes up to an hour and rejects further
-// changes meanwhile. The deletion of expired records is not tested, because it can take days.
+// testTimeToLive only enables time to live. Amazon DynamoDB takes up to an hour for this change,
+// and rejects further changes in that time. The deletion of expired records is not tested, because
+// it can take days.
 func testTimeToLive(tb *table) {
 	set := func(name string, on bool) error {
 		_, err := tb.db.UpdateTimeToLive(tb.Context(), &dynamodb.UpdateTimeToLiveInput{
@@ -39,17 +40,17 @@ func testTimeToLive(tb *table) {
 		return err
 	}
 	if got := tb.timeToLive(); got != "" {
-		tb.Errorf("a new table's records expire by %q", got)
+		tb.Errorf("time to live is already enabled on a new table, with attribute %q", got)
 	}
-	assertCode(tb, "turned off when it is off", set("until", false), "ValidationException")
+	assertCode(tb, "disabled while disabled", set("until", false), "ValidationException")
 	if err := set("until", true); err != nil {
 		tb.Fatal(err)
 	}
 	if got := tb.timeToLive(); got != "until" {
-		tb.Errorf("records expire by %q", got)
+		tb.Errorf("time to live is enabled with attribute %q, not until", got)
 	}
-	assertCode(tb, "turned on when it is on", set("until", true), "ValidationException")
-	assertCode(tb, "turned on by another attribute", set("other", true), "ValidationException")
+	assertCode(tb, "enabled while enabled", set("until", true), "ValidationException")
+	assertCode(tb, "enabled with another attribute", set("other", true), "ValidationException")
 	it := record("p", "1")
 	it["until"] = num("4102444800") // the year 2100
 	tb.put(it)

@@ -23,11 +23,35 @@ func valueCases() []testCase {
 		{"NestingLimit", testNestingLimit},
 		{"EmptyAttributeNames", testEmptyAttributeNames},
 		{"OtherTypes", testOtherTypes},
+		{"NullFalse", testNullFalse},
 		{"SetUpdates", testSetUpdates},
 		{"SetEmptied", testSetEmptied},
 		{"SetOrder", testSetOrder},
 		{"Text", testText},
 		{"TextSize", testTextSize},
+	}
+}
+
+// testNullFalse tests that NULL has no other value than true, also within a value and in an update.
+func testNullFalse(tb *table) {
+	no := &types.AttributeValueMemberNULL{}
+	for what, v := range map[string]types.AttributeValue{
+		"an attribute":      no,
+		"a list's element":  &types.AttributeValueMemberL{Value: []types.AttributeValue{no}},
+		"an entry of a map": &types.AttributeValueMemberM{Value: item{"n": no}},
+	} {
+		it := record("p", "n")
+		it["v"] = v
+		_, err := tb.db.PutItem(tb.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: it})
+		assertCode(tb, "put of "+what, err, "ValidationException")
+		_, err = tb.db.UpdateItem(tb.Context(), &dynamodb.UpdateItemInput{
+			TableName: &tb.name, Key: key("p", "n"), UpdateExpression: aws.String("SET v = :v"), ExpressionAttributeValues: item{":v": v},
+		})
+		assertCode(tb, "update of "+what, err, "ValidationException")
+		assertCode(tb, "transaction with "+what, tb.transact(putAction(tb, it, "")), "ValidationException")
+	}
+	if got := tb.get("p", "n"); got != nil {
+		tb.Errorf("got %v", got)
 	}
 }
 

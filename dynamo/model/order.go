@@ -192,8 +192,8 @@ func IsOwnEvent(r Record) bool {
 
 // DecodeTimelineEvent decodes an event of a timeline.
 //
-// It returns ErrCorrupt if the record cannot be decoded, or if its key and its attributes disagree.
-// A subscriber could not resume after an event with the wrong key.
+// It returns ErrCorrupt if the record cannot be decoded, or if its key does not match its
+// attributes. A subscriber could not resume after an event with the wrong key.
 func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {
@@ -201,7 +201,7 @@ func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	}
 	k := KeyOf(r)
 	if k.SK != EntityOrderEvent.SK.Prefix()+string(event.ID) || k.PK != EntityOrderEvent.PK.Prefix()+string(event.OrderID) {
-		return nil, fmt.Errorf("%w: record %s: its key does not match its attributes, which contain event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
+		return nil, fmt.Errorf("%w: record %s: the key does not match the attributes, which identify event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
 	}
 	return event, nil
 }

@@ -33,13 +33,14 @@ type Request struct {
 	// ReadUnits and WriteUnits are the consumed capacity units.
 	ReadUnits, WriteUnits float64
 	Duration              time.Duration
-	// Wave groups the requests that ran concurrently. It is 1 for a request that did not wait for
-	// another request. Otherwise it is the highest wave of the requests that it waited for, plus 1.
+	// Wave numbers the waves of a Trace. A wave is a group of requests that can run at the same time.
+	// A request that waited for no other request is in wave 1. Any other request is in the wave
+	// after the latest wave that it waited for.
 	Wave int
 }
 
-// Requests returns the recorded requests in the order of their waves. The order within a wave does
-// not depend on the order in which the requests ended.
+// Requests returns the recorded requests, sorted by Wave. Requests with the same Wave are sorted by
+// path, access pattern and key, because the order in which they ended is random.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,8 +64,7 @@ func (t *Trace) add(r Request) {
 	t.requests = append(t.requests, r)
 }
 
-// lastWave returns the highest wave of the recorded requests. It returns 0 if there are no
-// requests.
+// lastWave returns the highest Wave of the recorded requests, or 0 if there are no requests.
 func (t *Trace) lastWave() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,12 +82,13 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the wave of the last request, or unknownWave.
+	// lastWave is the Wave of the requests that the next request waits for. It is 0 if the next
+	// request waits for no request. It can also be unknownWave.
 	lastWave int
 }
 
-// unknownWave is the value of Span.lastWave if the first request of the Span waits for all earlier
-// requests of the Trace.
+// unknownWave is the value of Span.lastWave before the first request of a Span that was created
+// with Unplanned. The first request then waits for all requests that the Trace has recorded.
 const unknownWave = -1
 
 type spanKey struct{}
@@ -121,8 +122,8 @@ func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.wave()})
 }
 
-// Unplanned returns ctx with a new Span for reads with unknown dependencies. Its first request
-// counts as waiting for all earlier requests of the Trace.
+// Unplanned returns ctx with a new Span for reads with unknown dependencies. The Trace records the
+// first request of the Span as if it had waited for all earlier requests of the Trace.
 func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
@@ -130,7 +131,7 @@ func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// Wave returns the wave of the last request of the Span. It returns 0 if there was no request.
+// Wave returns the Wave of the Span's last request. It returns 0 if there was no request.
 func (s *Span) Wave() int {
 	if s == nil {
 		return 0
@@ -146,7 +147,7 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// WaitForWave records that the next request of the Span waits for a request in the given wave.
+// WaitForWave records that the next request of the Span waits for a request with the given Wave.
 func (s *Span) WaitForWave(wave int) {
 	if s == nil {
 		return
@@ -156,8 +157,9 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// resolveWave replaces unknownWave by the last wave of the Trace. After this, all forks of the Span
-// wait for the same requests.
+// resolveWave replaces the value unknownWave of s.lastWave with the highest Wave that the Trace has
+// recorded. It must be called before Fork if the new Spans run at the same time. Otherwise, the
+// Trace would record that they wait for each other's requests.
 func (s *Span) resolveWave() {
 	if s == nil || s.wave() != unknownWave {
 		return

@@ -40,8 +40,10 @@ func (c *cost) addRead(pattern int, d demand) {
 	c.patterns[pattern].add(d, 1, 1)
 }
 
-// addChildren adds the cost of a selection for these numbers of records and groups. It does not
-// change the chain lengths.
+// addChildren adds the requests and read units of a selection. more is the cost for one record and
+// records is the number of records. groups is the number of groups of lookups that share requests.
+// The caller updates keyChain and recordChain, because only the caller knows which requests
+// must wait for other requests.
 func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {

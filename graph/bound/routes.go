@@ -184,8 +184,9 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns the statuses with partitions that a list of orders may merge. These are
-// the statuses in the argument, or all statuses. For other lists, it returns nil.
+// mergedStatuses returns the order statuses that a list can contain, if the list merges one
+// partition per status. These are the statuses in the argument statuses, or all statuses if the
+// argument is missing or contains a variable. For other lists, mergedStatuses returns nil.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
@@ -212,8 +213,9 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether an argument may have a value, and whether it has a value for all
-// variables. A variable that contains an object may have no value, because the object may be empty.
+// hasArgument reports whether an argument can have a value (possible). It also reports whether the
+// argument has a value for all possible values of the variables (certain). An object that comes
+// from a variable is never certain, because it can be empty.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -231,8 +233,8 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false
 }
 
-// selected reports whether a subfield of f may be selected, and whether it is selected for all
-// variables.
+// selected reports whether a subfield of f can be selected (possible). It also reports whether the
+// subfield is selected for all possible values of the variables (certain).
 func selected(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false

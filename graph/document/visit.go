@@ -7,7 +7,8 @@ import (
 )
 
 // FieldVisitor visits the fields of selection sets, including the fields in fragments. It does not
-// visit the selections below these fields. It visits each fragment once.
+// visit the selections below these fields. It visits each fragment at its first spread. If
+// that spread is conditional, it visits the fragment again at the first unconditional spread.
 type FieldVisitor struct {
 	// Field is called for each field. optional reports whether @skip or @include with a variable
 	// applies to the field.
@@ -22,8 +23,8 @@ type FieldVisitor struct {
 	// Visited is the number of visited selections, including selections that @skip or @include
 	// excludes.
 	Visited int
-	// certain contains the names of the fragments visited through a spread without a condition.
-	// optional contains the names of the fragments visited through a spread with a condition.
+	// certain contains the names of the fragments that have had a spread without a condition. optional
+	// contains the names of the fragments that have had a spread with a condition.
 	certain, optional []string
 }
 
@@ -57,9 +58,10 @@ func (v *FieldVisitor) evaluate(directives ast.DirectiveList) (in, optional bool
 	return v.EvaluateConditions(directives)
 }
 
-// firstSpread records a spread of a fragment, and reports whether the fragment must be visited. A
-// second visit is necessary if this spread has no condition and all earlier spreads had a
-// condition. The fields of the fragment are then no longer optional.
+// firstSpread records a spread of a fragment and reports whether to visit the fragment. optional
+// reports whether a condition applies to the spread. A fragment is visited at its first spread. If
+// that spread is conditional, the fragment is visited again at its first unconditional spread,
+// because the fragment's fields are then always selected.
 func (v *FieldVisitor) firstSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -231,11 +231,11 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 			return err
 		}
 	}
-	if err := count(b, number, int64(a.newSize-a.oldSize)); err != nil {
+	if err := count(b, nil, number, int64(a.newSize-a.oldSize)); err != nil {
 		return err
 	}
 	for _, x := range a.table.indexes {
-		if err := move(b.Bucket(x.bucket), x.entry(a.old, a.key), x.entry(a.new, a.key), a.key); err != nil {
+		if err := a.index(b, x); err != nil {
 			return err
 		}
 	}
@@ -248,6 +248,22 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 		return c.record(a)
 	}
 	return nil
+}
+
+// index stores the item after the action in an index.
+func (a *action) index(b *bbolt.Bucket, x *index) error {
+	from, to := x.entry(a.old, a.key), x.entry(a.new, a.key)
+	if err := move(b.Bucket(x.bucket), from, to, a.key); err != nil {
+		return err
+	}
+	var items, size int64
+	if from != nil {
+		items, size = items-1, size-x.size(a.old, a.oldSize)
+	}
+	if to != nil {
+		items, size = items+1, size+x.size(a.new, a.newSize)
+	}
+	return count(b, x, items, size)
 }
 
 // move replaces an entry of an index by another. Both may be nil.
@@ -397,6 +413,9 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 	u := newUsage(in.ReturnConsumedCapacity)
 	u.addWrite(a, 1)
 	u.single(o)
+	m := newMetrics(in.ReturnItemCollectionMetrics)
+	m.add(a)
+	m.single(o)
 	return o.done(), nil
 }
 

@@ -112,10 +112,13 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	o := newObject()
 	o.nested("UnprocessedItems", func() {})
 	u := newUsage(in.ReturnConsumedCapacity)
+	m := newMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		u.addWrite(a, 1)
+		m.add(a)
 	}
 	u.list(o)
+	m.list(o)
 	return o.done(), nil
 }
 

@@ -21,7 +21,8 @@ func send(t *testing.T, s *embedded.Store, operation, request string) (status in
 	return w.Code, w.Body.String()
 }
 
-// create creates the tables "hash", with the key pk, and "pair", with the keys pk and sk.
+// create creates the tables "hash", with the key pk, "pair", with the keys pk and sk, and "local",
+// with the local secondary indexes "a-local" and "b-local".
 func create(t *testing.T, s *embedded.Store) {
 	t.Helper()
 	for _, request := range []string{
@@ -30,11 +31,38 @@ func create(t *testing.T, s *embedded.Store) {
 		`{"TableName":"pair","BillingMode":"PAY_PER_REQUEST",
 			"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"N"}],
 			"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]}`,
+		composite("local") + local(index("b-local", "pk", "a"), index("a-local", "pk", "a")) + `,"GlobalSecondaryIndexes":[` + index("global", "a") + `]}`,
 	} {
 		if status, body := send(t, s, "CreateTable", request); status != http.StatusOK {
 			t.Fatalf("CreateTable: %s", body)
 		}
 	}
+}
+
+// composite returns the beginning of a CreateTable request, for a table with the key pk and sk and a
+// definition of the attribute a.
+func composite(name string) string {
+	return `{"TableName":"` + name + `","BillingMode":"PAY_PER_REQUEST","KeySchema":` + keySchema("pk", "sk") + `,
+		"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"},{"AttributeName":"a","AttributeType":"S"}],`
+}
+
+// local returns the member LocalSecondaryIndexes of a CreateTable request.
+func local(indexes ...string) string {
+	return `"LocalSecondaryIndexes":[` + strings.Join(indexes, ",") + `]`
+}
+
+// index returns the JSON of an index that projects all attributes.
+func index(name string, key ...string) string {
+	return `{"IndexName":"` + name + `","KeySchema":` + keySchema(key...) + `,"Projection":{"ProjectionType":"ALL"}}`
+}
+
+// keySchema returns the JSON of a key: a partition key, and a sort key if there are two attributes.
+func keySchema(key ...string) string {
+	elements := make([]string, len(key))
+	for i, name := range key {
+		elements[i] = `{"AttributeName":"` + name + `","KeyType":"` + []string{"HASH", "RANGE"}[i] + `"}`
+	}
+	return "[" + strings.Join(elements, ",") + "]"
 }
 
 // nested returns the JSON of a string in maps of a depth.
@@ -55,6 +83,8 @@ func TestMessages(t *testing.T) {
 		underflow = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 		deep      = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 		twice     = "One or more parameter values were invalid: Input collection "
+		wrong     = "One or more parameter values were invalid: "
+		null      = "One or more parameter values were invalid: Null attribute value types must have the value of true"
 		noKey     = "Value null at 'key' failed to satisfy constraint: Member must not be null"
 		noName    = "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
 		capacity  = "Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
@@ -155,6 +185,40 @@ func TestMessages(t *testing.T) {
 			"GlobalSecondaryIndexes":[{"IndexName":"g","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`,
 			"2 validation errors detected: Value 'g' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3" +
 				"; Value 'l' at 'localSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
+
+		// NULL.
+		{"PutItem", `{"TableName":"hash","Item":{"pk":{"S":"a"},"a":{"NULL":false}}}`, one + null},
+		{"PutItem", `{"TableName":"absent","Item":{"pk":{"S":"a"},"a":{"L":[{"M":{"b":{"NULL":false}}}]}}}`, one + null},
+		{"UpdateItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"UpdateExpression":"SET a = :a","ExpressionAttributeValues":{":a":{"NULL":false}}}`, one + null},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"NULL":false}}}`, one + null},
+		{"GetItem", `{"TableName":"hash","Key":{"pk":{"NULL":false}}}`, null},
+		{"BatchWriteItem", batch(`{"NULL":false}`), null},
+		{"TransactWriteItems", transaction(`{"Put":{"TableName":"hash","Item":{"pk":{"S":"a"},"a":{"NULL":false}}}}`), null},
+
+		// Local secondary indexes.
+		{"CreateTable", `{"TableName":"new","KeySchema":` + keySchema("pk") + `,` + local(index("lsi", "pk", "a")) + `}`,
+			wrong + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex"},
+		{"CreateTable", composite("new") + local(index("lsi", "sk", "a")) + `}`,
+			wrong + "Index KeySchema does not have the same leading hash key as table KeySchema for index: lsi. index hash key: sk, table hash key: pk"},
+		{"CreateTable", composite("new") + local(index("lsi", "pk")) + `}`, wrong + "Index KeySchema does not have a range key for index: lsi"},
+		{"CreateTable", composite("new") + local(index("lsi", "pk", "pk")) + `}`, "Both the Hash Key and the Range Key element in the KeySchema have the same name"},
+		{"CreateTable", composite("new") + local(index("lsi", "pk", "c")) + `}`,
+			wrong + "Some index key attributes are not defined in AttributeDefinitions. Keys: [pk, c], AttributeDefinitions: [pk, sk, a]"},
+		{"CreateTable", composite("new") + local() + `}`, wrong + "List of LocalSecondaryIndexes is empty"},
+		{"CreateTable", composite("new") + `"GlobalSecondaryIndexes":[]}`, wrong + "List of GlobalSecondaryIndexes is empty"},
+		{"CreateTable", composite("new") + local(index("lsi", "pk", "a"), index("lsi", "pk", "a")) + `}`, wrong + "Duplicate index name: lsi"},
+		{"CreateTable", composite("new") + local(index("lsi", "pk", "a")) + `,"GlobalSecondaryIndexes":[` + index("lsi", "a") + `]}`, wrong + "Duplicate index name: lsi"},
+		{"CreateTable", composite("new") + local(index("lsi1", "pk", "a"), index("lsi2", "pk", "a"), index("lsi3", "pk", "a"), index("lsi4", "pk", "a"), index("lsi5", "pk", "a"), index("lsi6", "pk", "a")) + `}`,
+			wrong + "LocalSecondaryIndex count exceeds the per-table limit of 5"},
+		{"PutItem", `{"TableName":"local","Item":{"pk":{"S":"p"},"sk":{"S":"s"},"a":{"N":"1"}}}`,
+			wrong + "Type mismatch for Index Key a Expected: S Actual: N IndexName: a-local"},
+		{"PutItem", `{"TableName":"local","Item":{"pk":{"S":"p"},"sk":{"S":"s"},"a":{"S":""}}}`,
+			"One or more parameter values are not valid. A value specified for a secondary index key is not supported. " +
+				"The AttributeValue for a key attribute cannot contain an empty string value. IndexName: a-local, IndexKey: a"},
+		{"Query", `{"TableName":"local","IndexName":"global","ConsistentRead":true,"KeyConditionExpression":"a = :a","ExpressionAttributeValues":{":a":{"S":"a"}}}`,
+			"Consistent reads are not supported on global secondary indexes"},
+		{"UpdateTable", `{"TableName":"local","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"a-local"}}]}`,
+			"Cannot delete an index that is not a GlobalSecondaryIndex"},
 	} {
 		status, body := send(t, s, c.operation, c.request)
 		var got struct {

@@ -153,10 +153,15 @@ type list struct {
 	// the end of the bucket.
 	start, end []byte
 	backward   bool
+	// fetches reports whether a read of a local secondary index needs the complete items, because
+	// the index does not project all requested attributes.
+	fetches bool
 
 	items            [][]byte
 	count, evaluated int
-	size             int
+	size             int // size is the size of the items, or of the projected attributes of an index
+	fetchedSize      int // fetchedSize is the size of the complete items that were fetched
+	fetchedUnits     float64
 	last             attr.Item // last is the key of the last item read, nil if all items were read
 }
 
@@ -236,10 +241,14 @@ func (l *list) on(s *Store) (err error) {
 	if l.index = l.table.index(*in.IndexName); l.index == nil {
 		return invalid("The table does not have the specified index: %s", *in.IndexName)
 	}
-	if in.ConsistentRead {
+	if in.ConsistentRead && !l.index.local {
 		return invalid("Consistent reads are not supported on global secondary indexes")
 	}
 	if l.index.projected == nil {
+		return nil
+	}
+	if l.index.local {
+		l.fetches = in.Select == "ALL_ATTRIBUTES" || slices.ContainsFunc(l.projection, func(path expr.Path) bool { return !l.index.projected[path[0].Name] })
 		return nil
 	}
 	if in.Select == "ALL_ATTRIBUTES" {
@@ -472,7 +481,7 @@ func (l *list) run(s *Store) ([]byte, error) {
 	u := newUsage(l.ReturnConsumedCapacity)
 	units := readUnits(l.size, l.ConsistentRead)
 	if l.index != nil {
-		u.add(l.table, 0, map[string]float64{l.index.name: units})
+		u.add(l.table, l.fetchedUnits, map[string]float64{l.index.name: units})
 	} else {
 		u.add(l.table, units, nil)
 	}
@@ -503,7 +512,7 @@ func (l *list) read(tx *bbolt.Tx) error {
 		if err := l.add(stored); err != nil {
 			return err
 		}
-		if l.Limit != nil && l.evaluated == *l.Limit || l.size > maxPage {
+		if l.Limit != nil && l.evaluated == *l.Limit || l.size+l.fetchedSize > maxPage {
 			// DynamoDB does not look for a further item.
 			return l.stop(stored)
 		}
@@ -553,12 +562,14 @@ func (l *list) add(stored []byte) error {
 		}
 	}
 	if narrow {
-		for name := range item {
-			if !l.index.projected[name] {
-				delete(item, name)
-			}
+		projected := l.index.content(item)
+		if l.fetches {
+			l.fetchedSize += size
+			l.fetchedUnits += readUnits(size, l.ConsistentRead)
+		} else {
+			item = projected
 		}
-		size = item.Size()
+		size = projected.Size()
 	}
 	l.size += size
 	l.evaluated++
@@ -568,7 +579,7 @@ func (l *list) add(stored []byte) error {
 	l.count++
 	switch {
 	case l.Select == "COUNT":
-	case narrow || len(l.projection) > 0:
+	case len(l.projection) > 0 || narrow && !l.fetches:
 		l.items = append(l.items, l.projection.Apply(item).AppendJSON(nil))
 	default:
 		l.items = append(l.items, encoded)

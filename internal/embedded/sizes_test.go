@@ -42,10 +42,14 @@ func TestTableSettings(t *testing.T) {
 			t.Errorf("the description %s does not contain %s", body, want)
 		}
 	}
-	for request, want := range map[string]int{
-		`{"TableName":"set","BillingMode":"PROVISIONED"}`:                                                                        http.StatusBadRequest,
-		`{"TableName":"set","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":3}}`: http.StatusOK,
+	for _, c := range []struct {
+		request string
+		want    int
+	}{
+		{`{"TableName":"set","BillingMode":"PROVISIONED"}`, http.StatusBadRequest},
+		{`{"TableName":"set","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":3}}`, http.StatusOK},
 	} {
+		request, want := c.request, c.want
 		for range 2 { // the second request changes nothing
 			if status, body := send(t, s, "UpdateTable", request); status != want {
 				t.Errorf("UpdateTable %s: got %s, want status %d", request, body, want)

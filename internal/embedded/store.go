@@ -23,8 +23,9 @@
 // # Differences from DynamoDB
 //
 // Tables and indexes are active at once, every read is consistent, and nothing is throttled. There
-// are no local secondary indexes, PartiQL, legacy parameters, tags and backups. A stream has one
-// shard. Expired items are deleted every ten minutes.
+// is no PartiQL, and there are no legacy parameters, tags and backups. An item collection has no
+// maximum size, and its metrics always estimate at most 1 GB. A stream has one shard. Expired items
+// are deleted every ten minutes.
 package embedded
 
 import (

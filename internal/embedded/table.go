@@ -64,6 +64,7 @@ type definition struct {
 	AttributeDefinitions      []attributeDefinition
 	KeySchema                 []keyElement
 	GlobalSecondaryIndexes    []indexDefinition
+	LocalSecondaryIndexes     []indexDefinition `json:",omitzero"`
 	BillingMode               string
 	ProvisionedThroughput     *throughput
 	OnDemandThroughput        *requestLimits `json:",omitzero"`
@@ -84,9 +85,11 @@ type table struct {
 	indexes []*index // indexes are sorted by name
 }
 
-// index is a global secondary index.
+// index is a global or local secondary index. Its entries contain no attributes: a read gets the
+// projected attributes from the item.
 type index struct {
 	name   string
+	local  bool // local reports whether the index has the table's partition key
 	bucket []byte
 	key    []expr.KeyAttribute
 	// projected has the attributes that the index contains, nil for all.
@@ -115,8 +118,8 @@ func (t *table) derive() {
 	t.bucket = fmt.Appendf(nil, "table-%d", t.Bucket)
 	t.key = t.keyAttributes(t.KeySchema)
 	t.indexes = nil
-	for _, d := range t.GlobalSecondaryIndexes {
-		x := &index{name: d.IndexName, bucket: []byte("index-" + d.IndexName), key: t.keyAttributes(d.KeySchema)}
+	for i, d := range slices.Concat(t.GlobalSecondaryIndexes, t.LocalSecondaryIndexes) {
+		x := &index{name: d.IndexName, local: i >= len(t.GlobalSecondaryIndexes), bucket: []byte("index-" + d.IndexName), key: t.keyAttributes(d.KeySchema)}
 		if d.Projection != nil && d.Projection.ProjectionType != "ALL" {
 			x.projected = map[string]bool{}
 			for _, k := range slices.Concat(t.key, x.key) {
@@ -242,35 +245,41 @@ func retryChanged(request func() error) error {
 	}
 }
 
-// counts returns the number of items of a table or index, and their size in bytes.
-func counts(b *bbolt.Bucket) (items, size int64) {
-	if v := b.Get(keyCounts); len(v) == 16 {
+// countsKey returns the key of the counts of an index, or of the table for nil.
+func countsKey(x *index) []byte {
+	if x == nil {
+		return keyCounts
+	}
+	return append(append([]byte{}, keyCounts...), "-"+x.name...)
+}
+
+// counts returns the number of items of the table or an index, and their size in bytes.
+func counts(b *bbolt.Bucket, x *index) (items, size int64) {
+	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return int64(binary.BigEndian.Uint64(v)), int64(binary.BigEndian.Uint64(v[8:]))
 	}
 	return 0, 0
 }
 
-// count adds to the number of items of a table, and to their size in bytes.
-func count(b *bbolt.Bucket, items, size int64) error {
+// count adds to the number of items of the table or an index, and to their size in bytes.
+func count(b *bbolt.Bucket, x *index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil
 	}
-	oldItems, oldSize := counts(b)
+	oldItems, oldSize := counts(b, x)
 	v := binary.BigEndian.AppendUint64(nil, uint64(oldItems+items))
-	return b.Put(keyCounts, binary.BigEndian.AppendUint64(v, uint64(oldSize+size)))
+	return b.Put(countsKey(x), binary.BigEndian.AppendUint64(v, uint64(oldSize+size)))
 }
 
 // describe adds a table's description to a response.
 func (s *Store) describe(o *object, member string, t *table, status string) error {
 	return s.db.View(func(tx *bbolt.Tx) error {
 		var items, size int64
-		indexed := map[string]int{}
+		indexed, indexBytes := map[string]int64{}, map[string]int64{}
 		if b := tx.Bucket(t.bucket); b != nil {
-			items, size = counts(b)
+			items, size = counts(b, nil)
 			for _, x := range t.indexes {
-				if entries := b.Bucket(x.bucket); entries != nil { // the index may have been removed
-					indexed[x.name] = entries.Stats().KeyN
-				}
+				indexed[x.name], indexBytes[x.name] = counts(b, x)
 			}
 		}
 		o.nested(member, func() {
@@ -301,18 +310,27 @@ func (s *Store) describe(o *object, member string, t *table, status string) erro
 			if t.TableClass != "" {
 				o.nested("TableClassSummary", func() { o.text("TableClass", t.TableClass) })
 			}
+			describeIndex := func(d indexDefinition) {
+				o.text("IndexName", d.IndexName)
+				o.text("IndexArn", t.arn()+"/index/"+d.IndexName)
+				o.value("KeySchema", d.KeySchema)
+				o.value("Projection", d.Projection)
+				o.int("ItemCount", int(indexed[d.IndexName]))
+				o.int("IndexSizeBytes", int(indexBytes[d.IndexName]))
+			}
 			if len(t.GlobalSecondaryIndexes) > 0 {
 				o.list("GlobalSecondaryIndexes", len(t.GlobalSecondaryIndexes), func(i int) {
-					d := t.GlobalSecondaryIndexes[i]
 					o.open()
-					o.text("IndexName", d.IndexName)
+					describeIndex(t.GlobalSecondaryIndexes[i])
 					o.text("IndexStatus", "ACTIVE")
-					o.text("IndexArn", t.arn()+"/index/"+d.IndexName)
-					o.value("KeySchema", d.KeySchema)
-					o.value("Projection", d.Projection)
-					o.int("ItemCount", indexed[d.IndexName])
-					o.int("IndexSizeBytes", 0)
-					describeThroughput(o, d.ProvisionedThroughput)
+					describeThroughput(o, t.GlobalSecondaryIndexes[i].ProvisionedThroughput)
+					o.close()
+				})
+			}
+			if len(t.LocalSecondaryIndexes) > 0 {
+				o.list("LocalSecondaryIndexes", len(t.LocalSecondaryIndexes), func(i int) {
+					o.open()
+					describeIndex(t.LocalSecondaryIndexes[i])
 					o.close()
 				})
 			}
@@ -366,7 +384,8 @@ func (s *Store) createTable(_ context.Context, in *createTableInput) ([]byte, er
 	}
 	t := &table{definition: definition{
 		TableName: *in.TableName, TableID: uuid.NewString(), AttributeDefinitions: in.AttributeDefinitions, KeySchema: in.KeySchema,
-		GlobalSecondaryIndexes: in.GlobalSecondaryIndexes, BillingMode: in.BillingMode, ProvisionedThroughput: in.ProvisionedThroughput,
+		GlobalSecondaryIndexes: in.GlobalSecondaryIndexes, LocalSecondaryIndexes: in.LocalSecondaryIndexes,
+		BillingMode: in.BillingMode, ProvisionedThroughput: in.ProvisionedThroughput,
 		OnDemandThroughput: in.OnDemandThroughput, SSESpecification: in.SSESpecification,
 		Created: s.now(), DeletionProtectionEnabled: in.DeletionProtectionEnabled, TableClass: in.TableClass,
 	}}
@@ -452,6 +471,12 @@ func (in *createTableInput) check() error {
 	if err := checkStreamSpecification(in.StreamSpecification, true); err != nil {
 		return err
 	}
+	if in.LocalSecondaryIndexes != nil && len(in.LocalSecondaryIndexes) == 0 {
+		return invalid("One or more parameter values were invalid: List of LocalSecondaryIndexes is empty")
+	}
+	if in.GlobalSecondaryIndexes != nil && len(in.GlobalSecondaryIndexes) == 0 {
+		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty")
+	}
 	if len(in.LocalSecondaryIndexes) > 0 {
 		if len(in.KeySchema) < 2 {
 			return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
@@ -461,12 +486,11 @@ func (in *createTableInput) check() error {
 				return err
 			}
 		}
-		return invalid("LocalSecondaryIndexes are not supported: use GlobalSecondaryIndexes")
 	}
 	if err := checkBilling(in.BillingMode, in.ProvisionedThroughput, in.GlobalSecondaryIndexes); err != nil {
 		return err
 	}
-	return checkSchemas(in.AttributeDefinitions, in.KeySchema, in.GlobalSecondaryIndexes)
+	return checkSchemas(in.AttributeDefinitions, in.KeySchema, in.GlobalSecondaryIndexes, in.LocalSecondaryIndexes)
 }
 
 // maxKeyParts is the maximum number of attributes of an index's partition key, and of its sort key.
@@ -540,7 +564,7 @@ func checkBilling(mode string, p *throughput, indexes []indexDefinition) error {
 
 // checkSchemas validates the keys of a table and its indexes with the definitions of their
 // attributes.
-func checkSchemas(definitions []attributeDefinition, key []keyElement, indexes []indexDefinition) error {
+func checkSchemas(definitions []attributeDefinition, key []keyElement, global, local []indexDefinition) error {
 	if err := checkSchema("", definitions, key); err != nil {
 		return err
 	}
@@ -549,13 +573,18 @@ func checkSchemas(definitions []attributeDefinition, key []keyElement, indexes [
 		used[e.AttributeName] = true
 	}
 	names := map[string]bool{}
-	for _, d := range indexes {
+	for i, d := range slices.Concat(local, global) {
 		if names[d.IndexName] {
 			return invalid("One or more parameter values were invalid: Duplicate index name: %s", d.IndexName)
 		}
 		names[d.IndexName] = true
 		if err := checkSchema("for index "+d.IndexName, definitions, d.KeySchema); err != nil {
 			return err
+		}
+		if i < len(local) {
+			if err := checkLocalSchema(d, key[0].AttributeName); err != nil {
+				return err
+			}
 		}
 		if err := checkProjection(d.Projection); err != nil {
 			return err
@@ -564,7 +593,10 @@ func checkSchemas(definitions []attributeDefinition, key []keyElement, indexes [
 			used[e.AttributeName] = true
 		}
 	}
-	if len(indexes) > 20 {
+	if len(local) > 5 {
+		return invalid("One or more parameter values were invalid: LocalSecondaryIndex count exceeds the per-table limit of 5")
+	}
+	if len(global) > 20 {
 		return invalid("One or more parameter values were invalid: GlobalSecondaryIndex count exceeds the per-table limit of 20")
 	}
 	defined := map[string]bool{}
@@ -616,6 +648,20 @@ func checkSchema(of string, definitions []attributeDefinition, key []keyElement)
 			}
 			return invalid("Invalid KeySchema: Some index key attribute have no definition")
 		}
+	}
+	return nil
+}
+
+// checkLocalSchema validates the key of a local secondary index. partition is the table's partition
+// key.
+func checkLocalSchema(d indexDefinition, partition string) error {
+	switch hash := d.KeySchema[0].AttributeName; {
+	case len(d.KeySchema) < 2:
+		return invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", d.IndexName)
+	case d.KeySchema[1].KeyType != "RANGE":
+		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	case hash != partition:
+		return invalid("One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s", d.IndexName, hash, partition)
 	}
 	return nil
 }
@@ -797,7 +843,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 		b := c.tx.Bucket(t.bucket)
 		for _, x := range old.indexes {
 			if t.index(x.name) == nil {
-				if err := b.DeleteBucket(x.bucket); err != nil {
+				if err := errors.Join(b.DeleteBucket(x.bucket), b.Delete(countsKey(x))); err != nil {
 					return err
 				}
 			}
@@ -861,16 +907,20 @@ func (in *updateTableInput) apply(t *table) error {
 	return in.applyIndexes(t)
 }
 
-// applyIndexes adds, changes and removes indexes in the definition of a table.
+// applyIndexes adds, changes and removes global secondary indexes in the definition of a table.
+// Local secondary indexes never change.
 func (in *updateTableInput) applyIndexes(t *table) error {
 	t.GlobalSecondaryIndexes = slices.Clone(t.GlobalSecondaryIndexes)
 	at := func(name string) int {
 		return slices.IndexFunc(t.GlobalSecondaryIndexes, func(d indexDefinition) bool { return d.IndexName == name })
 	}
+	isLocal := func(name string) bool {
+		return slices.ContainsFunc(t.LocalSecondaryIndexes, func(d indexDefinition) bool { return d.IndexName == name })
+	}
 	for _, u := range in.GlobalSecondaryIndexUpdates {
 		switch {
 		case u.Create != nil:
-			if at(u.Create.IndexName) >= 0 {
+			if at(u.Create.IndexName) >= 0 || isLocal(u.Create.IndexName) {
 				return invalid("Attempting to create an index which already exists")
 			}
 			for _, d := range in.AttributeDefinitions {
@@ -883,6 +933,9 @@ func (in *updateTableInput) applyIndexes(t *table) error {
 				return invalid("One or more parameter values were invalid: an index needs a KeySchema and a Projection")
 			}
 		case u.Delete != nil:
+			if isLocal(u.Delete.IndexName) {
+				return invalid("Cannot delete an index that is not a GlobalSecondaryIndex")
+			}
 			i := at(u.Delete.IndexName)
 			if i < 0 {
 				return notFound()
@@ -897,7 +950,7 @@ func (in *updateTableInput) applyIndexes(t *table) error {
 			t.GlobalSecondaryIndexes[i].ProvisionedThroughput = u.Update.ProvisionedThroughput
 		}
 	}
-	return checkSchemas(t.AttributeDefinitions, t.KeySchema, t.GlobalSecondaryIndexes)
+	return checkSchemas(t.AttributeDefinitions, t.KeySchema, t.GlobalSecondaryIndexes, t.LocalSecondaryIndexes)
 }
 
 // dropUnusedDefinitions removes the definitions of attributes that are in no key.
@@ -906,7 +959,7 @@ func (t *table) dropUnusedDefinitions() {
 	for _, e := range t.KeySchema {
 		used[e.AttributeName] = true
 	}
-	for _, d := range t.GlobalSecondaryIndexes {
+	for _, d := range slices.Concat(t.GlobalSecondaryIndexes, t.LocalSecondaryIndexes) {
 		for _, e := range d.KeySchema {
 			used[e.AttributeName] = true
 		}
@@ -920,15 +973,22 @@ func fillIndex(b *bbolt.Bucket, x *index) error {
 	if err != nil {
 		return err
 	}
-	return b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
-		_, encoded := splitStored(stored)
+	var items, total int64
+	err = b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
+		size, encoded := splitStored(stored)
 		item, err := attr.ParseItem(encoded)
 		if err != nil {
 			return err
 		}
-		if entry := x.entry(item, key); entry != nil {
-			return entries.Put(entry, key)
+		entry := x.entry(item, key)
+		if entry == nil {
+			return nil
 		}
-		return nil
+		items, total = items+1, total+x.size(item, size)
+		return entries.Put(entry, key)
 	})
+	if err != nil {
+		return err
+	}
+	return count(b, x, items, total)
 }

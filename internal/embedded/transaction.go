@@ -147,12 +147,14 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	}
 	o := newObject()
 	u := newUsage(in.ReturnConsumedCapacity)
+	m := newMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		if replayed {
 			// DynamoDB only reads the items of a transaction that is repeated.
 			u.add(a.table, float64(max(1, (a.newSize+4095)/4096))*2, nil)
 		} else {
 			u.addWrite(a, 2)
+			m.add(a)
 		}
 	}
 	u.kind = "WriteCapacityUnits"
@@ -160,6 +162,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 		u.kind = "ReadCapacityUnits"
 	}
 	u.list(o)
+	m.list(o)
 	return o.done(), nil
 }
 

@@ -17,10 +17,11 @@ type usage struct {
 	of   map[string]*tableUsage
 }
 
-// tableUsage is the consumed capacity of one table.
+// tableUsage is the consumed capacity of one table. global and local have the units of the indexes
+// by their names.
 type tableUsage struct {
-	table   float64
-	indexes map[string]float64
+	table         float64
+	global, local map[string]float64
 }
 
 func newUsage(mode string) *usage { return &usage{mode: mode, of: map[string]*tableUsage{}} }
@@ -35,12 +36,16 @@ func (u *usage) add(t *table, units float64, indexes map[string]float64) {
 	}
 	of := u.of[t.TableName]
 	if of == nil {
-		of = &tableUsage{indexes: map[string]float64{}}
+		of = &tableUsage{global: map[string]float64{}, local: map[string]float64{}}
 		u.of[t.TableName] = of
 	}
 	of.table += units
 	for name, units := range indexes {
-		of.indexes[name] += units
+		if t.index(name).local {
+			of.local[name] += units
+		} else {
+			of.global[name] += units
+		}
 	}
 }
 
@@ -76,6 +81,14 @@ func (x *index) writeUnits(a *action) float64 {
 		return 0
 	}
 	return writeUnits(max(before.Size(), after.Size()))
+}
+
+// size returns the size of the part of an item that the index contains. full is the item's size.
+func (x *index) size(item attr.Item, full int) int64 {
+	if x.projected == nil {
+		return int64(full)
+	}
+	return int64(x.content(item).Size())
 }
 
 // content returns the attributes of an item that the index contains.
@@ -126,8 +139,10 @@ func (u *usage) list(o *object) {
 func (u *usage) describe(o *object, name string) {
 	of := u.of[name]
 	total := of.table
-	for _, units := range of.indexes {
-		total += units
+	for _, indexes := range []map[string]float64{of.global, of.local} {
+		for _, units := range indexes {
+			total += units
+		}
 	}
 	units := func(n float64) {
 		o.float("CapacityUnits", n)
@@ -140,13 +155,18 @@ func (u *usage) describe(o *object, name string) {
 	units(total)
 	if u.mode == "INDEXES" {
 		o.nested("Table", func() { units(of.table) })
-		if len(of.indexes) > 0 {
-			o.nested("GlobalSecondaryIndexes", func() {
-				for _, x := range slices.Sorted(maps.Keys(of.indexes)) {
-					o.nested(x, func() { units(of.indexes[x]) })
+		list := func(member string, indexes map[string]float64) {
+			if len(indexes) == 0 {
+				return
+			}
+			o.nested(member, func() {
+				for _, x := range slices.Sorted(maps.Keys(indexes)) {
+					o.nested(x, func() { units(indexes[x]) })
 				}
 			})
 		}
+		list("GlobalSecondaryIndexes", of.global)
+		list("LocalSecondaryIndexes", of.local)
 	}
 	o.close()
 }

@@ -193,7 +193,7 @@ func (w *commandWriter) write(input *gql.Definition, m mutation) {
 		}
 		to := fields[strings.ToLower(f.Name)]
 		if to == nil {
-			fail("%s.%s: commerce.%s has no field with this name: add the field, or write the method Command by hand", input.Name, f.Name, name)
+			fail("%s.%s: commerce.%s has no field with this name: add the field to the Go command, or write the method Command by hand", input.Name, f.Name, name)
 		}
 		fmt.Fprintf(&w.out, "%s: %s,\n", to.Name(), w.value(input.Name, f, to, name, m.result))
 		delete(fields, strings.ToLower(f.Name))
@@ -234,7 +234,7 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 	case pointer || f.Type.NonNull:
 		return in
 	default:
-		fail("can be null, but the command's field %s cannot: add a default to the field (%s! = ...), or use a pointer in the command", to.Name(), f.Type.Name())
+		fail("is nullable in the schema, but the Go command's field %s cannot be nil: give the schema field a default (%s! = ...), or make the Go field a pointer", to.Name(), f.Type.Name())
 	}
 	parser := "parseOptional"
 	switch {

@@ -27,7 +27,7 @@ const maxOperationID = 256
 func parseMessage(text []byte) (clientMessage, error) {
 	var m clientMessage
 	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
-		return m, errors.New("it is not a JSON object that the protocol allows")
+		return m, errors.New("the message is not a JSON object, has too many values, or its id or type is not a string")
 	}
 	switch m.Type {
 	case messageInit, messagePing, messagePong:

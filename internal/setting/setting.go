@@ -44,7 +44,7 @@ func (s Setting) Read(text string) error {
 	return nil
 }
 
-// Value is a Go variable that holds a setting, its default and its parser.
+// Value contains the Go variable for a setting, the default of the setting and its parser.
 type Value struct {
 	// Default is the text that is parsed if the setting is empty. If Default is also empty, the
 	// variable keeps its value.
@@ -112,13 +112,14 @@ func Text(target *string, defaultText string) Value {
 	return TextMatching(target, defaultText, "", func(string) bool { return true })
 }
 
-// TextMatching returns a Value that is a text. The function matches must accept the text.
+// TextMatching returns a Value that is a text. A text is valid if matches(text) is true. accepted
+// describes the valid texts in error messages.
 func TextMatching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
 	return Parsed(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 
-// List returns a Value that is a list of items, separated by commas. The function matches must
-// accept each item.
+// List returns a Value that is a list of items, separated by commas. An item is valid if
+// matches(item) is true. accepted describes the valid items in error messages.
 func List(target *[]string, accepted string, matches func(item string) bool) Value {
 	return Value{parse: func(text string) error {
 		for item := range strings.SplitSeq(text, ",") {

@@ -31,10 +31,10 @@ type Process struct {
 	stderr strings.Builder
 }
 
-// StartServer starts a server and waits until it prints its URL.
-func StartServer(t testing.TB, binary string, environment []string) *Process {
+// StartServer starts a server with further arguments and waits until it prints its URL.
+func StartServer(t testing.TB, binary string, environment []string, arguments ...string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), stdoutClosed: make(chan struct{})}
+	p := &Process{cmd: exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, arguments...)...), stdoutClosed: make(chan struct{})}
 	p.cmd.Env = environment
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()

@@ -70,6 +70,7 @@ func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
 // faults of values, as DynamoDB words them
 const (
 	faultEmpty   = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+	faultNull    = "One or more parameter values were invalid: Null attribute value types must have the value of true"
 	faultSeveral = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
 
@@ -130,7 +131,9 @@ func (v *Value) decode(d *jsontext.Decoder) (err error) {
 		if token, err = d.ReadToken(); err == nil && token.Kind() != 't' && token.Kind() != 'f' {
 			return fmt.Errorf("a value of type %s must be true or false", v.Kind)
 		}
-		v.Bool = token.Kind() == 't' || v.Kind == Null
+		if v.Bool = token.Kind() == 't'; v.Kind == Null && !v.Bool {
+			v.fault = faultNull
+		}
 	case Map:
 		err = v.Map.UnmarshalJSONFrom(d)
 	case List:
