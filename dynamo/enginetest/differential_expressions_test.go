@@ -305,6 +305,10 @@ func (e *expressions) action(section string) string {
 			}
 			return e.name(a.name) + " = " + e.value(e.validKeyValue(a))
 		}
+		if a.kind == "L" && e.rarely(2) && (section == "SET" || section == "REMOVE") {
+			e.updated = append(e.updated, a.name)
+			return e.elements(section, e.name(a.name))
+		}
 		path, kind := e.pathFrom(a)
 		isSet := kind == "SS" || kind == "NS" || kind == "BS"
 		if !e.rarely(20) && (section == "DELETE" && !isSet || section == "ADD" && !isSet && kind != "N") {
@@ -319,6 +323,18 @@ func (e *expressions) action(section string) string {
 		}
 		return path + " " + e.value(e.typed(kind, 1))
 	}
+}
+
+// elements draws actions on two elements of one list.
+func (e *expressions) elements(section, list string) string {
+	action := func() string {
+		element := fmt.Sprintf("%s[%d]", list, e.number(5))
+		if section == "SET" {
+			element += " = " + e.value(e.typed("N", 1))
+		}
+		return element
+	}
+	return action() + " , " + action()
 }
 
 // assigned draws the right side of an assignment to a path.

@@ -445,7 +445,7 @@ func (s *parser) operand() (operand, error) {
 		case t.text != "size" && functions[t.text] == 0:
 			s.invalid("Invalid function name; function: %s", t.text)
 		case t.text != "size":
-			s.invalid("The function is not allowed to be used this "+"way in an expression; function: %s", t.text)
+			s.invalid("The function is not allowed to be used this way"+" in an expression; function: %s", t.text)
 		case len(args) != 1:
 			s.invalid("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
 		default:
