@@ -216,7 +216,11 @@ func audit(t *testing.T, s *server, orders int) (records int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	audited := storetest.AssertConsistent(t, store.Client(), "ordergraph", 1)
 	if len(audited.Orders) != orders {
 		t.Errorf("the table has %d orders, want %d", len(audited.Orders), orders)

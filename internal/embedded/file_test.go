@@ -187,7 +187,9 @@ func TestOpenOtherFiles(t *testing.T) {
 		s, err := embedded.Open(c.path, embedded.Options{})
 		if err == nil {
 			t.Errorf("%s: Open succeeded", c.name)
-			s.Close()
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
 			continue
 		}
 		if !strings.Contains(err.Error(), c.path) || !strings.Contains(err.Error(), c.want) {

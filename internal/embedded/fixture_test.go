@@ -46,7 +46,11 @@ func open(t *testing.T, path string, now func() time.Time) *embedded.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil { // some tests have closed the store already
+			t.Error(err)
+		}
+	})
 	return s
 }
 

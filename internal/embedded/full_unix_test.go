@@ -112,7 +112,9 @@ func fillFile(t *testing.T, path string) {
 		var wg sync.WaitGroup
 		for w := range writers {
 			wg.Go(func() {
-				for n := 0; write(fmt.Sprintf("%s-%d-%d", name, w, n), size); n++ {
+				n := 0
+				for write(fmt.Sprintf("%s-%d-%d", name, w, n), size) {
+					n++
 				}
 			})
 		}

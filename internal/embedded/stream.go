@@ -401,7 +401,7 @@ func (s *Store) getRecords(_ context.Context, in *struct {
 		oldest := now.Add(-streamLife).UnixMilli()
 		cursor := records.Cursor()
 		k, stored := cursor.Seek(recordKey(i.next))
-		if i.next <= records.Sequence() && string(k) != string(recordKey(i.next)) {
+		if i.next <= records.Sequence() && !bytes.Equal(k, recordKey(i.next)) {
 			return trimmed() // the record has been deleted
 		}
 		for ; k != nil && len(found) < limit && (size == 0 || size+len(stored) <= maxPage); k, stored = cursor.Next() {
