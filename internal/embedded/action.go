@@ -1,18 +1,26 @@
 package embedded
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/stream"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
+
+// maxItem is the maximum size of an item in bytes.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const maxItem = 400 << 10
 
 // verb is what an action does to its item.
 type verb int
@@ -46,14 +54,7 @@ type action struct {
 	returnOld bool // returnOld reports whether the error of a failed condition has the item
 	expired   bool // expired reports whether the item's time to live has ended
 
-	table *table
-	key   []byte
-
-	// old and new are the item before and after the action, nil if there is no item.
-	old, new         attr.Item
-	oldSize, newSize int
-	oldJSON          []byte
-	encoded          []byte // encoded is the item after a put or an update, as it is stored
+	storage.Change
 }
 
 // action validates the expressions and the values of a write. transacted reports whether the write
@@ -81,47 +82,47 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 	if transacted {
 		err = attr.Older(err)
 	}
-	return a, asInvalid(err)
+	return a, wire.AsInvalid(err)
 }
 
 // on finds the table and validates the key. Faults of the key that DynamoDB finds only when it
-// executes the write have ofItem set.
-func (a *action) on(t *table) error {
-	a.table = t
+// executes the write have OfItem set.
+func (a *action) on(t *schema.Table) error {
+	a.Table = t
 	paths := a.condition.Paths()
 	if a.update != nil {
 		paths = slices.Concat(paths, a.update.Paths(), a.update.Reads())
 	}
-	if err := t.checkPaths(paths); err != nil {
-		return asInvalid(err)
+	if err := t.CheckPaths(paths); err != nil {
+		return wire.AsInvalid(err)
 	}
 	if a.verb == put {
-		var fault *keyFault
-		if a.key, fault = t.keyOf(a.item); fault != nil {
-			if fault.early {
-				return asInvalid(fault)
+		var fault *schema.KeyFault
+		if a.Key, fault = t.KeyOf(a.item); fault != nil {
+			if fault.Early {
+				return wire.AsInvalid(fault)
 			}
-			return invalidItem("%s", fault.Error())
+			return wire.InvalidItem("%s", fault.Error())
 		}
-		if a.newSize = a.item.Size(); a.newSize > maxItem {
-			return invalid("Item size has exceeded the maximum allowed size")
+		if a.NewSize = a.item.Size(); a.NewSize > maxItem {
+			return wire.Invalid("Item size has exceeded the maximum allowed size")
 		}
 		// Writes wait for each other later.
-		a.encoded = encodeStored(a.newSize, a.item.AppendJSON)
+		a.Encoded = storage.Encode(a.NewSize, a.item.AppendJSON)
 		return nil
 	}
 	var err error
-	if a.key, err = t.keyBytes(a.lookup); err != nil {
-		if errors.Is(err, errKeySchema) {
-			return invalidItem("%s", err.Error())
+	if a.Key, err = t.KeyBytes(a.lookup); err != nil {
+		if errors.Is(err, schema.ErrKeySchema) {
+			return wire.InvalidItem("%s", err.Error())
 		}
-		return asInvalid(err)
+		return wire.AsInvalid(err)
 	}
 	if a.update != nil {
 		for _, path := range a.update.Paths() {
-			for _, k := range t.key {
+			for _, k := range t.Key {
 				if path[0].Name == k.Name {
-					return invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", k.Name)
+					return wire.Invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", k.Name)
 				}
 			}
 		}
@@ -132,28 +133,23 @@ func (a *action) on(t *table) error {
 // evaluate reads the item and computes the item after the action. It returns
 // ConditionalCheckFailedException, or ValidationException if the action is invalid for the item.
 func (a *action) evaluate(items *bbolt.Bucket) error {
-	a.old, a.oldSize, a.oldJSON = nil, 0, nil
-	if stored := items.Get(a.key); stored != nil {
-		a.oldSize, a.oldJSON = splitStored(stored)
-		var err error
-		if a.old, err = attr.ParseItem(a.oldJSON); err != nil {
-			return err
-		}
+	if err := a.Load(items); err != nil {
+		return err
 	}
-	if !a.condition.Matches(a.old) {
-		f := &failure{kind: codeCondition, message: "The conditional request failed"}
+	if !a.condition.Matches(a.Old) {
+		f := &wire.Failure{Code: wire.CodeCondition, Message: "The conditional request failed"}
 		if a.returnOld {
-			f.item = a.old
+			f.Item = a.Old
 		}
 		return f
 	}
 	switch a.verb {
 	case put:
-		a.new = a.item
+		a.New = a.item
 	case remove:
-		a.new, a.newSize = nil, 0
+		a.New, a.NewSize = nil, 0
 	case check:
-		a.new, a.newSize = a.old, a.oldSize
+		a.New, a.NewSize = a.Old, a.OldSize
 	case update:
 		return a.applyUpdate()
 	}
@@ -162,30 +158,30 @@ func (a *action) evaluate(items *bbolt.Bucket) error {
 
 // applyUpdate computes the item after an update.
 func (a *action) applyUpdate() error {
-	base := a.old
+	base := a.Old
 	if base == nil {
 		base = a.lookup
 	}
-	a.new = base
+	a.New = base
 	if a.update != nil {
 		var err error
-		if a.new, err = a.update.Apply(base); err != nil {
-			return invalidItem("%s", err.Error())
+		if a.New, err = a.update.Apply(base); err != nil {
+			return wire.InvalidItem("%s", err.Error())
 		}
 	}
 	const empty = "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty %s value."
-	if fault := a.table.checkIndexKeys(a.new, empty); fault != nil {
-		return &failure{kind: codeValidation, message: fault.Error(), ofItem: !fault.early}
+	if fault := a.Table.CheckIndexKeys(a.New, empty); fault != nil {
+		return &wire.Failure{Code: wire.CodeValidation, Message: fault.Error(), OfItem: !fault.Early}
 	}
 	for _, path := range a.updatedPaths() {
-		if v, ok := a.new[path[0].Name]; ok {
+		if v, ok := a.New[path[0].Name]; ok {
 			if _, err := v.Normalize(); err != nil {
-				return invalidItem("%s", err.Error())
+				return wire.InvalidItem("%s", err.Error())
 			}
 		}
 	}
-	if a.newSize = a.new.Size(); a.newSize > maxItem {
-		return invalidItem("Item size to update has exceeded the maximum allowed size")
+	if a.NewSize = a.New.Size(); a.NewSize > maxItem {
+		return wire.InvalidItem("Item size to update has exceeded the maximum allowed size")
 	}
 	return nil
 }
@@ -198,87 +194,23 @@ func (a *action) updatedPaths() []expr.Path {
 	return a.update.Paths()
 }
 
-// fillPercent is how full bbolt leaves a page that it splits. Most items are added at the end of a
-// range of keys, because their IDs begin with the time.
-const fillPercent = 0.9
-
 // write stores the item after the action, and everything that follows from it.
 func (a *action) write(c *change, b *bbolt.Bucket) error {
-	if a.verb == check || a.old == nil && a.new == nil {
+	if a.verb == check {
 		return nil
 	}
 	if a.verb == update {
-		a.encoded = encodeStored(a.newSize, a.new.AppendJSON)
+		a.Encoded = storage.Encode(a.NewSize, a.New.AppendJSON)
 	}
-	if a.old != nil && a.new != nil && bytes.Equal(a.encoded[sizePrefix:], a.oldJSON) {
-		return nil // nothing changes
-	}
-	c.changed = true
-	items := b.Bucket(bucketItems)
-	items.FillPercent = fillPercent
-	number := int64(0)
-	switch {
-	case a.new == nil:
-		number = -1
-		if err := items.Delete(a.key); err != nil {
-			return err
-		}
-	default:
-		if a.old == nil {
-			number = 1
-		}
-		if err := items.Put(a.key, a.encoded); err != nil {
-			return err
-		}
-	}
-	if err := count(b, nil, number, int64(a.newSize-a.oldSize)); err != nil {
-		return err
-	}
-	for _, x := range a.table.indexes {
-		if err := a.index(b, x); err != nil {
-			return err
-		}
-	}
-	if a.table.Expiry != "" {
-		if err := move(b.Bucket(bucketExpiry), expiryEntry(a.table, a.old, a.key), expiryEntry(a.table, a.new, a.key), a.key); err != nil {
-			return err
-		}
-	}
-	if a.table.streams() {
-		return c.record(a)
-	}
-	return nil
-}
-
-// index stores the item after the action in an index.
-func (a *action) index(b *bbolt.Bucket, x *index) error {
-	from, to := x.entry(a.old, a.key), x.entry(a.new, a.key)
-	if err := move(b.Bucket(x.bucket), from, to, a.key); err != nil {
-		return err
-	}
-	var items, size int64
-	if from != nil {
-		items, size = items-1, size-x.size(a.old, a.oldSize)
-	}
-	if to != nil {
-		items, size = items+1, size+x.size(a.new, a.newSize)
-	}
-	return count(b, x, items, size)
-}
-
-// move replaces an entry of an index by another. Both may be nil.
-func move(b *bbolt.Bucket, from, to, value []byte) error {
-	b.FillPercent = fillPercent
-	if bytes.Equal(from, to) {
+	if a.IsNoOp() {
 		return nil
 	}
-	if from != nil {
-		if err := b.Delete(from); err != nil {
-			return err
-		}
+	c.changed = true
+	if err := a.Store(b); err != nil {
+		return err
 	}
-	if to != nil {
-		return b.Put(to, value)
+	if a.Table.Streams() {
+		return stream.Record(c.tx.Bucket(bucketStreams), &a.Change, a.expired, c.now())
 	}
 	return nil
 }
@@ -298,7 +230,7 @@ func (s *Store) executeOne(name string, a *action) error {
 			if err != nil {
 				return err
 			}
-			if err := a.evaluate(b.Bucket(bucketItems)); err != nil {
+			if err := a.evaluate(storage.Items(b)); err != nil {
 				return err
 			}
 			if err := a.write(c, b); err != nil {
@@ -324,58 +256,32 @@ type writeInput struct {
 
 // check validates the parameters. required is the item or the key.
 func (in *writeInput) check(v verb, required attr.Item, field string) error {
-	found := &violations{}
+	found := &wire.Violations{}
 	if required == nil {
-		found.capacity(in.ReturnConsumedCapacity)
-		found.table(in.TableName)
-		found.returnValues(in.ReturnValues)
-		found.metrics(in.ReturnItemCollectionMetrics)
-		found.null(field)
-		return found.error()
+		found.Capacity(in.ReturnConsumedCapacity)
+		found.Table(in.TableName)
+		found.ReturnValues(in.ReturnValues)
+		found.Metrics(in.ReturnItemCollectionMetrics)
+		found.Null(field)
+		return found.Err()
 	}
-	if !found.table(in.TableName) {
-		return found.error()
+	if !found.Table(in.TableName) {
+		return found.Err()
 	}
-	values := &violations{}
-	if values.returnValues(in.ReturnValues); v == update && values.found != nil {
+	values := &wire.Violations{}
+	if values.ReturnValues(in.ReturnValues); v == update && values.Found() {
 		// DynamoDB's list has a value that does not exist.
-		return invalid("1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]")
+		return wire.Invalid("1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]")
 	}
-	found.capacity(in.ReturnConsumedCapacity)
-	found.metrics(in.ReturnItemCollectionMetrics)
-	found.returnValues(in.ReturnValues)
-	found.onFailure(in.ReturnValuesOnConditionCheckFailure)
-	if err := found.error(); err != nil {
+	found.Capacity(in.ReturnConsumedCapacity)
+	found.Metrics(in.ReturnItemCollectionMetrics)
+	found.ReturnValues(in.ReturnValues)
+	found.OnFailure(in.ReturnValuesOnConditionCheckFailure)
+	if err := found.Err(); err != nil {
 		return err
 	}
-	return detected(legacy([]parameter{{"AttributeUpdates", in.AttributeUpdates != nil}, {"Expected", in.Expected != nil}, {"ConditionalOperator", in.ConditionalOperator != ""}},
-		[]parameter{{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil}}))
-}
-
-// parameter is the name of a parameter, and whether the request has it.
-type parameter struct {
-	name string
-	set  bool
-}
-
-// legacy returns an error if the request has parameters of the API's first version.
-func legacy(old, expressions []parameter) error {
-	names := func(from []parameter) string {
-		var set []string
-		for _, p := range from {
-			if p.set {
-				set = append(set, p.name)
-			}
-		}
-		return strings.Join(set, ", ")
-	}
-	switch {
-	case names(old) == "":
-		return nil
-	case names(expressions) != "":
-		return invalid("Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {%s} Expression parameters: {%s}", names(old), names(expressions))
-	}
-	return invalid("The legacy parameters {%s} are not supported: use expressions", names(old))
+	return wire.Detected(wire.Legacy([]wire.Parameter{{Name: "AttributeUpdates", Set: in.AttributeUpdates != nil}, {Name: "Expected", Set: in.Expected != nil}, {Name: "ConditionalOperator", Set: in.ConditionalOperator != ""}},
+		[]wire.Parameter{{Name: "UpdateExpression", Set: in.UpdateExpression != nil}, {Name: "ConditionExpression", Set: in.ConditionExpression != nil}}))
 }
 
 func (s *Store) putItem(_ context.Context, in *writeInput) ([]byte, error) {
@@ -397,39 +303,39 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 	}
 	returned := cmp.Or(in.ReturnValues, "NONE")
 	if v != update && !slices.Contains([]string{"NONE", "ALL_OLD"}, returned) {
-		return nil, detected(invalid("ReturnValues can only be ALL_OLD or NONE"))
+		return nil, wire.Detected(wire.Invalid("ReturnValues can only be ALL_OLD or NONE"))
 	}
 	a, err := in.action(v, false)
 	if err != nil {
-		return nil, detected(err)
+		return nil, wire.Detected(err)
 	}
 	if err := s.executeOne(*in.TableName, a); err != nil {
 		return nil, err
 	}
-	o := newObject()
+	o := wire.NewObject()
 	if attributes := a.returned(returned); len(attributes) > 0 {
-		o.item("Attributes", attributes)
+		o.Item("Attributes", attributes)
 	}
-	u := newUsage(in.ReturnConsumedCapacity)
-	u.addWrite(a, 1)
-	u.single(o)
+	u := capacity.New(in.ReturnConsumedCapacity)
+	u.AddWrite(&a.Change, 1)
+	u.Single(o)
 	m := newMetrics(in.ReturnItemCollectionMetrics)
 	m.add(a)
 	m.single(o)
-	return o.done(), nil
+	return o.Done(), nil
 }
 
 // returned returns the attributes for a value of ReturnValues.
 func (a *action) returned(values string) attr.Item {
 	switch values {
 	case "ALL_OLD":
-		return a.old
+		return a.Old
 	case "ALL_NEW":
-		return a.new
+		return a.New
 	case "UPDATED_OLD":
-		return expr.Projection(a.updatedPaths()).Updated(a.old)
+		return expr.Projection(a.updatedPaths()).Updated(a.Old)
 	case "UPDATED_NEW":
-		return expr.Projection(a.updatedPaths()).Updated(a.new)
+		return expr.Projection(a.updatedPaths()).Updated(a.New)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,12 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/read"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 // writeRequest is one element of BatchWriteItem.
@@ -29,26 +35,26 @@ type batchWriteInput struct {
 
 // check validates the parameters.
 func (in *batchWriteInput) check() error {
-	v := &violations{}
-	v.capacity(in.ReturnConsumedCapacity)
-	v.metrics(in.ReturnItemCollectionMetrics)
+	v := &wire.Violations{}
+	v.Capacity(in.ReturnConsumedCapacity)
+	v.Metrics(in.ReturnItemCollectionMetrics)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		n := len(in.RequestItems[name])
 		total += n
 		if n < 1 || n > maxBatchWrites {
-			v.add(fmt.Sprintf("'{%s=%s}'", name, describeList(n, "WriteRequest")), "requestItems",
+			v.Add(fmt.Sprintf("'{%s=%s}'", name, describeList(n, "WriteRequest")), "requestItems",
 				"Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
 		}
 	}
-	if err := v.error(); err != nil {
+	if err := v.Err(); err != nil {
 		return err
 	}
 	if len(in.RequestItems) == 0 {
 		return noRequestItems()
 	}
 	if total > maxBatchWrites {
-		return invalid("Too many items requested for the BatchWriteItem call")
+		return wire.Invalid("Too many items requested for the BatchWriteItem call")
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		for _, r := range in.RequestItems[name] {
@@ -64,18 +70,18 @@ func (in *batchWriteInput) check() error {
 func (r writeRequest) check() (err error) {
 	switch {
 	case (r.PutRequest == nil) == (r.DeleteRequest == nil):
-		return invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+		return wire.Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
 	case r.DeleteRequest != nil:
 		_, err = r.DeleteRequest.Key.Normalize()
 	default:
 		_, err = r.PutRequest.Item.Normalize()
 	}
-	return asInvalid(attr.Older(err))
+	return wire.AsInvalid(attr.Older(err))
 }
 
 // noRequestItems returns the error for a batch without tables.
 func noRequestItems() error {
-	return invalid("1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
+	return wire.Invalid("1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 }
 
 func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, error) {
@@ -90,10 +96,10 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 		return s.commit(func(c *change) error {
 			buckets := make([]*bbolt.Bucket, len(actions))
 			for i, a := range actions {
-				if buckets[i], err = c.buckets(a.table); err != nil {
+				if buckets[i], err = c.buckets(a.Table); err != nil {
 					return err
 				}
-				if err := a.evaluate(buckets[i].Bucket(bucketItems)); err != nil {
+				if err := a.evaluate(storage.Items(buckets[i])); err != nil {
 					return err
 				}
 			}
@@ -109,17 +115,17 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	o := newObject()
-	o.nested("UnprocessedItems", func() {})
-	u := newUsage(in.ReturnConsumedCapacity)
+	o := wire.NewObject()
+	o.Nested("UnprocessedItems", func() {})
+	u := capacity.New(in.ReturnConsumedCapacity)
 	m := newMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
-		u.addWrite(a, 1)
+		u.AddWrite(&a.Change, 1)
 		m.add(a)
 	}
-	u.list(o)
+	u.List(o)
 	m.list(o)
-	return o.done(), nil
+	return o.Done(), nil
 }
 
 // actions validates the writes of a batch.
@@ -137,26 +143,26 @@ func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
 				a.verb, a.lookup = remove, r.DeleteRequest.Key
 			} else {
 				a.item = r.PutRequest.Item
-				for _, k := range t.key {
+				for _, k := range t.Key {
 					if v, ok := a.item[k.Name]; !ok || v.Kind != k.Kind {
-						return nil, asInvalid(errKeySchema)
+						return nil, wire.AsInvalid(schema.ErrKeySchema)
 					}
 				}
 			}
 			if err := a.on(t); err != nil {
 				return nil, err
 			}
-			id := string(t.bucket) + "/" + string(a.key)
+			id := string(t.BucketName) + "/" + string(a.Key)
 			if seen[id] {
-				return nil, invalid("Provided list of item keys contains duplicates")
+				return nil, wire.Invalid("Provided list of item keys contains duplicates")
 			}
 			seen[id] = true
-			size += a.newSize
+			size += a.NewSize
 			actions = append(actions, a)
 		}
 	}
 	if size > maxBatchBytes {
-		return nil, invalid("The total size of the items of a batch exceeds %d bytes", maxBatchBytes)
+		return nil, wire.Invalid("The total size of the items of a batch exceeds %d bytes", maxBatchBytes)
 	}
 	return actions, nil
 }
@@ -170,6 +176,8 @@ type keysAndAttributes struct {
 	AttributesToGet          any               `json:",omitzero"`
 }
 
+var tableNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
 // batchGetInput has the parameters of BatchGetItem.
 type batchGetInput struct {
 	RequestItems           map[string]*keysAndAttributes
@@ -178,40 +186,40 @@ type batchGetInput struct {
 
 // check validates the parameters.
 func (in *batchGetInput) check() error {
-	v := &violations{}
+	v := &wire.Violations{}
 	for name := range in.RequestItems {
 		if !tableNamePattern.MatchString(name) && !strings.HasPrefix(name, "arn:") {
 			echo, err := json.Marshal(in.RequestItems, json.Deterministic(true))
 			if err != nil {
 				return err
 			}
-			v.add(quote(string(echo)), "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]")
+			v.Add(wire.Quote(string(echo)), "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]")
 			break
 		}
 	}
-	v.capacity(in.ReturnConsumedCapacity)
+	v.Capacity(in.ReturnConsumedCapacity)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		n := len(in.RequestItems[name].Keys)
 		total += n
 		if n > maxBatchGets {
-			return invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length less than or equal to %d", name, maxBatchGets)
+			return wire.Invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length less than or equal to %d", name, maxBatchGets)
 		}
 		if n == 0 {
-			return invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length greater than or equal to 1", name)
+			return wire.Invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length greater than or equal to 1", name)
 		}
 	}
-	if err := v.error(); err != nil {
+	if err := v.Err(); err != nil {
 		return err
 	}
 	if len(in.RequestItems) == 0 {
 		return noRequestItems()
 	}
 	if total > maxBatchGets {
-		return invalid("Too many items requested for the BatchGetItem call")
+		return wire.Invalid("Too many items requested for the BatchGetItem call")
 	}
 	for _, k := range in.RequestItems {
-		if err := legacy([]parameter{{"AttributesToGet", k.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", k.ProjectionExpression != nil}}); err != nil {
+		if err := wire.Legacy([]wire.Parameter{{Name: "AttributesToGet", Set: k.AttributesToGet != nil}}, []wire.Parameter{{Name: "ProjectionExpression", Set: k.ProjectionExpression != nil}}); err != nil {
 			return err
 		}
 	}
@@ -223,11 +231,11 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(in.RequestItems))
-	gets := map[string][]*get{}
+	gets := map[string][]*read.Get{}
 	for _, name := range names {
 		k := in.RequestItems[name]
 		p := &expr.Placeholders{Names: k.ExpressionAttributeNames}
-		template, err := newGet(k.ProjectionExpression, p)
+		template, err := read.NewGet(k.ProjectionExpression, p)
 		if err != nil {
 			return nil, err
 		}
@@ -238,60 +246,60 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 		seen := map[string]bool{}
 		for _, key := range k.Keys {
 			g := *template
-			if err := g.on(t, key); err != nil {
-				return nil, asInvalid(err)
+			if err := g.On(t, key); err != nil {
+				return nil, wire.AsInvalid(err)
 			}
-			if seen[string(g.key)] {
-				return nil, invalid("Provided list of item keys contains duplicates")
+			if seen[string(g.Key)] {
+				return nil, wire.Invalid("Provided list of item keys contains duplicates")
 			}
-			seen[string(g.key)] = true
+			seen[string(g.Key)] = true
 			gets[name] = append(gets[name], &g)
 		}
 	}
-	o := newObject()
-	u := newUsage(in.ReturnConsumedCapacity)
+	o := wire.NewObject()
+	u := capacity.New(in.ReturnConsumedCapacity)
 	unprocessed := map[string][]attr.Item{}
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		size := 0
-		o.name("Responses")
-		o.open()
+		o.Name("Responses")
+		o.Open()
 		for _, name := range names {
 			found := [][]byte{}
 			for i, g := range gets[name] {
-				if err := g.read(tx); err != nil {
+				if err := g.Read(tx); err != nil {
 					return err
 				}
-				if size += g.size; size > maxBatchBytes {
+				if size += g.Size; size > maxBatchBytes {
 					unprocessed[name] = append(unprocessed[name], in.RequestItems[name].Keys[i])
 					continue
 				}
-				u.add(g.table, readUnits(g.size, in.RequestItems[name].ConsistentRead), nil)
-				if g.json != nil {
-					found = append(found, g.json)
+				u.Add(g.Table, capacity.ReadUnits(g.Size, in.RequestItems[name].ConsistentRead), nil)
+				if g.JSON != nil {
+					found = append(found, g.JSON)
 				}
 			}
-			o.list(name, len(found), func(i int) { o.element(found[i]) })
+			o.List(name, len(found), func(i int) { o.Element(found[i]) })
 		}
-		o.close()
+		o.Close()
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	o.nested("UnprocessedKeys", func() {
+	o.Nested("UnprocessedKeys", func() {
 		for name, keys := range unprocessed {
-			o.nested(name, func() {
-				o.list("Keys", len(keys), func(i int) { o.element(keys[i].AppendJSON(nil)) })
+			o.Nested(name, func() {
+				o.List("Keys", len(keys), func(i int) { o.Element(keys[i].AppendJSON(nil)) })
 				if p := in.RequestItems[name].ProjectionExpression; p != nil {
-					o.text("ProjectionExpression", *p)
+					o.Text("ProjectionExpression", *p)
 					if n := in.RequestItems[name].ExpressionAttributeNames; n != nil {
-						o.value("ExpressionAttributeNames", n)
+						o.Value("ExpressionAttributeNames", n)
 					}
 				}
-				o.bool("ConsistentRead", in.RequestItems[name].ConsistentRead)
+				o.Bool("ConsistentRead", in.RequestItems[name].ConsistentRead)
 			})
 		}
 	})
-	u.list(o)
-	return o.done(), nil
+	u.List(o)
+	return o.Done(), nil
 }

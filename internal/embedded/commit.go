@@ -7,6 +7,9 @@ import (
 	"sync"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 // commits combines the writes that arrive during a commit into the next one.
@@ -36,7 +39,7 @@ type change struct {
 	changed bool
 	// tables has the definitions of all tables, with the changes of this commit. It is replaced,
 	// never modified.
-	tables map[string]*table
+	tables map[string]*schema.Table
 	// after has functions to call after the commit, in order.
 	after []func()
 }
@@ -114,7 +117,7 @@ func (c *change) run(batch []*write) (err error) {
 	}()
 	for _, w := range batch {
 		if w.err = w.apply(c); w.err != nil {
-			if _, ok := errors.AsType[*failure](w.err); !ok {
+			if _, ok := errors.AsType[*wire.Failure](w.err); !ok {
 				return w.err
 			}
 		}

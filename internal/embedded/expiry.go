@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"strconv"
-	"strings"
 	"time"
 	"weak"
 
-	"go.etcd.io/bbolt"
-
-	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/stream"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 const (
@@ -23,21 +22,6 @@ const (
 	// a time in seconds.
 	maxExpiryAge = 5 * 365 * 24 * time.Hour
 )
-
-// expiryEntry returns the key of an item in the table's bucket of times to live, or nil if the item
-// does not expire.
-func expiryEntry(t *table, item attr.Item, key []byte) []byte {
-	v, ok := item[t.Expiry]
-	if !ok || v.Kind != attr.Number {
-		return nil
-	}
-	whole, _, _ := strings.Cut(v.Text, ".")
-	seconds, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || seconds < 0 {
-		return nil
-	}
-	return append(binary.BigEndian.AppendUint64(nil, uint64(seconds)), key...)
-}
 
 // expireLater starts or stops the timer for expired items.
 func (s *Store) expireLater() {
@@ -79,7 +63,9 @@ func (s *Store) Expire() error {
 			if more, err = c.expire(); err != nil {
 				return err
 			}
-			return c.dropOldStreams()
+			dropped, err := stream.DropOld(c.tx.Bucket(bucketStreams), c.now())
+			c.changed = c.changed || dropped
+			return err
 		})
 		if err != nil {
 			return err
@@ -94,18 +80,18 @@ func (c *change) expire() (more bool, _ error) {
 	from := binary.BigEndian.AppendUint64(nil, uint64(now.Add(-maxExpiryAge).Unix()))
 	to := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
 	for _, t := range c.tables {
-		b := c.tx.Bucket(t.bucket)
+		b := c.tx.Bucket(t.BucketName)
 		if t.Expiry == "" || b == nil {
 			continue
 		}
 		var keys [][]byte
-		cursor := b.Bucket(bucketExpiry).Cursor()
+		cursor := storage.Expiry(b).Cursor()
 		for k, key := cursor.Seek(from); k != nil && bytes.Compare(k[:8], to) < 0 && len(keys) < maxExpired; k, key = cursor.Next() {
 			keys = append(keys, bytes.Clone(key))
 		}
 		for _, key := range keys {
-			a := &action{verb: remove, table: t, key: key, expired: true}
-			if err := a.evaluate(b.Bucket(bucketItems)); err != nil {
+			a := &action{verb: remove, Change: storage.Change{Table: t, Key: key}, expired: true}
+			if err := a.evaluate(storage.Items(b)); err != nil {
 				return false, err
 			}
 			if err := a.write(c, b); err != nil {
@@ -120,41 +106,44 @@ func (c *change) expire() (more bool, _ error) {
 
 func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	TableName               *string
-	TimeToLiveSpecification *timeToLive
+	TimeToLiveSpecification *struct {
+		Enabled       bool
+		AttributeName string
+	}
 }) ([]byte, error) {
-	v := &violations{}
-	v.table(in.TableName)
+	v := &wire.Violations{}
+	v.Table(in.TableName)
 	set := in.TimeToLiveSpecification
 	switch {
 	case set == nil:
-		v.null("timeToLiveSpecification")
+		v.Null("timeToLiveSpecification")
 	case set.AttributeName == "":
-		v.add("''", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
+		v.Add("''", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
 	case len(set.AttributeName) > 255:
-		v.add(quote(set.AttributeName), "timeToLiveSpecification.attributeName", "Member must have length less than or equal to 255")
+		v.Add(wire.Quote(set.AttributeName), "timeToLiveSpecification.attributeName", "Member must have length less than or equal to 255")
 	}
-	if err := v.error(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	err := s.commit(func(c *change) error {
 		old, err := c.table(*in.TableName)
 		if err != nil {
-			return &failure{kind: codeNotFound, message: "Requested resource not found: Table: " + *in.TableName + " not found"}
+			return &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
 		}
 		switch {
 		case old.Expiry == "" && !set.Enabled:
-			return invalid("TimeToLive is already disabled")
+			return wire.Invalid("TimeToLive is already disabled")
 		case old.Expiry != "" && old.Expiry != set.AttributeName:
-			return invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", old.Expiry)
+			return wire.Invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", old.Expiry)
 		case old.Expiry != "" && set.Enabled:
-			return invalid("TimeToLive is already enabled")
+			return wire.Invalid("TimeToLive is already enabled")
 		}
-		t := &table{definition: old.definition}
-		if t.Expiry = ""; set.Enabled {
-			t.Expiry = set.AttributeName
+		d := old.Definition
+		if d.Expiry = ""; set.Enabled {
+			d.Expiry = set.AttributeName
 		}
-		t.derive()
-		if err := fillExpiry(c.tx.Bucket(t.bucket), t); err != nil {
+		t := schema.New(d)
+		if err := storage.FillExpiry(c.tx.Bucket(t.BucketName), t); err != nil {
 			return err
 		}
 		return c.putTable(t)
@@ -162,31 +151,9 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	o := newObject()
-	o.value("TimeToLiveSpecification", set)
-	return o.done(), nil
-}
-
-// fillExpiry replaces the bucket of times to live.
-func fillExpiry(b *bbolt.Bucket, t *table) error {
-	if err := b.DeleteBucket(bucketExpiry); err != nil {
-		return err
-	}
-	entries, err := b.CreateBucket(bucketExpiry)
-	if err != nil || t.Expiry == "" {
-		return err
-	}
-	return b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
-		_, encoded := splitStored(stored)
-		item, err := attr.ParseItem(encoded)
-		if err != nil {
-			return err
-		}
-		if entry := expiryEntry(t, item, key); entry != nil {
-			return entries.Put(entry, key)
-		}
-		return nil
-	})
+	o := wire.NewObject()
+	o.Value("TimeToLiveSpecification", set)
+	return o.Done(), nil
 }
 
 func (s *Store) describeTimeToLive(_ context.Context, in *tableInput) ([]byte, error) {
@@ -195,16 +162,16 @@ func (s *Store) describeTimeToLive(_ context.Context, in *tableInput) ([]byte, e
 	}
 	t, err := s.table(*in.TableName)
 	if err != nil {
-		return nil, &failure{kind: codeNotFound, message: "Requested resource not found: Table: " + *in.TableName + " not found"}
+		return nil, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
 	}
-	o := newObject()
-	o.nested("TimeToLiveDescription", func() {
+	o := wire.NewObject()
+	o.Nested("TimeToLiveDescription", func() {
 		if t.Expiry == "" {
-			o.text("TimeToLiveStatus", "DISABLED")
+			o.Text("TimeToLiveStatus", "DISABLED")
 			return
 		}
-		o.text("TimeToLiveStatus", "ENABLED")
-		o.text("AttributeName", t.Expiry)
+		o.Text("TimeToLiveStatus", "ENABLED")
+		o.Text("AttributeName", t.Expiry)
 	})
-	return o.done(), nil
+	return o.Done(), nil
 }

@@ -33,7 +33,7 @@ func (s *Store) Commits() int {
 }
 
 // StoredExpiries returns the number of entries in a table's bucket of times to live.
-func (s *Store) StoredExpiries(table string) int { return s.entries(table, bucketExpiry) }
+func (s *Store) StoredExpiries(table string) int { return s.entries(table, []byte("expiry")) }
 
 // StoredEntries returns the number of entries in the bucket of an index.
 func (s *Store) StoredEntries(table, index string) int {
@@ -47,7 +47,7 @@ func (s *Store) entries(table string, bucket []byte) (number int) {
 		if err != nil {
 			return err
 		}
-		b := tx.Bucket(t.bucket).Bucket(bucket)
+		b := tx.Bucket(t.BucketName).Bucket(bucket)
 		if b == nil {
 			return errors.New("the bucket does not exist")
 		}
@@ -59,8 +59,12 @@ func (s *Store) entries(table string, bucket []byte) (number int) {
 
 // StoredRecords returns the number of records in a stream's bucket.
 func (s *Store) StoredRecords(arn string) (number int) {
-	err := s.withStream(arn, func(records *bbolt.Bucket, _ *stream) error {
-		number = records.Stats().KeyN
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketStreams).Bucket([]byte(arn))
+		if b == nil {
+			return errors.New("the stream does not exist")
+		}
+		number = b.Bucket([]byte("records")).Stats().KeyN
 		return nil
 	})
 	return number + errorAsNumber(err)

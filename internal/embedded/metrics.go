@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 // metrics are the item collections that a request changed, in tables with local secondary indexes.
@@ -23,7 +24,7 @@ func newMetrics(mode string) *metrics {
 
 // add adds the item collection of a write. It ignores condition checks.
 func (m *metrics) add(a *action) {
-	t := a.table
+	t := a.Table
 	if !m.reported || a.verb == check || len(t.LocalSecondaryIndexes) == 0 {
 		return
 	}
@@ -31,7 +32,7 @@ func (m *metrics) add(a *action) {
 	if a.verb == put {
 		of = a.item
 	}
-	name := t.key[0].Name
+	name := t.Key[0].Name
 	known := m.collections[t.TableName]
 	if !slices.ContainsFunc(known, func(key attr.Item) bool { return key[name].Equal(of[name]) }) {
 		m.collections[t.TableName] = append(known, attr.Item{name: of[name]})
@@ -39,31 +40,31 @@ func (m *metrics) add(a *action) {
 }
 
 // single adds the metrics to the response of a write of one item.
-func (m *metrics) single(o *object) {
+func (m *metrics) single(o *wire.Object) {
 	for _, keys := range m.collections {
-		o.name("ItemCollectionMetrics")
+		o.Name("ItemCollectionMetrics")
 		describeCollection(o, keys[0])
 	}
 }
 
 // list adds the metrics to the response of a request with several writes.
-func (m *metrics) list(o *object) {
+func (m *metrics) list(o *wire.Object) {
 	if len(m.collections) == 0 {
 		return
 	}
-	o.nested("ItemCollectionMetrics", func() {
+	o.Nested("ItemCollectionMetrics", func() {
 		for _, name := range slices.Sorted(maps.Keys(m.collections)) {
 			keys := m.collections[name]
-			o.list(name, len(keys), func(i int) { describeCollection(o, keys[i]) })
+			o.List(name, len(keys), func(i int) { describeCollection(o, keys[i]) })
 		}
 	})
 }
 
 // describeCollection adds the metrics of one item collection. The estimated size is always the
 // smallest one: at most 1 GB.
-func describeCollection(o *object, key attr.Item) {
-	o.open()
-	o.item("ItemCollectionKey", key)
-	o.raw("SizeEstimateRangeGB", []byte("[0,1]"))
-	o.close()
+func describeCollection(o *wire.Object, key attr.Item) {
+	o.Open()
+	o.Item("ItemCollectionKey", key)
+	o.Raw("SizeEstimateRangeGB", []byte("[0,1]"))
+	o.Close()
 }

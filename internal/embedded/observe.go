@@ -46,8 +46,8 @@ func (c *change) observe(actions ...*action) {
 		for o := range c.observers {
 			var before, after []item
 			for _, a := range actions {
-				if a.table.TableName == o.table && a.verb != check && !(attr.Value{Kind: attr.Map, Map: a.old}).Equal(attr.Value{Kind: attr.Map, Map: a.new}) {
-					before, after = append(before, itemOf(a.old)), append(after, itemOf(a.new))
+				if a.Table.TableName == o.table && a.verb != check && !(attr.Value{Kind: attr.Map, Map: a.Old}).Equal(attr.Value{Kind: attr.Map, Map: a.New}) {
+					before, after = append(before, itemOf(a.Old)), append(after, itemOf(a.New))
 				}
 			}
 			if len(before) > 0 {

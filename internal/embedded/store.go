@@ -1,6 +1,11 @@
 // Package embedded is a DynamoDB engine on bbolt, an ordered key-value store in one file. It serves
 // DynamoDB's JSON protocol to the AWS SDK within the process (Client), and over HTTP (ServeHTTP).
-// It needs no other package of this module.
+// It imports only the packages below it:
+//
+//   - wire has the JSON of requests, responses and errors.
+//   - attr has attribute values, and expr has expressions.
+//   - schema has the definitions of tables, and storage has their buckets.
+//   - read has the reads, stream has DynamoDB Streams, and capacity has the consumed capacity.
 //
 // # Layout of the file
 //
@@ -31,7 +36,6 @@ package embedded
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -50,6 +54,10 @@ import (
 	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/stream"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 // Store is a DynamoDB engine. It is safe for concurrent use.
@@ -59,7 +67,7 @@ type Store struct {
 	commits commits
 
 	// tables has the definitions of all tables. It is replaced, never modified.
-	tables atomic.Pointer[map[string]*table]
+	tables atomic.Pointer[map[string]*schema.Table]
 
 	mu        sync.Mutex
 	observers map[*observer]struct{}
@@ -177,7 +185,7 @@ func checkLength(path string) error {
 
 // load reads the definitions of the tables. It creates the buckets of a new file.
 func (s *Store) load() error {
-	tables := map[string]*table{}
+	tables := map[string]*schema.Table{}
 	s.tables.Store(&tables)
 	isNew := false
 	err := s.db.View(func(tx *bbolt.Tx) error {
@@ -193,7 +201,7 @@ func (s *Store) load() error {
 			return fmt.Errorf("the file has format version %q, but this program knows only version %q: use the program that wrote the file, and export and import the records", version, formatVersion)
 		}
 		return tx.Bucket(bucketTables).ForEach(func(name, definition []byte) error {
-			t, err := parseTable(definition)
+			t, err := schema.Parse(definition)
 			tables[string(name)] = t
 			return err
 		})
@@ -232,16 +240,13 @@ func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		// No request leaves the process. The top-level domain .invalid never resolves (RFC 2606).
 		BaseEndpoint: aws.String("http://embedded.invalid"),
-		Region:       region,
+		Region:       schema.Region,
 		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
 		HTTPClient:   s,
 		// A request that fails within the process would fail again.
 		Retryer: aws.NopRetryer{},
 	}, optFns...)
 }
-
-// region is the region in the names of tables and streams.
-const region = "local"
 
 // Do executes one request of the SDK. It returns the context's error if the context ended before or
 // during the request.
@@ -289,7 +294,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var status int
 	var body []byte
 	if err != nil {
-		status, body = (&failure{kind: codeSerialized, message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).response()
+		status, body = (&wire.Failure{Code: wire.CodeSerialized, Message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).Response()
 	} else {
 		status, body = s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
 	}
@@ -306,16 +311,16 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Store) execute(ctx context.Context, target string, request []byte) (status int, body []byte) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			status, body = (&failure{kind: codeInternal, message: fmt.Sprint("The engine failed: ", panicked)}).response()
+			status, body = (&wire.Failure{Code: wire.CodeInternal, Message: fmt.Sprint("The engine failed: ", panicked)}).Response()
 		}
 	}()
 	operation, ok := operations[target]
 	if !ok {
-		return (&failure{kind: "UnknownOperationException", message: "The store does not have the operation " + strconv.Quote(target)}).response()
+		return (&wire.Failure{Code: wire.CodeUnknown, Message: "The store does not have the operation " + strconv.Quote(target)}).Response()
 	}
 	body, err := operation(s, ctx, request)
 	if err != nil {
-		return failureOf(err).response()
+		return wire.FailureOf(err).Response()
 	}
 	return http.StatusOK, body
 }
@@ -347,31 +352,34 @@ var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte
 		all["DynamoDB_20120810."+name] = operation
 	}
 	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
-		"DescribeStream":   decoded((*Store).describeStream),
-		"GetRecords":       decoded((*Store).getRecords),
-		"GetShardIterator": decoded((*Store).getShardIterator),
-		"ListStreams":      decoded((*Store).listStreams),
+		"DescribeStream":   decoded(onStreams(stream.DescribeStream)),
+		"GetRecords":       decoded(onStreams(stream.GetRecords)),
+		"GetShardIterator": decoded(onStreams(stream.GetShardIterator)),
+		"ListStreams":      decoded(onStreams(stream.ListStreams)),
 	} {
 		all["DynamoDBStreams_20120810."+name] = operation
 	}
 	return all
 }()
 
-// sizePrefix is the length of the size before an item's JSON.
-const sizePrefix = 4
-
-// encodeStored returns an item's size and JSON, as they are in the file.
-func encodeStored(size int, json func([]byte) []byte) []byte {
-	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
+// decoded returns an operation that decodes its request.
+func decoded[In any](operation func(*Store, context.Context, *In) ([]byte, error)) func(*Store, context.Context, []byte) ([]byte, error) {
+	return func(s *Store, ctx context.Context, request []byte) ([]byte, error) {
+		in, err := wire.Decode[In](request)
+		if err != nil {
+			return nil, err
+		}
+		return operation(s, ctx, in)
+	}
 }
 
-// splitStored returns an item's size and JSON.
-func splitStored(stored []byte) (size int, json []byte) {
-	return int(binary.BigEndian.Uint32(stored)), stored[sizePrefix:]
-}
-
-// hashByte returns the hash of a partition key's bytes.
-func hashByte(partition []byte) byte {
-	h := crc32.ChecksumIEEE(partition)
-	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
+// onStreams returns an operation that reads streams.
+func onStreams[In any](read func(streams *bbolt.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
+	return func(s *Store, _ context.Context, in *In) (response []byte, err error) {
+		err = s.db.View(func(tx *bbolt.Tx) (err error) {
+			response, err = read(tx.Bucket(bucketStreams), s.now(), in)
+			return err
+		})
+		return response, err
+	}
 }

@@ -15,7 +15,12 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/read"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 // Limits of transactions and batches.
@@ -43,29 +48,29 @@ type transactItem struct{ Put, Update, Delete, ConditionCheck *actionInput }
 
 // actions validates the parameters and returns the actions with the names of their tables.
 func (in *transactWriteInput) actions() (actions []*action, tables []string, _ error) {
-	v := &violations{}
+	v := &wire.Violations{}
 	if len(in.ClientRequestToken) > 36 {
-		v.add(quote(in.ClientRequestToken), "clientRequestToken", "Member must have length less than or equal to 36")
+		v.Add(wire.Quote(in.ClientRequestToken), "clientRequestToken", "Member must have length less than or equal to 36")
 	}
-	v.list(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
-	v.capacity(in.ReturnConsumedCapacity)
-	v.metrics(in.ReturnItemCollectionMetrics)
+	v.List(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
+	v.Capacity(in.ReturnConsumedCapacity)
+	v.Metrics(in.ReturnItemCollectionMetrics)
 	for i, item := range in.TransactItems {
 		for _, m := range item.members() {
-			v.action(m.actionInput, m.verb, fmt.Sprintf("transactItems.%d.member.%s.", i+1, m.name))
+			m.check(v, fmt.Sprintf("transactItems.%d.member.%s.", i+1, m.name))
 		}
 	}
-	if err := v.error(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, nil, err
 	}
 	for _, item := range in.TransactItems {
 		members := item.members()
 		switch len(members) {
 		case 0:
-			return nil, nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
+			return nil, nil, wire.Invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 		case 1:
 		default:
-			return nil, nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+			return nil, nil, wire.Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
 		a, err := members[0].action(members[0].verb, true)
 		if err != nil {
@@ -89,27 +94,27 @@ func (i *transactItem) members() []member {
 	return slices.DeleteFunc(all, func(m member) bool { return m.actionInput == nil })
 }
 
-// action validates the parameters of one write of a transaction. prefix precedes the names of its
+// check validates the parameters of one write of a transaction. prefix precedes the names of its
 // fields.
-func (v *violations) action(a *actionInput, what verb, prefix string) {
-	if a.TableName == nil {
-		v.null(prefix + "tableName")
-	} else if !strings.HasPrefix(*a.TableName, "arn:") {
-		v.name(*a.TableName, prefix+"tableName", 1)
+func (m member) check(v *wire.Violations, prefix string) {
+	if m.TableName == nil {
+		v.Null(prefix + "tableName")
+	} else if !strings.HasPrefix(*m.TableName, "arn:") {
+		v.Name(*m.TableName, prefix+"tableName", 1)
 	}
-	if what == put && a.Item == nil {
-		v.null(prefix + "item")
+	if m.verb == put && m.Item == nil {
+		v.Null(prefix + "item")
 	}
-	if what != put && a.Key == nil {
-		v.null(prefix + "key")
+	if m.verb != put && m.Key == nil {
+		v.Null(prefix + "key")
 	}
-	if what == update && a.UpdateExpression == nil {
-		v.null(prefix + "updateExpression")
+	if m.verb == update && m.UpdateExpression == nil {
+		v.Null(prefix + "updateExpression")
 	}
-	if what == check && a.ConditionExpression == nil {
-		v.null(prefix + "conditionExpression")
+	if m.verb == check && m.ConditionExpression == nil {
+		v.Null(prefix + "conditionExpression")
 	}
-	v.enum(a.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+	v.Enum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
 // describeList returns a long list as it stands in messages.
@@ -125,7 +130,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	digest := in.digest()
 	replayed := false
 	err = retryChanged(func() error {
-		early := make([]*failure, len(actions))
+		early := make([]*wire.Failure, len(actions))
 		if err := s.prepare(actions, tables, early); err != nil {
 			return err
 		}
@@ -145,25 +150,25 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	if err != nil {
 		return nil, err
 	}
-	o := newObject()
-	u := newUsage(in.ReturnConsumedCapacity)
+	o := wire.NewObject()
+	u := capacity.New(in.ReturnConsumedCapacity)
 	m := newMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		if replayed {
 			// DynamoDB only reads the items of a transaction that is repeated.
-			u.add(a.table, float64(max(1, (a.newSize+4095)/4096))*2, nil)
+			u.Add(a.Table, float64(max(1, (a.NewSize+4095)/4096))*2, nil)
 		} else {
-			u.addWrite(a, 2)
+			u.AddWrite(&a.Change, 2)
 			m.add(a)
 		}
 	}
-	u.kind = "WriteCapacityUnits"
+	u.Kind = "WriteCapacityUnits"
 	if replayed {
-		u.kind = "ReadCapacityUnits"
+		u.Kind = "ReadCapacityUnits"
 	}
-	u.list(o)
+	u.List(o)
 	m.list(o)
-	return o.done(), nil
+	return o.Done(), nil
 }
 
 // digest returns a digest of the actions that does not depend on the order of attributes. It is nil
@@ -199,7 +204,7 @@ func (in *transactWriteInput) digest() []byte {
 
 // prepare finds the tables and validates the keys. early gets the faults that cancel the
 // transaction.
-func (s *Store) prepare(actions []*action, tables []string, early []*failure) error {
+func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
 	for i, a := range actions {
@@ -208,66 +213,66 @@ func (s *Store) prepare(actions []*action, tables []string, early []*failure) er
 			return err
 		}
 		if err := a.on(t); err != nil {
-			f := failureOf(err)
-			if !f.ofItem {
+			f := wire.FailureOf(err)
+			if !f.OfItem {
 				return err
 			}
 			early[i] = f
 			continue
 		}
-		id := string(t.bucket) + "/" + string(a.key)
+		id := string(t.BucketName) + "/" + string(a.Key)
 		if seen[id] {
-			return invalid("Transaction request cannot include multiple operations on one item")
+			return wire.Invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[id] = true
-		size += a.newSize
+		size += a.NewSize
 	}
 	if size > maxTransactionBytes {
-		return invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
+		return wire.Invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
 	}
 	return nil
 }
 
 // transact executes all actions of a transaction or returns TransactionCanceledException.
-func (c *change) transact(actions []*action, early []*failure) error {
-	reasons := make([]reason, len(actions))
+func (c *change) transact(actions []*action, early []*wire.Failure) error {
+	reasons := make([]wire.Reason, len(actions))
 	cancelled := false
 	buckets := make([]*bbolt.Bucket, len(actions))
 	size := 0
 	for i, a := range actions {
 		f := early[i]
 		if f == nil {
-			b, err := c.buckets(a.table)
+			b, err := c.buckets(a.Table)
 			if err != nil {
 				return err
 			}
 			buckets[i] = b
-			if err := a.evaluate(b.Bucket(bucketItems)); err != nil {
-				f = failureOf(err)
-				if f.kind == codeInternal || f.kind == codeValidation && !f.ofItem {
+			if err := a.evaluate(storage.Items(b)); err != nil {
+				f = wire.FailureOf(err)
+				if f.Code == wire.CodeInternal || f.Code == wire.CodeValidation && !f.OfItem {
 					return err
 				}
 			}
-			size += max(a.oldSize, a.newSize)
+			size += max(a.OldSize, a.NewSize)
 		}
-		reasons[i] = reason{code: reasonNone}
+		reasons[i] = wire.Reason{Code: wire.ReasonNone}
 		if f != nil {
 			cancelled = true
-			reasons[i] = reason{code: reasonValidation, message: f.message, item: f.item}
-			if f.kind == codeCondition {
-				reasons[i].code = reasonCondition
+			reasons[i] = wire.Reason{Code: wire.ReasonValidation, Message: f.Message, Item: f.Item}
+			if f.Code == wire.CodeCondition {
+				reasons[i].Code = wire.ReasonCondition
 			}
 		}
 	}
 	if cancelled {
 		codes := make([]string, len(reasons))
 		for i, r := range reasons {
-			codes[i] = r.code
+			codes[i] = r.Code
 		}
-		return &failure{kind: codeCancelled, reasons: reasons, message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"}
+		return &wire.Failure{Code: wire.CodeCancelled, Reasons: reasons, Message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"}
 	}
 	if size > maxTransactionBytes {
-		return invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
+		return wire.Invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
 	}
 	for i, a := range actions {
 		if err := a.write(c, buckets[i]); err != nil {
@@ -297,7 +302,7 @@ func (c *change) replayed(token string, digest []byte) (bool, error) {
 		return false, nil
 	}
 	if !bytes.Equal(known[8:], digest) {
-		return false, &failure{kind: codeMismatch, message: "The same ClientRequestToken was used with different parameters"}
+		return false, &wire.Failure{Code: wire.CodeMismatch, Message: "The same ClientRequestToken was used with different parameters"}
 	}
 	return true, nil
 }
@@ -344,32 +349,32 @@ type transactGetInput struct {
 }
 
 func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byte, error) {
-	v := &violations{}
-	v.list(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
-	v.capacity(in.ReturnConsumedCapacity)
+	v := &wire.Violations{}
+	v.List(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
+	v.Capacity(in.ReturnConsumedCapacity)
 	for i, item := range in.TransactItems {
 		field := fmt.Sprintf("transactItems.%d.member.get", i+1)
 		switch {
 		case item.Get == nil:
-			v.null(field)
+			v.Null(field)
 		case item.Get.TableName == nil:
-			v.null(field + ".tableName")
+			v.Null(field + ".tableName")
 		case item.Get.Key == nil:
-			v.null(field + ".key")
+			v.Null(field + ".key")
 		case !strings.HasPrefix(*item.Get.TableName, "arn:"):
-			v.name(*item.Get.TableName, field+".tableName", 1)
+			v.Name(*item.Get.TableName, field+".tableName", 1)
 		}
 	}
-	if err := v.error(); err != nil {
+	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	gets := make([]*get, len(in.TransactItems))
+	gets := make([]*read.Get, len(in.TransactItems))
 	seen := map[string]bool{}
-	reasons := make([]reason, len(gets))
+	reasons := make([]wire.Reason, len(gets))
 	var cancelled []string
 	for i, item := range in.TransactItems {
 		p := &expr.Placeholders{Names: item.Get.ExpressionAttributeNames}
-		g, err := newGet(item.Get.ProjectionExpression, p)
+		g, err := read.NewGet(item.Get.ProjectionExpression, p)
 		if err != nil {
 			return nil, err
 		}
@@ -378,52 +383,52 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 			return nil, err
 		}
 		gets[i] = g
-		reasons[i] = reason{code: reasonNone}
-		if err := g.on(t, item.Get.Key); err != nil {
-			if !errors.Is(err, errKeySchema) {
-				return nil, asInvalid(err)
+		reasons[i] = wire.Reason{Code: wire.ReasonNone}
+		if err := g.On(t, item.Get.Key); err != nil {
+			if !errors.Is(err, schema.ErrKeySchema) {
+				return nil, wire.AsInvalid(err)
 			}
-			reasons[i] = reason{code: reasonValidation, message: err.Error()}
-			cancelled = append(cancelled, reasonValidation)
+			reasons[i] = wire.Reason{Code: wire.ReasonValidation, Message: err.Error()}
+			cancelled = append(cancelled, wire.ReasonValidation)
 			continue
 		}
-		cancelled = append(cancelled, reasonNone)
-		id := string(t.bucket) + "/" + string(g.key)
+		cancelled = append(cancelled, wire.ReasonNone)
+		id := string(t.BucketName) + "/" + string(g.Key)
 		if seen[id] {
-			return nil, invalid("Transaction request cannot include multiple operations on one item")
+			return nil, wire.Invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[id] = true
 	}
-	if strings.Contains(strings.Join(cancelled, ""), reasonValidation) {
-		return nil, &failure{kind: codeCancelled, reasons: reasons, message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(cancelled, ", ") + "]"}
+	if strings.Contains(strings.Join(cancelled, ""), wire.ReasonValidation) {
+		return nil, &wire.Failure{Code: wire.CodeCancelled, Reasons: reasons, Message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(cancelled, ", ") + "]"}
 	}
-	o := newObject()
-	u := newUsage(in.ReturnConsumedCapacity)
-	u.kind = "ReadCapacityUnits"
+	o := wire.NewObject()
+	u := capacity.New(in.ReturnConsumedCapacity)
+	u.Kind = "ReadCapacityUnits"
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		size := 0
 		for _, g := range gets {
-			if err := g.read(tx); err != nil {
+			if err := g.Read(tx); err != nil {
 				return err
 			}
-			u.add(g.table, 2*readUnits(g.size, true), nil)
-			size += g.size
+			u.Add(g.Table, 2*capacity.ReadUnits(g.Size, true), nil)
+			size += g.Size
 		}
 		if size > maxTransactionBytes {
-			return invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
+			return wire.Invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
 		}
-		o.list("Responses", len(gets), func(i int) {
-			o.open()
-			if gets[i].json != nil {
-				o.raw("Item", gets[i].json)
+		o.List("Responses", len(gets), func(i int) {
+			o.Open()
+			if gets[i].JSON != nil {
+				o.Raw("Item", gets[i].JSON)
 			}
-			o.close()
+			o.Close()
 		})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	u.list(o)
-	return o.done(), nil
+	u.List(o)
+	return o.Done(), nil
 }

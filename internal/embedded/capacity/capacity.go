@@ -1,0 +1,156 @@
+// Package capacity computes the capacity units that requests consume, and describes them in
+// responses.
+package capacity
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+// Usage is the consumed capacity of a request.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
+type Usage struct {
+	mode string // mode is the request's ReturnConsumedCapacity
+	Kind string // Kind is the name of the units of a transaction, or ""
+	of   map[string]*tableUsage
+}
+
+// tableUsage is the consumed capacity of one table. global and local have the units of the indexes
+// by their names.
+type tableUsage struct {
+	table         float64
+	global, local map[string]float64
+}
+
+// New returns the usage for a value of ReturnConsumedCapacity.
+func New(mode string) *Usage { return &Usage{mode: mode, of: map[string]*tableUsage{}} }
+
+// reported reports whether the response has the usage.
+func (u *Usage) reported() bool { return u.mode == "TOTAL" || u.mode == "INDEXES" }
+
+// Add adds units of a table and its indexes.
+func (u *Usage) Add(t *schema.Table, units float64, indexes map[string]float64) {
+	if !u.reported() {
+		return
+	}
+	of := u.of[t.TableName]
+	if of == nil {
+		of = &tableUsage{global: map[string]float64{}, local: map[string]float64{}}
+		u.of[t.TableName] = of
+	}
+	of.table += units
+	for name, units := range indexes {
+		if t.Index(name).Local {
+			of.local[name] += units
+		} else {
+			of.global[name] += units
+		}
+	}
+}
+
+// AddWrite adds the units of a write. A transaction has a factor of 2.
+func (u *Usage) AddWrite(w *storage.Change, factor float64) {
+	if !u.reported() {
+		return
+	}
+	indexes := map[string]float64{}
+	for _, x := range w.Table.Indexes {
+		if units := indexUnits(x, w); units > 0 {
+			indexes[x.Name] = units * factor
+		}
+	}
+	u.Add(w.Table, factor*writeUnits(max(w.OldSize, w.NewSize)), indexes)
+}
+
+// indexUnits returns the units that a write consumes for an index: one write for an entry that is
+// added, deleted or changed, and two if its key changes.
+func indexUnits(x *schema.Index, w *storage.Change) float64 {
+	from, to := x.Entry(w.Old, w.Key), x.Entry(w.New, w.Key)
+	before, after := x.Content(w.Old), x.Content(w.New)
+	switch {
+	case from == nil && to == nil:
+		return 0
+	case from == nil:
+		return writeUnits(after.Size())
+	case to == nil:
+		return writeUnits(before.Size())
+	case !bytes.Equal(from, to):
+		return writeUnits(before.Size()) + writeUnits(after.Size())
+	case maps.EqualFunc(before, after, attr.Value.Equal):
+		return 0
+	}
+	return writeUnits(max(before.Size(), after.Size()))
+}
+
+// writeUnits returns the write units of an item: one for each KB.
+func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
+
+// ReadUnits returns the read units of items that were read together: one for each 4 KB, and half of
+// it if the read is not consistent.
+func ReadUnits(size int, consistent bool) float64 {
+	units := float64(max(1, (size+4095)/4096))
+	if !consistent {
+		units /= 2
+	}
+	return units
+}
+
+// Single adds the usage to the response of a request on one table.
+func (u *Usage) Single(o *wire.Object) {
+	for name := range u.of {
+		o.Name("ConsumedCapacity")
+		u.describe(o, name)
+	}
+}
+
+// List adds the usage to the response of a request on several tables.
+func (u *Usage) List(o *wire.Object) {
+	if !u.reported() {
+		return
+	}
+	names := slices.Sorted(maps.Keys(u.of))
+	o.List("ConsumedCapacity", len(names), func(i int) { u.describe(o, names[i]) })
+}
+
+// describe adds the usage of one table.
+func (u *Usage) describe(o *wire.Object, name string) {
+	of := u.of[name]
+	total := of.table
+	for _, indexes := range []map[string]float64{of.global, of.local} {
+		for _, units := range indexes {
+			total += units
+		}
+	}
+	units := func(n float64) {
+		o.Float("CapacityUnits", n)
+		if u.Kind != "" {
+			o.Float(u.Kind, n)
+		}
+	}
+	o.Open()
+	o.Text("TableName", name)
+	units(total)
+	if u.mode == "INDEXES" {
+		o.Nested("Table", func() { units(of.table) })
+		list := func(member string, indexes map[string]float64) {
+			if len(indexes) == 0 {
+				return
+			}
+			o.Nested(member, func() {
+				for _, x := range slices.Sorted(maps.Keys(indexes)) {
+					o.Nested(x, func() { units(indexes[x]) })
+				}
+			})
+		}
+		list("GlobalSecondaryIndexes", of.global)
+		list("LocalSecondaryIndexes", of.local)
+	}
+	o.Close()
+}

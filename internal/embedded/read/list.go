@@ -1,0 +1,353 @@
+package read
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+// ListInput has the parameters of Query and Scan.
+type ListInput struct {
+	TableName                 *string
+	IndexName                 *string
+	KeyConditionExpression    *string
+	FilterExpression          *string
+	ProjectionExpression      *string
+	ExpressionAttributeNames  map[string]string
+	ExpressionAttributeValues attr.Item
+	Select                    string
+	Limit                     *int
+	ScanIndexForward          *bool
+	ExclusiveStartKey         attr.Item
+	ConsistentRead            bool
+	ReturnConsumedCapacity    string
+	Segment, TotalSegments    *int
+
+	// Parameters of the API's first version.
+	AttributesToGet, KeyConditions, QueryFilter, ScanFilter any
+	ConditionalOperator                                     string
+}
+
+// List is a Query or a Scan.
+type List struct {
+	*ListInput
+	table      *schema.Table
+	index      *schema.Index // index is nil for a read of the table
+	isScan     bool
+	condition  *expr.KeyExpression // condition is for a Query
+	filter     *expr.Predicate
+	projection expr.Projection
+	// start and end are the bounds of the keys: start is included, end is not. An end of nil is
+	// the end of the bucket.
+	start, end []byte
+	backward   bool
+	// fetches reports whether a read of a local secondary index needs the complete items, because
+	// the index does not project all requested attributes.
+	fetches bool
+
+	items            [][]byte
+	count, evaluated int
+	size             int // size is the size of the items, or of the projected attributes of an index
+	fetchedSize      int // fetchedSize is the size of the complete items that were fetched
+	fetchedUnits     float64
+	last             attr.Item // last is the key of the last item read, nil if all items were read
+}
+
+// checkList validates what Query and Scan have in common.
+func (in *ListInput) checkList(v *wire.Violations) error {
+	if !v.Table(in.TableName) {
+		return v.Err()
+	}
+	v.Capacity(in.ReturnConsumedCapacity)
+	v.Enum(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+	if in.IndexName != nil {
+		v.Name(*in.IndexName, "indexName", 3)
+	}
+	if err := v.Err(); err != nil {
+		return err
+	}
+	if err := wire.Legacy([]wire.Parameter{
+		{Name: "AttributesToGet", Set: in.AttributesToGet != nil}, {Name: "KeyConditions", Set: in.KeyConditions != nil}, {Name: "QueryFilter", Set: in.QueryFilter != nil},
+		{Name: "ScanFilter", Set: in.ScanFilter != nil}, {Name: "ConditionalOperator", Set: in.ConditionalOperator != ""},
+	}, []wire.Parameter{
+		{Name: "ProjectionExpression", Set: in.ProjectionExpression != nil}, {Name: "FilterExpression", Set: in.FilterExpression != nil}, {Name: "KeyConditionExpression", Set: in.KeyConditionExpression != nil},
+	}); err != nil {
+		return err
+	}
+	switch {
+	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
+		what := map[string]string{"COUNT": "only the Count", "ALL_ATTRIBUTES": "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES": "ALL_PROJECTED_ATTRIBUTES"}[in.Select]
+		return wire.Invalid("Cannot specify the ProjectionExpression when choosing to get %s", what)
+	case in.Select == "ALL_PROJECTED_ATTRIBUTES" && in.IndexName == nil:
+		return wire.Invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+	}
+	return nil
+}
+
+// errNoProjection is the error for attributes that are not named. Query counts it as a validation
+// error, Scan does not.
+var errNoProjection = wire.Invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+
+// selectsNothing reports whether attributes have to be named, but are not.
+func (in *ListInput) selectsNothing() bool {
+	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
+}
+
+// parse validates the expressions of a Query or a Scan.
+func (in *ListInput) parse(isScan bool) (*List, error) {
+	l := &List{ListInput: in, isScan: isScan, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
+	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
+	err := p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
+	if err == nil && in.FilterExpression != nil {
+		l.filter, err = expr.ParseCondition(expr.Filter, *in.FilterExpression, p)
+	}
+	if err == nil && in.ProjectionExpression != nil {
+		l.projection, err = expr.ParseProjection(*in.ProjectionExpression, p)
+	}
+	if err == nil && in.KeyConditionExpression != nil {
+		l.condition, err = expr.ParseKeyCondition(*in.KeyConditionExpression, p)
+	}
+	if err == nil {
+		err = p.Unused()
+	}
+	return l, wire.AsInvalid(err)
+}
+
+// NewQuery validates the parameters of a Query.
+func NewQuery(in *ListInput) (*List, error) {
+	v := &wire.Violations{}
+	if in.Limit != nil && *in.Limit < 1 {
+		v.AddText("Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	}
+	if err := in.checkList(v); err != nil {
+		return nil, err
+	}
+	if in.selectsNothing() {
+		return nil, wire.Detected(errNoProjection)
+	}
+	if in.KeyConditionExpression == nil {
+		return nil, wire.Invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+	}
+	return in.parse(false)
+}
+
+// NewScan validates the parameters of a Scan.
+func NewScan(in *ListInput) (*List, error) {
+	v := &wire.Violations{}
+	if in.Limit != nil {
+		v.AtLeast(*in.Limit, 1, "limit")
+	}
+	if in.TotalSegments != nil {
+		v.AtLeast(*in.TotalSegments, 1, "totalSegments")
+		v.AtMost(*in.TotalSegments, 1_000_000, "totalSegments")
+	}
+	if in.Segment != nil {
+		v.AtLeast(*in.Segment, 0, "segment")
+		v.AtMost(*in.Segment, 999_999, "segment")
+	}
+	if err := in.checkList(v); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.selectsNothing():
+		return nil, errNoProjection
+	case in.Segment != nil && in.TotalSegments == nil:
+		return nil, wire.Invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
+	case in.Segment == nil && in.TotalSegments != nil:
+		return nil, wire.Invalid("The Segment parameter is required but was not present in the request when parameter TotalSegments is present")
+	case in.Segment != nil && *in.Segment >= *in.TotalSegments:
+		return nil, wire.Invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", *in.Segment, *in.TotalSegments)
+	}
+	in.KeyConditionExpression = nil
+	return in.parse(true)
+}
+
+// On validates the request with the definition of its table, and computes the range of keys.
+func (l *List) On(t *schema.Table) error {
+	l.table = t
+	if err := l.findIndex(); err != nil {
+		return err
+	}
+	if l.isScan {
+		return l.scanRange()
+	}
+	return l.queryRange()
+}
+
+// findIndex finds the index and validates the projection.
+func (l *List) findIndex() error {
+	in := l.ListInput
+	if err := l.table.CheckPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
+		return wire.AsInvalid(err)
+	}
+	if in.IndexName == nil {
+		return nil
+	}
+	if l.index = l.table.Index(*in.IndexName); l.index == nil {
+		return wire.Invalid("The table does not have the specified index: %s", *in.IndexName)
+	}
+	if in.ConsistentRead && !l.index.Local {
+		return wire.Invalid("Consistent reads are not supported on global secondary indexes")
+	}
+	if l.index.Projected == nil {
+		return nil
+	}
+	if l.index.Local {
+		l.fetches = in.Select == "ALL_ATTRIBUTES" || slices.ContainsFunc(l.projection, func(path expr.Path) bool { return !l.index.Projected[path[0].Name] })
+		return nil
+	}
+	if in.Select == "ALL_ATTRIBUTES" {
+		return wire.Invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", l.index.Name)
+	}
+	for _, path := range l.projection {
+		if !l.index.Projected[path[0].Name] {
+			return wire.Invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", l.index.Name, path[0].Name)
+		}
+	}
+	return nil
+}
+
+// key returns the key that the list is ordered by.
+func (l *List) key() []expr.KeyAttribute {
+	if l.index != nil {
+		return l.index.Key
+	}
+	return l.table.Key
+}
+
+// queryRange computes the range of keys of a Query.
+func (l *List) queryRange() error {
+	r, err := l.condition.Range(l.key())
+	if err != nil {
+		return wire.AsInvalid(err)
+	}
+	if err := l.checkFilter(); err != nil {
+		return err
+	}
+	l.setRange(r)
+	return l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions")
+}
+
+// checkFilter returns an error if the filter of a Query uses the attributes of the key, or
+// attributes that the index does not contain.
+func (l *List) checkFilter() error {
+	var missing []string
+	for _, path := range l.filter.Paths() {
+		name := path[0].Name
+		for _, k := range l.key() {
+			if k.Name == name {
+				return wire.Invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
+			}
+		}
+		if l.index != nil && l.index.Projected != nil && !l.index.Projected[name] {
+			missing = append(missing, name)
+		}
+	}
+	if missing != nil {
+		return wire.Invalid("One or more parameter values were invalid: Secondary index %s does not project one or more filter attributes: [%s]", l.index.Name, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// setRange sets the bounds of a Query.
+func (l *List) setRange(r *expr.KeyRange) {
+	common := schema.EncodePartition(r.Partition)
+	for _, v := range r.Equal {
+		common = v.AppendKey(common)
+	}
+	l.start, l.end = common, successor(common)
+	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(common)) }
+	if r.Prefix != nil {
+		l.start = attr.AppendKeyPrefix(bytes.Clone(common), r.Prefix.Text)
+		l.end = successor(l.start)
+	}
+	if r.Low != nil {
+		if l.start = with(r.Low); r.LowOpen {
+			l.start = successor(l.start)
+		}
+	}
+	if r.High != nil {
+		if l.end = with(r.High); !r.HighOpen {
+			l.end = successor(l.end)
+		}
+	}
+}
+
+// successor returns the first bytes after all bytes with a prefix, or nil if there are none.
+func successor(prefix []byte) []byte {
+	next := bytes.Clone(prefix)
+	for i := len(next) - 1; i >= 0; i-- {
+		if next[i]++; next[i] != 0 {
+			return next[:i+1]
+		}
+	}
+	return nil
+}
+
+// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is not
+// the table's or index's, and outside is the message for a key out of the bounds.
+func (l *List) startAfter(mismatch, outside string) error {
+	key := l.ExclusiveStartKey
+	if key == nil {
+		return nil
+	}
+	if _, err := key.Normalize(); err != nil {
+		return wire.AsInvalid(err)
+	}
+	names := map[string]attr.Kind{}
+	for _, k := range l.table.Key {
+		names[k.Name] = k.Kind
+	}
+	if l.index != nil {
+		for _, k := range l.index.Key {
+			names[k.Name] = k.Kind
+		}
+	}
+	for name, kind := range names {
+		if v, ok := key[name]; !ok || v.Kind != kind || len(key) != len(names) {
+			return wire.Invalid("%s", mismatch)
+		}
+	}
+	if err := l.table.CheckKeySizes(key); err != nil {
+		return wire.AsInvalid(err)
+	}
+	if fault := l.table.CheckIndexKeys(key, ""); fault != nil {
+		return wire.AsInvalid(fault)
+	}
+	position := schema.EncodeKey(l.table.Key, key)
+	if l.index != nil {
+		position = l.index.Entry(key, position)
+	}
+	if bytes.Compare(position, l.start) < 0 || l.end != nil && bytes.Compare(position, l.end) >= 0 {
+		return wire.Invalid("%s", outside)
+	}
+	if l.backward {
+		l.end = position
+	} else {
+		l.start = slices.Concat(position, []byte{0})
+	}
+	return nil
+}
+
+// scanRange computes the range of keys of a Scan.
+func (l *List) scanRange() error {
+	in := l.ListInput
+	if in.Segment != nil {
+		// A segment has the keys of a range of hashes.
+		first, next := *in.Segment*256 / *in.TotalSegments, (*in.Segment+1)*256 / *in.TotalSegments
+		l.start = []byte{byte(first)}
+		if next < 256 {
+			l.end = []byte{byte(next)}
+		}
+		if first == next {
+			l.start, l.end = []byte{1}, []byte{0} // an empty range
+		}
+	}
+	const prefix = "The provided starting key is invalid: "
+	return l.startAfter(prefix+schema.ErrKeySchema.Error(), prefix+"Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment.")
+}

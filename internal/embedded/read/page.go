@@ -1,0 +1,151 @@
+package read
+
+import (
+	"bytes"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+// maxPage is the size of the items, in bytes, after which a Query or Scan ends. The item that exceeds
+// the size belongs to the page.
+const maxPage = 1 << 20
+
+// Run reads one page and returns the response.
+func (l *List) Run(tx *bbolt.Tx) ([]byte, error) {
+	if err := l.read(tx); err != nil {
+		return nil, err
+	}
+	o := wire.NewObject()
+	if l.Select != "COUNT" {
+		o.List("Items", len(l.items), func(i int) { o.Element(l.items[i]) })
+	}
+	o.Int("Count", l.count)
+	o.Int("ScannedCount", l.evaluated)
+	if l.last != nil {
+		o.Item("LastEvaluatedKey", l.last)
+	}
+	u := capacity.New(l.ReturnConsumedCapacity)
+	units := capacity.ReadUnits(l.size, l.ConsistentRead)
+	if l.index != nil {
+		u.Add(l.table, l.fetchedUnits, map[string]float64{l.index.Name: units})
+	} else {
+		u.Add(l.table, units, nil)
+	}
+	u.Single(o)
+	return o.Done(), nil
+}
+
+// read reads the items of the page.
+func (l *List) read(tx *bbolt.Tx) error {
+	b := tx.Bucket(l.table.BucketName)
+	if b == nil {
+		return wire.NotFound()
+	}
+	items := storage.Items(b)
+	c := items.Cursor()
+	if l.index != nil {
+		entries := b.Bucket(l.index.BucketName)
+		if entries == nil {
+			return wire.NotFound()
+		}
+		c = entries.Cursor()
+	}
+	for k, v := l.first(c); k != nil && l.within(k); k, v = l.next(c) {
+		stored := v
+		if l.index != nil {
+			stored = items.Get(v)
+		}
+		if err := l.add(stored); err != nil {
+			return err
+		}
+		if l.Limit != nil && l.evaluated == *l.Limit || l.size+l.fetchedSize > maxPage {
+			// DynamoDB does not look for a further item.
+			return l.stop(stored)
+		}
+	}
+	return nil
+}
+
+// first moves the cursor to the first item of the range.
+func (l *List) first(c *bbolt.Cursor) (k, v []byte) {
+	if !l.backward {
+		return c.Seek(l.start)
+	}
+	if l.end == nil {
+		return c.Last()
+	}
+	if k, _ := c.Seek(l.end); k == nil {
+		return c.Last()
+	}
+	return c.Prev()
+}
+
+// next moves the cursor to the next item.
+func (l *List) next(c *bbolt.Cursor) (k, v []byte) {
+	if l.backward {
+		return c.Prev()
+	}
+	return c.Next()
+}
+
+// within reports whether a key is in the range.
+func (l *List) within(k []byte) bool {
+	if l.backward {
+		return bytes.Compare(k, l.start) >= 0
+	}
+	return l.end == nil || bytes.Compare(k, l.end) < 0
+}
+
+// add adds an item to the page.
+func (l *List) add(stored []byte) error {
+	size, encoded := storage.Split(stored)
+	var item attr.Item
+	var err error
+	narrow := l.index != nil && l.index.Projected != nil
+	switch {
+	case narrow && !l.fetches:
+		item, err = attr.ParseAttributes(encoded, l.index.Projected)
+		size = item.Size()
+	case narrow:
+		item, err = attr.ParseItem(encoded)
+		l.fetchedSize += size
+		l.fetchedUnits += capacity.ReadUnits(size, l.ConsistentRead)
+		size = l.index.Content(item).Size()
+	case l.filter != nil || len(l.projection) > 0:
+		item, err = attr.ParseItem(encoded)
+	}
+	if err != nil {
+		return err
+	}
+	l.size += size
+	l.evaluated++
+	if l.filter != nil && !l.filter.Matches(item) {
+		return nil
+	}
+	l.count++
+	switch {
+	case l.Select == "COUNT":
+	case len(l.projection) > 0 || narrow && !l.fetches:
+		l.items = append(l.items, l.projection.Apply(item).AppendJSON(nil))
+	default:
+		l.items = append(l.items, encoded)
+	}
+	return nil
+}
+
+// stop ends the page after an item.
+func (l *List) stop(last []byte) (err error) {
+	names := map[string]bool{}
+	for _, k := range slices.Concat(l.table.Key, l.key()) {
+		names[k.Name] = true
+	}
+	_, encoded := storage.Split(last)
+	l.last, err = attr.ParseAttributes(encoded, names)
+	return err
+}

@@ -1,0 +1,220 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+// The billing modes.
+const (
+	payPerRequest = "PAY_PER_REQUEST"
+	provisioned   = "PROVISIONED"
+)
+
+// viewTypes are the values of StreamViewType.
+var viewTypes = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"}
+
+// maxKeyParts is the maximum number of attributes of an index's partition key, and of its sort key.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
+const maxKeyParts = 4
+
+// checkIndexes validates the definitions of indexes. most is the maximum number of attributes of a
+// key.
+func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, most int) {
+	for i, d := range indexes {
+		field := fmt.Sprintf("%s.%d.member.", list, i+1)
+		v.Name(d.IndexName, field+"indexName", 3)
+		if v.List(len(d.KeySchema), most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+			checkKeyTypes(v, d.KeySchema, field+"keySchema")
+		}
+		checkProjectionType(v, d.Projection, field+"projection")
+	}
+}
+
+// describeSchema returns a key schema as it stands in messages.
+func describeSchema(schema []KeyElement) string {
+	parts := make([]string, len(schema))
+	for i, e := range schema {
+		parts[i] = fmt.Sprintf("KeySchemaElement(attributeName=%s, keyType=%s)", e.AttributeName, e.KeyType)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// checkKeyTypes validates the types of a key's elements.
+func checkKeyTypes(v *wire.Violations, schema []KeyElement, field string) {
+	for i, e := range schema {
+		v.Enum(e.KeyType, fmt.Sprintf("%s.%d.member.keyType", field, i+1), "HASH", "RANGE")
+	}
+}
+
+// checkProjectionType validates the type of an index's projection.
+func checkProjectionType(v *wire.Violations, p *Projection, field string) {
+	if p == nil {
+		v.Null(field)
+		return
+	}
+	v.Enum(p.ProjectionType, field+".projectionType", "ALL", "INCLUDE", "KEYS_ONLY")
+}
+
+// checkBilling validates the billing mode with the throughput.
+func checkBilling(mode string, p *Throughput, indexes []IndexDefinition) error {
+	if mode == payPerRequest {
+		if p != nil && (p.ReadCapacityUnits != 0 || p.WriteCapacityUnits != 0) {
+			return wire.Invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+		}
+		return nil
+	}
+	if p == nil {
+		return wire.Invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+	}
+	for _, d := range indexes {
+		if d.ProvisionedThroughput == nil {
+			return wire.Invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified for index: %s", d.IndexName)
+		}
+	}
+	for _, u := range []struct {
+		name  string
+		units int64
+	}{{"readCapacityUnits", p.ReadCapacityUnits}, {"writeCapacityUnits", p.WriteCapacityUnits}} {
+		if u.units < 1 {
+			return wire.Invalid("1 validation error detected: Value '%d' at 'provisionedThroughput.%s' failed to satisfy constraint: Member must have value greater than or equal to 1", u.units, u.name)
+		}
+	}
+	return nil
+}
+
+// checkSchemas validates the keys of a table and its indexes with the definitions of their
+// attributes.
+func checkSchemas(definitions []AttributeDefinition, key []KeyElement, global, local []IndexDefinition) error {
+	if err := checkSchema("", definitions, key); err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for _, e := range key {
+		used[e.AttributeName] = true
+	}
+	names := map[string]bool{}
+	for i, d := range slices.Concat(local, global) {
+		if names[d.IndexName] {
+			return wire.Invalid("One or more parameter values were invalid: Duplicate index name: %s", d.IndexName)
+		}
+		names[d.IndexName] = true
+		if err := checkSchema("for index "+d.IndexName, definitions, d.KeySchema); err != nil {
+			return err
+		}
+		if i < len(local) {
+			if err := checkLocalSchema(d, key[0].AttributeName); err != nil {
+				return err
+			}
+		}
+		if err := checkProjection(d.Projection); err != nil {
+			return err
+		}
+		for _, e := range d.KeySchema {
+			used[e.AttributeName] = true
+		}
+	}
+	if len(local) > 5 {
+		return wire.Invalid("One or more parameter values were invalid: LocalSecondaryIndex count exceeds the per-table limit of 5")
+	}
+	if len(global) > 20 {
+		return wire.Invalid("One or more parameter values were invalid: GlobalSecondaryIndex count exceeds the per-table limit of 20")
+	}
+	defined := map[string]bool{}
+	for _, d := range definitions {
+		if defined[d.AttributeName] {
+			return wire.Invalid("One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
+		}
+		defined[d.AttributeName] = true
+	}
+	if len(defined) > len(used) {
+		return wire.Invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+	return nil
+}
+
+// checkSchema validates one key.
+func checkSchema(of string, definitions []AttributeDefinition, key []KeyElement) error {
+	if key[0].KeyType != "HASH" {
+		return wire.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	}
+	if of == "" && len(key) == 2 && key[1].KeyType != "RANGE" {
+		return wire.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	}
+	names, parts := map[string]bool{}, map[string]int{}
+	for i, e := range key {
+		if parts[e.KeyType]++; parts[e.KeyType] > maxKeyParts || i > 0 && e.KeyType == "HASH" && key[i-1].KeyType == "RANGE" {
+			return wire.Invalid("Invalid KeySchema: A key has at most %d HASH key types, and then at most %d RANGE key types", maxKeyParts, maxKeyParts)
+		}
+		if names[e.AttributeName] && of != "" {
+			return wire.Invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+		}
+		if names[e.AttributeName] {
+			return wire.Invalid("Invalid KeySchema: Some index key attribute have no definition")
+		}
+		names[e.AttributeName] = true
+	}
+	for _, e := range key {
+		if !slices.ContainsFunc(definitions, func(d AttributeDefinition) bool { return d.AttributeName == e.AttributeName }) {
+			var names []string
+			for _, d := range definitions {
+				names = append(names, d.AttributeName)
+			}
+			var keys []string
+			for _, e := range key {
+				keys = append(keys, e.AttributeName)
+			}
+			if of != "" {
+				return wire.Invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]", strings.Join(keys, ", "), strings.Join(names, ", "))
+			}
+			return wire.Invalid("Invalid KeySchema: Some index key attribute have no definition")
+		}
+	}
+	return nil
+}
+
+// checkLocalSchema validates the key of a local secondary index. partition is the table's partition
+// key.
+func checkLocalSchema(d IndexDefinition, partition string) error {
+	switch hash := d.KeySchema[0].AttributeName; {
+	case len(d.KeySchema) < 2:
+		return wire.Invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", d.IndexName)
+	case d.KeySchema[1].KeyType != "RANGE":
+		return wire.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	case hash != partition:
+		return wire.Invalid("One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s", d.IndexName, hash, partition)
+	}
+	return nil
+}
+
+// checkProjection validates an index's projection.
+func checkProjection(p *Projection) error {
+	switch {
+	case p.ProjectionType == "":
+		return wire.Invalid("One or more parameter values were invalid: Unknown ProjectionType: null")
+	case p.ProjectionType == "INCLUDE" && len(p.NonKeyAttributes) == 0:
+		return wire.Invalid("One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+	case p.ProjectionType != "INCLUDE" && len(p.NonKeyAttributes) > 0:
+		return wire.Invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
+	}
+	return nil
+}
+
+// checkStreamSpecification validates a stream's setting, which may be nil. isNew reports whether the
+// table is being created.
+func checkStreamSpecification(set *StreamSpecification, isNew bool) error {
+	switch {
+	case set == nil:
+	case set.StreamEnabled && set.StreamViewType == "":
+		return wire.Invalid("One or more parameter values were invalid: StreamViewType is required when StreamEnabled is true")
+	case !set.StreamEnabled && set.StreamViewType != "" && isNew:
+		return wire.Invalid("One or more parameter values were invalid: Table is being created with a stream disabled, UpdateViewType should not be specified")
+	case !set.StreamEnabled && set.StreamViewType != "":
+		return wire.Invalid("One or more parameter values were invalid: Table is being disabled for streams. StreamViewType should not be specified")
+	}
+	return nil
+}

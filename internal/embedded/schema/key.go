@@ -1,0 +1,185 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+)
+
+// EncodePartition returns the common first bytes of all keys of a partition.
+func EncodePartition(partition []attr.Value) []byte {
+	b := []byte{0}
+	for _, v := range partition {
+		b = v.AppendKey(b)
+	}
+	b[0] = hashByte(b[1:])
+	return b
+}
+
+// EncodeKey returns the bytes of a key in the file.
+func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
+	b := []byte{0}
+	for i, k := range key {
+		b = item[k.Name].AppendKey(b)
+		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // the end of the partition key
+			b[0] = hashByte(b[1:])
+		}
+	}
+	return b
+}
+
+// Entry returns the key of an item in the index, or nil if the item is not in the index. item may be
+// nil.
+func (x *Index) Entry(item attr.Item, key []byte) []byte {
+	for _, k := range x.Key {
+		if v, ok := item[k.Name]; !ok || v.Kind != k.Kind {
+			return nil
+		}
+	}
+	return append(EncodeKey(x.Key, item), key...)
+}
+
+// ErrKeySchema is the error for a key that is not the table's.
+var ErrKeySchema = errors.New("The provided key element does not match the schema")
+
+// Lookup validates a request's key and returns its bytes. It returns ErrKeySchema, or an error about
+// a value.
+func (t *Table) Lookup(key attr.Item) ([]byte, error) {
+	if _, err := key.Normalize(); err != nil {
+		return nil, err
+	}
+	return t.KeyBytes(key)
+}
+
+// KeyBytes returns the bytes of a request's key, whose values are valid. It returns ErrKeySchema, or
+// an error about an empty or long value.
+func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
+	if len(key) != len(t.Key) {
+		return nil, ErrKeySchema
+	}
+	for _, k := range t.Key {
+		if v, ok := key[k.Name]; !ok || v.Kind != k.Kind {
+			return nil, ErrKeySchema
+		}
+	}
+	if err := t.CheckKeySizes(key); err != nil {
+		return nil, err
+	}
+	return EncodeKey(t.Key, key), nil
+}
+
+// CheckKeySizes returns an error if a value of the table's key is empty or too long.
+func (t *Table) CheckKeySizes(item attr.Item) error {
+	for i, k := range t.Key {
+		v := item[k.Name]
+		if v.Text == "" {
+			return expr.EmptyKey(k)
+		}
+		if i == 0 && v.Size() > expr.MaxPartitionKey {
+			return expr.ErrLongPartitionKey
+		}
+		if i == 1 && v.Size() > expr.MaxSortKey {
+			return expr.ErrLongSortKey
+		}
+	}
+	return nil
+}
+
+// KeyFault is an error about the keys of an item. Early reports whether DynamoDB finds it before it
+// executes the request, also in a transaction.
+type KeyFault struct {
+	error
+	Early bool
+}
+
+// KeyOf validates the values of a new item's keys, and returns the bytes of the table's key.
+func (t *Table) KeyOf(item attr.Item) ([]byte, *KeyFault) {
+	for _, k := range t.Key {
+		v, ok := item[k.Name]
+		switch {
+		case !ok:
+			return nil, &KeyFault{fmt.Errorf("One or more parameter values were invalid: Missing the key %s in the item", k.Name), false}
+		case v.Kind != k.Kind:
+			return nil, &KeyFault{fmt.Errorf("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", k.Name, k.Kind, v.Kind), false}
+		}
+	}
+	if err := t.CheckKeySizes(item); err != nil {
+		return nil, &KeyFault{err, true}
+	}
+	if fault := t.CheckIndexKeys(item, ""); fault != nil {
+		return nil, fault
+	}
+	return EncodeKey(t.Key, item), nil
+}
+
+// CheckIndexKeys validates the values of the indexes' keys in an item. emptyMessage replaces the
+// message about an empty value.
+func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
+	for _, x := range t.Indexes {
+		for _, k := range x.Key {
+			v, ok := item[k.Name]
+			if !ok {
+				continue
+			}
+			if v.Kind != k.Kind {
+				return &KeyFault{fmt.Errorf("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", k.Name, k.Kind, v.Kind, x.Name), false}
+			}
+			if v.Text == "" {
+				kind := map[attr.Kind]string{attr.String: "string", attr.Binary: "binary"}[v.Kind]
+				message := fmt.Sprintf("One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty %s value. IndexName: %s, IndexKey: %s", kind, x.Name, k.Name)
+				if emptyMessage != "" {
+					message = fmt.Sprintf(emptyMessage, kind)
+				}
+				return &KeyFault{errors.New(message), true}
+			}
+			if limit := map[bool]int{false: expr.MaxPartitionKey, true: expr.MaxSortKey}[k.Sort]; v.Size() > limit {
+				return &KeyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.Name, limit), false}
+			}
+		}
+	}
+	return nil
+}
+
+// CheckPaths returns an error if a path leads into the value of a key's attribute.
+func (t *Table) CheckPaths(paths []expr.Path) error {
+	for _, path := range paths {
+		if len(path) == 1 {
+			continue
+		}
+		nested := func(key []expr.KeyAttribute, kind string) error {
+			for _, k := range key {
+				if k.Name == path[0].Name {
+					return fmt.Errorf("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: %s: %s", kind, k.Name)
+				}
+			}
+			return nil
+		}
+		if err := nested(t.Key, "Key"); err != nil {
+			return err
+		}
+		for _, x := range t.Indexes {
+			if err := nested(x.Key, "IndexKey"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// KeyItem returns the attributes of the table's key in an item.
+func (t *Table) KeyItem(item attr.Item) attr.Item {
+	key := attr.Item{}
+	for _, k := range t.Key {
+		key[k.Name] = item[k.Name]
+	}
+	return key
+}
+
+// hashByte returns the hash of a partition key's bytes.
+func hashByte(partition []byte) byte {
+	h := crc32.ChecksumIEEE(partition)
+	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
+}

@@ -1,0 +1,108 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+)
+
+// Table is a table's definition with the keys and indexes that are derived from it. It is immutable
+// once the table is in use.
+type Table struct {
+	Definition
+	BucketName []byte
+	Key        []expr.KeyAttribute
+	Indexes    []*Index // Indexes are sorted by name
+}
+
+// Index is a global or local secondary index. Its entries contain no attributes: a read gets the
+// projected attributes from the item.
+type Index struct {
+	Name       string
+	Local      bool // Local reports whether the index has the table's partition key
+	BucketName []byte
+	Key        []expr.KeyAttribute
+	// Projected has the attributes that the index contains, nil for all.
+	Projected map[string]bool
+}
+
+// Parse decodes a definition in the file.
+func Parse(encoded []byte) (*Table, error) {
+	d := Definition{}
+	if err := json.Unmarshal(encoded, &d); err != nil {
+		return nil, fmt.Errorf("the definition of a table is damaged: %w", err)
+	}
+	return New(d), nil
+}
+
+// New returns the table with a definition.
+func New(definition Definition) *Table {
+	t := &Table{Definition: definition}
+	t.BucketName = fmt.Appendf(nil, "table-%d", t.Bucket)
+	t.Key = t.keyAttributes(t.KeySchema)
+	for i, d := range slices.Concat(t.GlobalSecondaryIndexes, t.LocalSecondaryIndexes) {
+		x := &Index{Name: d.IndexName, Local: i >= len(t.GlobalSecondaryIndexes), BucketName: []byte("index-" + d.IndexName), Key: t.keyAttributes(d.KeySchema)}
+		if d.Projection != nil && d.Projection.ProjectionType != "ALL" {
+			x.Projected = map[string]bool{}
+			for _, k := range slices.Concat(t.Key, x.Key) {
+				x.Projected[k.Name] = true
+			}
+			for _, name := range d.Projection.NonKeyAttributes {
+				x.Projected[name] = true
+			}
+		}
+		t.Indexes = append(t.Indexes, x)
+	}
+	slices.SortFunc(t.Indexes, func(a, b *Index) int { return strings.Compare(a.Name, b.Name) })
+	return t
+}
+
+// keyAttributes returns the attributes of a key with their types.
+func (t *Table) keyAttributes(schema []KeyElement) []expr.KeyAttribute {
+	var key []expr.KeyAttribute
+	for _, e := range schema {
+		for _, d := range t.AttributeDefinitions {
+			if d.AttributeName == e.AttributeName {
+				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType), Sort: e.KeyType == "RANGE"})
+			}
+		}
+	}
+	return key
+}
+
+// Index returns the index with a name, or nil.
+func (t *Table) Index(name string) *Index {
+	for _, x := range t.Indexes {
+		if x.Name == name {
+			return x
+		}
+	}
+	return nil
+}
+
+// Size returns the size of the part of an item that the index contains. full is the item's size.
+func (x *Index) Size(item attr.Item, full int) int64 {
+	if x.Projected == nil {
+		return int64(full)
+	}
+	return int64(x.Content(item).Size())
+}
+
+// Content returns the attributes of an item that the index contains.
+func (x *Index) Content(item attr.Item) attr.Item {
+	if x.Projected == nil {
+		return item
+	}
+	content := attr.Item{}
+	for name := range x.Projected {
+		if v, ok := item[name]; ok {
+			content[name] = v
+		}
+	}
+	return content
+}

@@ -1,0 +1,128 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+)
+
+// Change is a change of one item.
+type Change struct {
+	Table *schema.Table
+	Key   []byte
+
+	// Old and New are the item before and after the change, nil if there is no item.
+	Old, New         attr.Item
+	OldSize, NewSize int
+	OldJSON          []byte
+	Encoded          []byte // Encoded is the new item as it is stored
+}
+
+// Load reads the item before the change. items is the bucket of the table's items.
+func (c *Change) Load(items *bbolt.Bucket) (err error) {
+	c.Old, c.OldSize, c.OldJSON = nil, 0, nil
+	if stored := items.Get(c.Key); stored != nil {
+		c.OldSize, c.OldJSON = Split(stored)
+		c.Old, err = attr.ParseItem(c.OldJSON)
+	}
+	return err
+}
+
+// IsNoOp reports whether the item is the same before and after the change.
+func (c *Change) IsNoOp() bool {
+	if c.Old == nil || c.New == nil {
+		return c.Old == nil && c.New == nil
+	}
+	return bytes.Equal(c.Encoded[sizePrefix:], c.OldJSON)
+}
+
+// fillPercent is how full bbolt leaves a page that it splits. Most items are added at the end of a
+// range of keys, because their IDs begin with the time.
+const fillPercent = 0.9
+
+// Store stores the new item, and everything that is derived from it. b is the table's bucket.
+func (c *Change) Store(b *bbolt.Bucket) error {
+	items := b.Bucket(bucketItems)
+	items.FillPercent = fillPercent
+	number := int64(0)
+	switch {
+	case c.New == nil:
+		number = -1
+		if err := items.Delete(c.Key); err != nil {
+			return err
+		}
+	default:
+		if c.Old == nil {
+			number = 1
+		}
+		if err := items.Put(c.Key, c.Encoded); err != nil {
+			return err
+		}
+	}
+	if err := count(b, nil, number, int64(c.NewSize-c.OldSize)); err != nil {
+		return err
+	}
+	for _, x := range c.Table.Indexes {
+		if err := c.index(b, x); err != nil {
+			return err
+		}
+	}
+	if c.Table.Expiry != "" {
+		return move(b.Bucket(bucketExpiry), expiryEntry(c.Table, c.Old, c.Key), expiryEntry(c.Table, c.New, c.Key), c.Key)
+	}
+	return nil
+}
+
+// index stores the new item in an index.
+func (c *Change) index(b *bbolt.Bucket, x *schema.Index) error {
+	from, to := x.Entry(c.Old, c.Key), x.Entry(c.New, c.Key)
+	if err := move(b.Bucket(x.BucketName), from, to, c.Key); err != nil {
+		return err
+	}
+	var items, size int64
+	if from != nil {
+		items, size = items-1, size-x.Size(c.Old, c.OldSize)
+	}
+	if to != nil {
+		items, size = items+1, size+x.Size(c.New, c.NewSize)
+	}
+	return count(b, x, items, size)
+}
+
+// move replaces an entry of an index by another. Both may be nil.
+func move(b *bbolt.Bucket, from, to, value []byte) error {
+	b.FillPercent = fillPercent
+	if bytes.Equal(from, to) {
+		return nil
+	}
+	if from != nil {
+		if err := b.Delete(from); err != nil {
+			return err
+		}
+	}
+	if to != nil {
+		return b.Put(to, value)
+	}
+	return nil
+}
+
+// expiryEntry returns the key of an item in the table's bucket of times to live, or nil if the item
+// does not expire.
+func expiryEntry(t *schema.Table, item attr.Item, key []byte) []byte {
+	v, ok := item[t.Expiry]
+	if !ok || v.Kind != attr.Number {
+		return nil
+	}
+	whole, _, _ := strings.Cut(v.Text, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || seconds < 0 {
+		return nil
+	}
+	return append(binary.BigEndian.AppendUint64(nil, uint64(seconds)), key...)
+}

@@ -1,0 +1,137 @@
+// Package storage has the layout of the buckets of a table. It stores items with everything that is
+// derived from them: the entries of indexes, the times to live, the counts and the sizes.
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+)
+
+// The names of the buckets in a table's bucket.
+var (
+	bucketItems  = []byte("items")
+	bucketExpiry = []byte("expiry")
+	keyCounts    = []byte("counts")
+)
+
+// Create creates the buckets of a new table.
+func Create(tx *bbolt.Tx, t *schema.Table) error {
+	b, err := tx.CreateBucket(t.BucketName)
+	if err != nil {
+		return err
+	}
+	for _, name := range [][]byte{bucketItems, bucketExpiry} {
+		if _, err := b.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	for _, x := range t.Indexes {
+		if _, err := b.CreateBucket(x.BucketName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Items returns the bucket of a table's items, in a table's bucket.
+func Items(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
+
+// Expiry returns the bucket of the times to live, in a table's bucket.
+func Expiry(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
+
+// countsKey returns the key of the counts of an index, or of the table for nil.
+func countsKey(x *schema.Index) []byte {
+	if x == nil {
+		return keyCounts
+	}
+	return append(append([]byte{}, keyCounts...), "-"+x.Name...)
+}
+
+// Counts returns the counts of an index, or of the table for nil.
+func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
+	if v := b.Get(countsKey(x)); len(v) == 16 {
+		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
+	}
+	return schema.Counts{}
+}
+
+// count adds to the number of items of the table or an index, and to their size in bytes.
+func count(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
+	if items == 0 && size == 0 {
+		return nil
+	}
+	old := Counts(b, x)
+	v := binary.BigEndian.AppendUint64(nil, uint64(old.Items+items))
+	return b.Put(countsKey(x), binary.BigEndian.AppendUint64(v, uint64(old.Bytes+size)))
+}
+
+// FillIndex creates an index's bucket from the table's items.
+func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
+	entries, err := b.CreateBucket(x.BucketName)
+	if err != nil {
+		return err
+	}
+	var items, total int64
+	err = b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
+		size, encoded := Split(stored)
+		item, err := attr.ParseItem(encoded)
+		if err != nil {
+			return err
+		}
+		entry := x.Entry(item, key)
+		if entry == nil {
+			return nil
+		}
+		items, total = items+1, total+x.Size(item, size)
+		return entries.Put(entry, key)
+	})
+	if err != nil {
+		return err
+	}
+	return count(b, x, items, total)
+}
+
+// DropIndex deletes the bucket and the counts of an index.
+func DropIndex(b *bbolt.Bucket, x *schema.Index) error {
+	return errors.Join(b.DeleteBucket(x.BucketName), b.Delete(countsKey(x)))
+}
+
+// FillExpiry replaces the bucket of times to live.
+func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
+	if err := b.DeleteBucket(bucketExpiry); err != nil {
+		return err
+	}
+	entries, err := b.CreateBucket(bucketExpiry)
+	if err != nil || t.Expiry == "" {
+		return err
+	}
+	return b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
+		_, encoded := Split(stored)
+		item, err := attr.ParseItem(encoded)
+		if err != nil {
+			return err
+		}
+		if entry := expiryEntry(t, item, key); entry != nil {
+			return entries.Put(entry, key)
+		}
+		return nil
+	})
+}
+
+// sizePrefix is the length of the size before an item's JSON.
+const sizePrefix = 4
+
+// Encode returns an item's size and JSON, as they are in the file.
+func Encode(size int, json func([]byte) []byte) []byte {
+	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
+}
+
+// Split returns an item's size and JSON.
+func Split(stored []byte) (size int, json []byte) {
+	return int(binary.BigEndian.Uint32(stored)), stored[sizePrefix:]
+}

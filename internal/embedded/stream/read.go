@@ -1,0 +1,270 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+// find returns the bucket of a stream's records, and the stream. It returns
+// ResourceNotFoundException.
+func find(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, _ error) {
+	b := streams.Bucket([]byte(arn))
+	if b == nil {
+		return nil, nil, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Stream: " + arn + " not found"}
+	}
+	m, err := parseStream(b)
+	return b.Bucket(bucketRecords), m, err
+}
+
+// ListStreamsInput has the parameters of ListStreams.
+type ListStreamsInput struct {
+	TableName               string
+	Limit                   *int
+	ExclusiveStartStreamArn string
+}
+
+// ListStreams executes the operation ListStreams. streams is the bucket of all streams.
+func ListStreams(streams *bbolt.Bucket, _ time.Time, in *ListStreamsInput) ([]byte, error) {
+	limit := 100
+	v := &wire.Violations{}
+	if in.Limit != nil {
+		limit = *in.Limit
+		v.AtLeast(limit, 1, "limit")
+		v.AtMost(limit, 100, "limit")
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	o := wire.NewObject()
+	var found []*stream
+	more := false
+	err := streams.ForEachBucket(func(arn []byte) error {
+		m, err := parseStream(streams.Bucket(arn))
+		if err != nil || string(arn) <= in.ExclusiveStartStreamArn || in.TableName != "" && m.TableName != schema.TableName(in.TableName) {
+			return err
+		}
+		if len(found) == limit {
+			more = true
+			return nil
+		}
+		found = append(found, m)
+		return nil
+	})
+	o.List("Streams", len(found), func(i int) {
+		o.Open()
+		o.Text("StreamArn", found[i].ARN)
+		o.Text("StreamLabel", found[i].Label)
+		o.Text("TableName", found[i].TableName)
+		o.Close()
+	})
+	if more {
+		o.Text("LastEvaluatedStreamArn", found[len(found)-1].ARN)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.Done(), nil
+}
+
+// DescribeStreamInput has the parameters of DescribeStream.
+type DescribeStreamInput struct {
+	StreamArn             string
+	ExclusiveStartShardID string `json:"ExclusiveStartShardId"`
+}
+
+// DescribeStream executes the operation DescribeStream. streams is the bucket of all streams.
+func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput) ([]byte, error) {
+	o := wire.NewObject()
+	records, m, err := find(streams, in.StreamArn)
+	if err != nil {
+		return nil, err
+	}
+	o.Nested("StreamDescription", func() {
+		o.Float("CreationRequestDateTime", float64(m.Created.UnixMilli())/1000)
+		o.Value("KeySchema", m.KeySchema)
+		o.Text("StreamArn", m.ARN)
+		o.Text("StreamLabel", m.Label)
+		o.Text("StreamStatus", map[bool]string{false: "ENABLED", true: "DISABLED"}[m.Disabled])
+		o.Text("StreamViewType", m.ViewType)
+		o.Text("TableName", m.TableName)
+		shards := 1
+		if in.ExclusiveStartShardID >= shardID {
+			shards = 0
+		}
+		o.List("Shards", shards, func(int) {
+			o.Open()
+			o.Text("ShardId", shardID)
+			o.Nested("SequenceNumberRange", func() {
+				o.Text("StartingSequenceNumber", fmt.Sprintf(firstSequence, 1))
+				if m.Disabled {
+					o.Text("EndingSequenceNumber", fmt.Sprintf(firstSequence, records.Sequence()+1))
+				}
+			})
+			o.Close()
+		})
+	})
+	return o.Done(), nil
+}
+
+// iterator is a position in a stream.
+type iterator struct {
+	next    uint64 // next is the number of the next record
+	created time.Time
+	arn     string
+}
+
+// String returns the iterator as clients get it.
+func (i iterator) String() string {
+	return base64.URLEncoding.EncodeToString(fmt.Appendf(nil, "%d|%d|%s", i.next, i.created.UnixMilli(), i.arn))
+}
+
+// parseIterator decodes an iterator. It returns a ValidationException.
+func parseIterator(text string) (i iterator, _ error) {
+	decoded, err := base64.URLEncoding.DecodeString(text)
+	parts := strings.SplitN(string(decoded), "|", 3)
+	if err != nil || len(parts) != 3 {
+		return i, wire.Invalid("Invalid ShardIterator")
+	}
+	var created int64
+	if i.next, err = strconv.ParseUint(parts[0], 10, 64); err == nil {
+		created, err = strconv.ParseInt(parts[1], 10, 64)
+	}
+	if err != nil {
+		return i, wire.Invalid("Invalid ShardIterator")
+	}
+	i.created, i.arn = time.UnixMilli(created), parts[2]
+	return i, nil
+}
+
+// GetShardIteratorInput has the parameters of GetShardIterator.
+type GetShardIteratorInput struct {
+	StreamArn         string
+	ShardID           string `json:"ShardId"`
+	ShardIteratorType string
+	SequenceNumber    string
+}
+
+// GetShardIterator executes the operation GetShardIterator. streams is the bucket of all streams.
+func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIteratorInput) ([]byte, error) {
+	v := &wire.Violations{}
+	if in.ShardIteratorType == "" {
+		v.Null("shardIteratorType")
+	}
+	v.Enum(in.ShardIteratorType, "shardIteratorType", "AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON")
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	records, _, err := find(streams, in.StreamArn)
+	if err != nil {
+		return nil, err
+	}
+	i := iterator{created: now, arn: in.StreamArn}
+	if i.next, err = in.start(records, now); err != nil {
+		return nil, err
+	}
+	o := wire.NewObject()
+	o.Text("ShardIterator", i.String())
+	return o.Done(), nil
+}
+
+// start returns the number of the first record of the iterator.
+func (in *GetShardIteratorInput) start(records *bbolt.Bucket, now time.Time) (uint64, error) {
+	if in.ShardID != shardID {
+		return 0, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Shard does not exist"}
+	}
+	oldest := records.Sequence() + 1
+	limit := now.Add(-streamLife).UnixMilli()
+	cursor := records.Cursor()
+	for k, stored := cursor.First(); k != nil; k, stored = cursor.Next() {
+		if recordTime(stored) >= limit {
+			oldest = binary.BigEndian.Uint64(k)
+			break
+		}
+	}
+	switch in.ShardIteratorType {
+	case "LATEST":
+		return records.Sequence() + 1, nil
+	case "TRIM_HORIZON":
+		return oldest, nil
+	}
+	next, err := strconv.ParseUint(strings.TrimPrefix(in.SequenceNumber, "1"), 10, 64)
+	if err != nil || len(in.SequenceNumber) != 21 {
+		return 0, wire.Invalid("Invalid SequenceNumber")
+	}
+	if in.ShardIteratorType == "AFTER_SEQUENCE_NUMBER" {
+		next++
+	}
+	if next < oldest {
+		return 0, trimmed()
+	}
+	return next, nil
+}
+
+// trimmed returns the error for a position before the oldest record.
+func trimmed() error {
+	return &wire.Failure{Code: wire.CodeTrimmed, Message: "The operation attempted to read past the oldest stream record in a shard"}
+}
+
+// GetRecordsInput has the parameters of GetRecords.
+type GetRecordsInput struct {
+	ShardIterator string
+	Limit         *int
+}
+
+// GetRecords executes the operation GetRecords. streams is the bucket of all streams.
+func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]byte, error) {
+	v := &wire.Violations{}
+	limit := 1000
+	if in.Limit != nil {
+		limit = *in.Limit
+		v.AtLeast(limit, 1, "limit")
+		v.AtMost(limit, 1000, "limit")
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	i, err := parseIterator(in.ShardIterator)
+	if err != nil {
+		return nil, err
+	}
+	if now.Sub(i.created) > iteratorLife {
+		return nil, &wire.Failure{Code: wire.CodeOldIterator, Message: "The shard iterator has expired: request a new one"}
+	}
+	o := wire.NewObject()
+	records, m, err := find(streams, i.arn)
+	if err != nil {
+		return nil, err
+	}
+	var found [][]byte
+	size := 0
+	oldest := now.Add(-streamLife).UnixMilli()
+	cursor := records.Cursor()
+	k, stored := cursor.Seek(recordKey(i.next))
+	if i.next <= records.Sequence() && !bytes.Equal(k, recordKey(i.next)) {
+		return nil, trimmed() // the record has been deleted
+	}
+	for ; k != nil && len(found) < limit && (size == 0 || size+len(stored) <= maxPage); k, stored = cursor.Next() {
+		if recordTime(stored) < oldest {
+			return nil, trimmed()
+		}
+		found = append(found, stored[8:])
+		size += len(stored)
+		i.next = binary.BigEndian.Uint64(k) + 1
+	}
+	o.List("Records", len(found), func(n int) { o.Element(found[n]) })
+	if !m.Disabled || k != nil {
+		i.created = now
+		o.Text("NextShardIterator", i.String())
+	}
+	return o.Done(), nil
+}

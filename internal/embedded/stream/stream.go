@@ -1,0 +1,193 @@
+// Package stream records the changes of tables in DynamoDB Streams, and executes the operations on
+// streams.
+//
+// Every stream has a bucket of its own, in the bucket of all streams.
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+const (
+	// streamLife is how long stream records are kept.
+	streamLife = 24 * time.Hour
+	// iteratorLife is how long a shard iterator can be used.
+	iteratorLife = 15 * time.Minute
+	// shardID is the name of the only shard of a stream.
+	shardID = "shardId-00000000000000000000-embedded"
+	// firstSequence is added to the numbers of records, because sequence numbers have at least 21
+	// digits.
+	firstSequence = "1%020d"
+	// maxPage is the maximum size of the records of a response in bytes. A single record may be larger.
+	maxPage = 1 << 20
+	// maxTrimmed is the maximum number of old records that a write deletes.
+	maxTrimmed = 100
+)
+
+// The keys in a stream's bucket.
+var (
+	keyStream     = []byte("stream")
+	bucketRecords = []byte("records")
+)
+
+// stream is what the file has about a stream.
+type stream struct {
+	ARN, Label, TableName, ViewType string
+	KeySchema                       []schema.KeyElement
+	Created                         time.Time
+	Disabled                        bool
+}
+
+// Open creates a stream for the table, and sets the table's StreamLabel. streams is the bucket of
+// all streams.
+func Open(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
+	now = now.UTC()
+	t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
+	for streams.Bucket([]byte(t.StreamARN())) != nil { // a stream of the same millisecond
+		now = now.Add(time.Millisecond)
+		t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
+	}
+	b, err := streams.CreateBucket([]byte(t.StreamARN()))
+	if err != nil {
+		return err
+	}
+	if _, err := b.CreateBucket(bucketRecords); err != nil {
+		return err
+	}
+	return putStream(b, &stream{ARN: t.StreamARN(), Label: t.StreamLabel, TableName: t.TableName, ViewType: t.StreamSpecification.StreamViewType, KeySchema: t.KeySchema, Created: now})
+}
+
+// Disable disables the table's stream. Its records can still be read.
+func Disable(streams *bbolt.Bucket, t *schema.Table) error {
+	b := streams.Bucket([]byte(t.StreamARN()))
+	m, err := parseStream(b)
+	if err != nil {
+		return err
+	}
+	m.Disabled = true
+	return putStream(b, m)
+}
+
+func putStream(b *bbolt.Bucket, m *stream) error {
+	encoded, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return b.Put(keyStream, encoded)
+}
+
+func parseStream(b *bbolt.Bucket) (*stream, error) {
+	m := &stream{}
+	return m, json.Unmarshal(b.Get(keyStream), m)
+}
+
+// Record adds a change of an item to its table's stream. expired reports whether the item was
+// deleted because its time to live had ended.
+func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Time) error {
+	t := a.Table
+	b := streams.Bucket([]byte(t.StreamARN())).Bucket(bucketRecords)
+	if err := trim(b, now); err != nil {
+		return err
+	}
+	number, err := b.NextSequence()
+	if err != nil {
+		return err
+	}
+	view := t.StreamSpecification.StreamViewType
+	name, item := "MODIFY", a.Old
+	if a.Old == nil {
+		name, item = "INSERT", a.New
+	} else if a.New == nil {
+		name = "REMOVE"
+	}
+	o := wire.NewObject()
+	o.Text("awsRegion", schema.Region)
+	o.Nested("dynamodb", func() {
+		o.Int("ApproximateCreationDateTime", int(now.Unix()))
+		keys := t.KeyItem(item)
+		size := keys.Size()
+		o.Item("Keys", keys)
+		if a.New != nil && strings.HasPrefix(view, "NEW") {
+			_, image := storage.Split(a.Encoded)
+			o.Raw("NewImage", image)
+			size += a.NewSize
+		}
+		if a.Old != nil && strings.HasSuffix(view, "OLD_IMAGES") || a.Old != nil && view == "OLD_IMAGE" {
+			o.Raw("OldImage", a.OldJSON)
+			size += a.OldSize
+		}
+		o.Text("SequenceNumber", fmt.Sprintf(firstSequence, number))
+		o.Int("SizeBytes", size)
+		o.Text("StreamViewType", view)
+	})
+	o.Text("eventID", strings.ReplaceAll(uuid.NewString(), "-", ""))
+	o.Text("eventName", name)
+	o.Text("eventSource", "aws:dynamodb")
+	o.Text("eventVersion", "1.1")
+	if expired {
+		o.Nested("userIdentity", func() {
+			o.Text("PrincipalId", "dynamodb.amazonaws.com")
+			o.Text("Type", "Service")
+		})
+	}
+	value := binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))
+	b.FillPercent = 1 // records are only appended
+	return b.Put(recordKey(number), append(value, o.Done()...))
+}
+
+func recordKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
+// trim deletes records that are too old.
+func trim(b *bbolt.Bucket, now time.Time) error {
+	limit := now.Add(-streamLife).UnixMilli()
+	cursor := b.Cursor()
+	var old [][]byte
+	for k, v := cursor.First(); k != nil && recordTime(v) < limit && len(old) < maxTrimmed; k, v = cursor.Next() {
+		old = append(old, bytes.Clone(k))
+	}
+	for _, k := range old {
+		if err := b.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordTime returns the time of a stored record in milliseconds.
+func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored)) }
+
+// DropOld deletes disabled streams without records of the last 24 hours. dropped reports whether it
+// deleted any.
+func DropOld(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
+	limit := now.Add(-streamLife).UnixMilli()
+	var old [][]byte
+	err := streams.ForEachBucket(func(arn []byte) error {
+		m, err := parseStream(streams.Bucket(arn))
+		if err != nil || !m.Disabled {
+			return err
+		}
+		_, newest := streams.Bucket(arn).Bucket(bucketRecords).Cursor().Last()
+		if newest == nil && m.Created.UnixMilli() < limit || newest != nil && recordTime(newest) < limit {
+			old = append(old, bytes.Clone(arn))
+		}
+		return nil
+	})
+	for _, arn := range old {
+		if err := streams.DeleteBucket(arn); err != nil {
+			return true, err
+		}
+	}
+	return len(old) > 0, err
+}

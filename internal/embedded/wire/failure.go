@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+)
+
+// The codes of errors, and of the reasons of cancelled transactions.
+const (
+	CodeCondition   = "ConditionalCheckFailedException"
+	CodeInternal    = "InternalServerError"
+	CodeMismatch    = "IdempotentParameterMismatchException"
+	CodeInUse       = "ResourceInUseException"
+	CodeNotFound    = "ResourceNotFoundException"
+	CodeCancelled   = "TransactionCanceledException"
+	CodeValidation  = "ValidationException"
+	CodeSerialized  = "SerializationException"
+	CodeTrimmed     = "TrimmedDataAccessException"
+	CodeUnknown     = "UnknownOperationException"
+	CodeOldIterator = "ExpiredIteratorException"
+
+	ReasonNone       = "None"
+	ReasonCondition  = "ConditionalCheckFailed"
+	ReasonValidation = "ValidationError"
+)
+
+// Failure is DynamoDB's error response.
+type Failure struct {
+	Code, Message string
+	Item          attr.Item // Item is the item of a failed condition, if the request wants it
+	Reasons       []Reason  // Reasons are for cancelled transactions
+	// OfItem reports whether the failure is about an item's content. In a transaction it is a reason.
+	OfItem bool
+}
+
+// Reason is why an action cancelled its transaction.
+type Reason struct {
+	Code, Message string
+	Item          attr.Item
+}
+
+// Error returns the code and the message.
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// Invalid returns a ValidationException.
+func Invalid(format string, args ...any) error {
+	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...)}
+}
+
+// Detected returns the error of a write in DynamoDB's form for errors that it finds before it looks
+// for the table.
+func Detected(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Invalid("1 validation error detected: %s", FailureOf(err).Message)
+}
+
+// InvalidItem returns a ValidationException about an item's content.
+func InvalidItem(format string, args ...any) error {
+	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...), OfItem: true}
+}
+
+// AsInvalid returns a ValidationException with the error's message, or nil for nil.
+func AsInvalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Code: CodeValidation, Message: err.Error()}
+}
+
+// NotFound returns the error for a table that does not exist.
+func NotFound() error {
+	return &Failure{Code: CodeNotFound, Message: "Requested resource not found"}
+}
+
+// FailureOf returns the error as a failure. Other errors are internal errors.
+func FailureOf(err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	return &Failure{Code: CodeInternal, Message: err.Error()}
+}
+
+// Response returns the failure's status and body.
+func (f *Failure) Response() (status int, body []byte) {
+	status = http.StatusBadRequest
+	namespace := "com.amazonaws.dynamodb.v20120810#"
+	switch f.Code {
+	case CodeInternal:
+		status = http.StatusInternalServerError
+	case CodeValidation:
+		namespace = "com.amazon.coral.validate#"
+	case CodeSerialized, CodeUnknown:
+		namespace = "com.amazon.coral.service#"
+	}
+	o := NewObject()
+	o.Text("__type", namespace+f.Code)
+	o.Text("message", f.Message)
+	if f.Item != nil {
+		o.Item("Item", f.Item)
+	}
+	if f.Reasons != nil {
+		o.List("CancellationReasons", len(f.Reasons), func(i int) {
+			r := f.Reasons[i]
+			o.Open()
+			o.Text("Code", r.Code)
+			if r.Message != "" {
+				o.Text("Message", r.Message)
+			}
+			if r.Item != nil {
+				o.Item("Item", r.Item)
+			}
+			o.Close()
+		})
+	}
+	return status, o.Done()
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+)
+
+// Object builds the JSON of a response. Stored items are copied into it without being decoded.
+type Object struct {
+	b     []byte
+	comma bool // comma reports whether a comma precedes the next member or element
+}
+
+// NewObject returns an object whose first brace is open.
+func NewObject() *Object {
+	o := &Object{b: make([]byte, 0, 512)}
+	o.Open()
+	return o
+}
+
+// Done closes the object and returns its JSON.
+func (o *Object) Done() []byte {
+	o.Close()
+	return o.b
+}
+
+// Open begins an object.
+func (o *Object) Open() {
+	o.separate()
+	o.b = append(o.b, '{')
+	o.comma = false
+}
+
+// Close ends an object.
+func (o *Object) Close() {
+	o.b = append(o.b, '}')
+	o.comma = true
+}
+
+func (o *Object) separate() {
+	if o.comma {
+		o.b = append(o.b, ',')
+	}
+	o.comma = true
+}
+
+// Name begins a member.
+func (o *Object) Name(name string) {
+	o.separate()
+	o.b = append(attr.AppendQuote(o.b, name), ':')
+	o.comma = false
+}
+
+// Text adds a member that is a string.
+func (o *Object) Text(name, value string) {
+	o.Name(name)
+	o.b = attr.AppendQuote(o.b, value)
+	o.comma = true
+}
+
+// Int adds a member that is an integer.
+func (o *Object) Int(name string, value int) {
+	o.Name(name)
+	o.b = strconv.AppendInt(o.b, int64(value), 10)
+	o.comma = true
+}
+
+// Float adds a member that is a number.
+func (o *Object) Float(name string, value float64) {
+	o.Name(name)
+	o.b = strconv.AppendFloat(o.b, value, 'f', -1, 64)
+	o.comma = true
+}
+
+// Bool adds a member that is a boolean.
+func (o *Object) Bool(name string, value bool) {
+	o.Name(name)
+	o.b = strconv.AppendBool(o.b, value)
+	o.comma = true
+}
+
+// Raw adds a member whose value is JSON.
+func (o *Object) Raw(name string, value []byte) {
+	o.Name(name)
+	o.b = append(o.b, value...)
+	o.comma = true
+}
+
+// Item adds a member that is an item.
+func (o *Object) Item(name string, value attr.Item) {
+	o.Name(name)
+	o.b = value.AppendJSON(o.b)
+	o.comma = true
+}
+
+// Element adds an element that is JSON to a list.
+func (o *Object) Element(value []byte) {
+	o.separate()
+	o.b = append(o.b, value...)
+}
+
+// Nested adds a member that is an object.
+func (o *Object) Nested(name string, members func()) {
+	o.Name(name)
+	o.Open()
+	members()
+	o.Close()
+}
+
+// List adds a member that is a list. element adds each element.
+func (o *Object) List(name string, n int, element func(i int)) {
+	o.Name(name)
+	o.b = append(o.b, '[')
+	o.comma = false
+	for i := range n {
+		element(i)
+	}
+	o.b = append(o.b, ']')
+	o.comma = true
+}
+
+// Value adds a member that is encoded by reflection.
+func (o *Object) Value(name string, value any) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // the types of responses can be encoded
+	}
+	o.Raw(name, encoded)
+}

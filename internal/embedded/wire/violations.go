@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Violations collects the parameters of a request that are out of their bounds. DynamoDB reports
+// them together, before all other errors of the request.
+type Violations struct{ found []string }
+
+// Err returns a ValidationException if there are violations.
+func (v *Violations) Err() error {
+	switch len(v.found) {
+	case 0:
+		return nil
+	case 1:
+		return Invalid("1 validation error detected: %s", v.found[0])
+	}
+	return Invalid("%d validation errors detected: %s", len(v.found), strings.Join(v.found, "; "))
+}
+
+// Add adds a violation. value is quoted, unless it is null.
+func (v *Violations) Add(value, field, constraint string) {
+	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
+}
+
+// AddText adds a violation with a message of its own.
+func (v *Violations) AddText(message string) { v.found = append(v.found, message) }
+
+// Found reports whether there are violations.
+func (v *Violations) Found() bool { return len(v.found) > 0 }
+
+// Quote returns a value in the quotes of messages.
+func Quote(value string) string { return "'" + value + "'" }
+
+// Null adds a violation by a parameter that is missing.
+func (v *Violations) Null(field string) { v.Add("null", field, "Member must not be null") }
+
+var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+
+// Table validates the name of a table. It may be an Amazon Resource Name.
+func (v *Violations) Table(name *string) bool {
+	if name == nil {
+		v.Null("tableName")
+		return false
+	}
+	if strings.HasPrefix(*name, "arn:") {
+		return true
+	}
+	v.Name(*name, "tableName", 1)
+	return len(v.found) == 0
+}
+
+// Name validates the name of a table or an index.
+func (v *Violations) Name(name, field string, least int) {
+	if name != "" && !namePattern.MatchString(name) {
+		v.Add(Quote(name), field, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+	}
+	if len(name) < least {
+		v.Add(Quote(name), field, fmt.Sprintf("Member must have length greater than or equal to %d", least))
+	}
+	if len(name) > 255 {
+		v.Add(Quote(name), field, "Member must have length less than or equal to 255")
+	}
+}
+
+// Enum validates a parameter that has a set of values. It may be absent.
+func (v *Violations) Enum(value, field string, values ...string) {
+	if value != "" && !slices.Contains(values, value) {
+		v.Add(Quote(value), field, "Member must satisfy enum value set: ["+strings.Join(values, ", ")+"]")
+	}
+}
+
+// List validates the length of a list that must not be empty, and reports whether it is right.
+func (v *Violations) List(n, most int, field string, value func() string) bool {
+	switch {
+	case n == 0:
+		v.Add(Quote(value()), field, "Member must have length greater than or equal to 1")
+	case n > most:
+		v.Add(Quote(value()), field, fmt.Sprintf("Member must have length less than or equal to %d", most))
+	default:
+		return true
+	}
+	return false
+}
+
+// AtLeast validates the lower bound of a number.
+func (v *Violations) AtLeast(value, least int, field string) {
+	if value < least {
+		v.Add(Quote(fmt.Sprint(value)), field, fmt.Sprintf("Member must have value greater than or equal to %d", least))
+	}
+}
+
+// AtMost validates the upper bound of a number.
+func (v *Violations) AtMost(value, most int, field string) {
+	if value > most {
+		v.Add(Quote(fmt.Sprint(value)), field, fmt.Sprintf("Member must have value less than or equal to %d", most))
+	}
+}
+
+// Capacity validates ReturnConsumedCapacity.
+func (v *Violations) Capacity(value string) {
+	v.Enum(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
+}
+
+// Metrics validates ReturnItemCollectionMetrics.
+func (v *Violations) Metrics(value string) {
+	v.Enum(value, "returnItemCollectionMetrics", "SIZE", "NONE")
+}
+
+// ReturnValues validates ReturnValues.
+func (v *Violations) ReturnValues(value string) {
+	v.Enum(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+}
+
+// OnFailure validates ReturnValuesOnConditionCheckFailure.
+func (v *Violations) OnFailure(value string) {
+	v.Enum(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+}
+
+// Parameter is the name of a parameter, and whether the request has it.
+type Parameter struct {
+	Name string
+	Set  bool
+}
+
+// Legacy returns an error if the request has parameters of the API's first version.
+func Legacy(old, expressions []Parameter) error {
+	names := func(from []Parameter) string {
+		var set []string
+		for _, p := range from {
+			if p.Set {
+				set = append(set, p.Name)
+			}
+		}
+		return strings.Join(set, ", ")
+	}
+	switch {
+	case names(old) == "":
+		return nil
+	case names(expressions) != "":
+		return Invalid("Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {%s} Expression parameters: {%s}", names(old), names(expressions))
+	}
+	return Invalid("The legacy parameters {%s} are not supported: use expressions", names(old))
+}
