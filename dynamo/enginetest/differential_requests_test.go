@@ -138,6 +138,7 @@ func (r *request) GoString() string { return describe(r.operation, r.input) }
 type generator struct {
 	*rapid.T
 	schema   *schema
+	worker   int
 	newToken func() string
 	// committed is the input of the latest transaction with a token, nil for none.
 	committed object
@@ -150,7 +151,9 @@ type generator struct {
 
 // number draws a number that is less than n. Small numbers are more probable, and failing tests
 // shrink to them.
-func (g *generator) number(n int) int { return rapid.IntRange(0, n-1).Draw(g.T, "number") }
+func (g *generator) number(n int) int {
+	return (rapid.IntRange(0, n-1).Draw(g.T, "number") + g.worker) % n
+}
 
 // rarely returns true in about one of n cases. rapid prefers the bounds of a range, but not its
 // middle.

@@ -152,16 +152,17 @@ func TestDifferential(t *testing.T) {
 	t.Parallel()
 	d := newDifferential(t)
 	t.Cleanup(func() { t.Logf("%d operations on each engine", d.operations.Load()) })
-	for range differentialWorkers {
+	for worker := range differentialWorkers {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, d.check)
+			rapid.Check(t, func(t *rapid.T) { d.check(t, worker) })
 		})
 	}
 }
 
-// check executes random requests on a new table.
-func (d *differential) check(t *rapid.T) {
+// check executes random requests on a new table. Workers with the same seed send different
+// requests.
+func (d *differential) check(t *rapid.T, worker int) {
 	s := rapid.Custom(drawSchema).Draw(t, "table")
 	s.table = fmt.Sprintf("differential-%d", d.tables.Add(1))
 	defer func() {
@@ -174,7 +175,7 @@ func (d *differential) check(t *rapid.T) {
 			t.Fatalf("CreateTable: %v", created)
 		}
 	}
-	g := &generator{schema: s, newToken: func() string { return fmt.Sprint("token-", d.tokens.Add(1)) }}
+	g := &generator{schema: s, worker: worker, newToken: func() string { return fmt.Sprint("token-", d.tokens.Add(1)) }}
 	for range 6 {
 		d.compare(t, rapid.Custom(g.drawPut).Draw(t, "first items"))
 	}
