@@ -228,8 +228,8 @@ func numberAddress(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAddress writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectAddress writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Address) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -318,8 +318,8 @@ func numberAddressMissing(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAddressMissing writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectAddressMissing writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *commerce.AddressMissing) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -377,8 +377,8 @@ func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectAdjustInventoryPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectAdjustInventoryPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -428,8 +428,8 @@ func numberAlreadyExists(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAlreadyExists writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectAlreadyExists writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commerce.AlreadyExists) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -487,8 +487,8 @@ func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader)
 	}
 }
 
-// objectAssignAccountRepPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectAssignAccountRepPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -536,8 +536,8 @@ func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCancelOrderPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCancelOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -585,8 +585,8 @@ func numberCategory(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategory writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCategory writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Category) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -632,8 +632,8 @@ func numberCategoryConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategoryConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCategoryConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Category]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -710,8 +710,8 @@ func numberCategoryEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategoryEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCategoryEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Category]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -778,8 +778,8 @@ func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectConfirmOrderPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectConfirmOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -827,8 +827,8 @@ func numberCreateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCreateCustomerPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCreateCustomerPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -876,8 +876,8 @@ func numberCreateProductPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCreateProductPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCreateProductPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -925,8 +925,8 @@ func numberCreateWarehousePayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectCreateWarehousePayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCreateWarehousePayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -994,8 +994,8 @@ func numberCustomer(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomer writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCustomer writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Customer) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1208,8 +1208,8 @@ func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomerConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCustomerConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1286,8 +1286,8 @@ func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomerEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectCustomerEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1354,8 +1354,8 @@ func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectDeliverOrderPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectDeliverOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1405,8 +1405,8 @@ func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmailTaken writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectEmailTaken writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.EmailTaken) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1480,8 +1480,8 @@ func numberEmployee(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployee writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectEmployee writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Employee) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1664,8 +1664,8 @@ func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployeeConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectEmployeeConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1742,8 +1742,8 @@ func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployeeEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectEmployeeEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1810,8 +1810,8 @@ func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectHireEmployeePayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectHireEmployeePayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1861,8 +1861,8 @@ func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectIdempotencyKeyReused writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectIdempotencyKeyReused writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj *commerce.IdempotencyKeyReused) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1926,8 +1926,8 @@ func numberInsufficientStock(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInsufficientStock writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectInsufficientStock writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *commerce.InsufficientStock) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1993,8 +1993,8 @@ func numberInvalidInput(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInvalidInput writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectInvalidInput writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerce.InvalidInput) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2060,8 +2060,8 @@ func numberInvalidTransition(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInvalidTransition writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectInvalidTransition writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *commerce.InvalidTransition) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2135,8 +2135,8 @@ func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInventoryLevel writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectInventoryLevel writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *commerce.InventoryLevel) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2226,8 +2226,8 @@ func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader
 	}
 }
 
-// objectInventoryLevelConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectInventoryLevelConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2304,8 +2304,8 @@ func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInventoryLevelEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectInventoryLevelEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2372,8 +2372,8 @@ func numberMoney(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectMoney writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectMoney writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3165,8 +3165,8 @@ func numberNotFound(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectNotFound writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectNotFound writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.NotFound) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3252,8 +3252,8 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrder writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrder writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3546,8 +3546,8 @@ func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3624,8 +3624,8 @@ func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3704,8 +3704,8 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEvent writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderEvent writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.Event) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3827,8 +3827,8 @@ func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEventConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderEventConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Event]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3905,8 +3905,8 @@ func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEventEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderEventEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Event]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3987,8 +3987,8 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItem writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderItem writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.LineItem) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4101,8 +4101,8 @@ func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItemConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderItemConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.LineItem]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4179,8 +4179,8 @@ func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItemEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderItemEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4247,8 +4247,8 @@ func numberOrderStatusCount(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderStatusCount writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderStatusCount writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *commerce.StatusCount) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4296,8 +4296,8 @@ func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderUpdate writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectOrderUpdate writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.OrderChange) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4386,8 +4386,8 @@ func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPageInfo writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectPageInfo writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.PageInfo) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4461,8 +4461,8 @@ func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPlaceOrderPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectPlaceOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4516,8 +4516,8 @@ func numberPriceChanged(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPriceChanged writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectPriceChanged writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerce.PriceChanged) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4598,8 +4598,8 @@ func numberProduct(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProduct writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectProduct writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Product) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4791,8 +4791,8 @@ func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProductConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectProductConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4869,8 +4869,8 @@ func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProductEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectProductEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -5926,8 +5926,8 @@ func numberQuote(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectQuote writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectQuote writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -5987,8 +5987,8 @@ func numberQuotedLine(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectQuotedLine writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectQuotedLine writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.QuotedLine) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6070,8 +6070,8 @@ func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectRemoveOrderItemPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectRemoveOrderItemPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6119,8 +6119,8 @@ func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader
 	}
 }
 
-// objectSetInventoryLevelPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectSetInventoryLevelPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6168,8 +6168,8 @@ func numberSetOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectSetOrderItemPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectSetOrderItemPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6217,8 +6217,8 @@ func numberShipOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectShipOrderPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectShipOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6268,8 +6268,8 @@ func numberSpending(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectSpending writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectSpending writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Spending) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6437,8 +6437,8 @@ func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectTooManyLines writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectTooManyLines writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerce.TooManyLines) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6499,8 +6499,8 @@ func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateCustomerPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectUpdateCustomerPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6548,8 +6548,8 @@ func numberUpdateEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateEmployeePayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectUpdateEmployeePayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6597,8 +6597,8 @@ func numberUpdateProductPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateProductPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectUpdateProductPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6646,8 +6646,8 @@ func numberUpdateShippingAddressPayload(name string) (int, operation.ArgumentsRe
 	}
 }
 
-// objectUpdateShippingAddressPayload writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectUpdateShippingAddressPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6699,8 +6699,8 @@ func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectVersionConflict writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectVersionConflict writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *commerce.VersionConflict) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6763,8 +6763,8 @@ func numberViewer(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectViewer writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectViewer writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Principal) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6843,8 +6843,8 @@ func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouse writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectWarehouse writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.Warehouse) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6983,8 +6983,8 @@ func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouseConnection writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectWarehouseConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -7061,8 +7061,8 @@ func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouseEdge writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// objectWarehouseEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -7127,8 +7127,8 @@ func number_Service(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// object_Service writes an object. If a null makes the object null, it writes nothing and
-// returns false.
+// object_Service writes an object.
+// If a null makes the object null, it writes nothing and returns false.
 func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {

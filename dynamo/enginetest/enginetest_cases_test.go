@@ -266,8 +266,8 @@ func assertCode(tb *table, what string, err error, code string) {
 	}
 }
 
-// assertOutcome fails the test unless err is the engine's error with this code, or nil if the code is
-// empty.
+// assertOutcome fails the test unless err is the engine's error with this code, or nil if the code
+// is empty.
 func assertOutcome(tb *table, what string, err error, code string) {
 	tb.Helper()
 	if code != "" {

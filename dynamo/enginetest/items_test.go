@@ -405,8 +405,8 @@ func testCondition(tb *table, cond string, want bool, values []any) {
 	}
 }
 
-// testUpdateAppendsByIndex sets elements behind the end of a list. They are appended in the order of
-// their indexes, without gaps.
+// testUpdateAppendsByIndex sets elements behind the end of a list. They are appended in the order
+// of their indexes, without gaps.
 func testUpdateAppendsByIndex(tb *table) {
 	it := record("a", "1")
 	it["l"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{str("0"), str("1")}}

@@ -29,8 +29,8 @@ func (p placed) last() sentMutation {
 	return p.order
 }
 
-// The server is killed again and again while clients place orders. Clients repeat a request with its
-// idempotency key until they get a response. Then each order exists once, and is complete.
+// The server is killed again and again while clients place orders. Clients repeat a request with
+// its idempotency key until they get a response. Then each order exists once, and is complete.
 func TestKilledUnderLoad(t *testing.T) {
 	kills := longtest.Size(3, 500)
 	s := newServer(t)

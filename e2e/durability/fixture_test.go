@@ -35,8 +35,8 @@ type server struct {
 	started         int
 }
 
-// newServer builds the program and starts it on a new file with the sample data. The warehouses have
-// enough stock for all tests.
+// newServer builds the program and starts it on a new file with the sample data. The warehouses
+// have enough stock for all tests.
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{

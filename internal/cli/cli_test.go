@@ -268,7 +268,8 @@ func TestInvalidSetting(t *testing.T) {
 	}
 }
 
-// Commands for tables fail with the embedded store in memory, whose data does not outlive a command.
+// Commands for tables fail with the embedded store in memory, whose data does not outlive a
+// command.
 func TestCommandsThatNeedDynamoDB(t *testing.T) {
 	for _, line := range []string{"table create", "table describe", "seed", "export x", "import x"} {
 		command, _, _ := strings.Cut(line, " x")

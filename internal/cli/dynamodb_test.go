@@ -51,8 +51,8 @@ func setEndpoint(t *testing.T, url string) {
 	setAWSEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
 }
 
-// embeddedEndpoint starts the embedded store as a DynamoDB endpoint and returns its URL. It runs until
-// the test process ends.
+// embeddedEndpoint starts the embedded store as a DynamoDB endpoint and returns its URL. It runs
+// until the test process ends.
 var embeddedEndpoint = sync.OnceValue(func() string { return httptest.NewServer(embedded.New()).URL })
 
 // endpoint returns the URL of DynamoDB: the embedded store, or DynamoDB Local in the long test run.

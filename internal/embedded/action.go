@@ -215,7 +215,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	return nil
 }
 
-// execute executes one action that is a request of its own.
+// executeOne executes an action that is a request of its own.
 func (s *Store) executeOne(name string, a *action) error {
 	return retryChanged(func() error {
 		t, err := s.table(name)

@@ -27,7 +27,8 @@ type write struct {
 	// apply makes the changes. If it returns an error, it has changed nothing.
 	apply func(*change) error
 	err   error
-	// turn is closed when the write is done. It first gets a value if the write has to commit.
+	// turn gets a value when the write is done, or when it is its turn to commit the waiting writes.
+	// done reports which of the two has happened.
 	turn chan struct{}
 	done bool
 }

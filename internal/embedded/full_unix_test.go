@@ -34,8 +34,8 @@ const (
 	bigValue = 380_000
 )
 
-// A write that does not fit in the file fails, and changes nothing. Reads, deletions and writes that
-// fit go on. The file can be opened again.
+// A write that does not fit in the file fails, and changes nothing. Reads, deletions and writes
+// that fit go on. The file can be opened again.
 func TestFullFile(t *testing.T) {
 	if path := os.Getenv(fullFile); path != "" {
 		fillFile(t, path)

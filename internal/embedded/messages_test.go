@@ -39,8 +39,8 @@ func create(t *testing.T, s *embedded.Store) {
 	}
 }
 
-// composite returns the beginning of a CreateTable request, for a table with the key pk and sk and a
-// definition of the attribute a.
+// composite returns the beginning of a CreateTable request, for a table with the key pk and sk and
+// a definition of the attribute a.
 func composite(name string) string {
 	return `{"TableName":"` + name + `","BillingMode":"PAY_PER_REQUEST","KeySchema":` + keySchema("pk", "sk") + `,
 		"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"},{"AttributeName":"a","AttributeType":"S"}],`

@@ -22,8 +22,8 @@
 //
 // # Concurrency
 //
-// A read sees one state of the file and never waits. Writes that arrive during a commit wait for it
-// and are committed together, with one sync of the file.
+// A read sees one state of the file. It does not wait for writes, unless the file outgrows its
+// mapping. Writes that arrive during a commit wait for it, and share the next commit.
 //
 // # Differences from DynamoDB
 //

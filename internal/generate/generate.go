@@ -207,7 +207,7 @@ func (g *generator) object(o *codegen.Object) {
 	parameter, argument := "", ""
 	if !o.Root {
 		parameter, argument = ", obj "+g.name(o.Reference()), ", obj"
-		g.line("\n// object%s writes an object. If a null makes the object null, it writes nothing and\n// returns false.", o.Name)
+		g.line("\n// object%s writes an object.\n// If a null makes the object null, it writes nothing and returns false.", o.Name)
 		g.line("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.openObject(), true", o.Name, parameter)
 		g.line("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.closeObject(from, valid)\n}", o.Name, argument)
 	}

@@ -225,8 +225,8 @@ func checkMostActions(t *testing.T, most map[string]int) {
 	}
 }
 
-// The docs state the maximum number of lines of an order: the pattern with the most actions per line
-// decides.
+// The docs state the maximum number of lines of an order: the pattern with the most actions per
+// line decides.
 func TestGoldenMostLines(t *testing.T) {
 	tight := mostExpensivePattern()
 	fixed := tight.MaxActions(0)

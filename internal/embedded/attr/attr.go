@@ -1,5 +1,5 @@
-// Package attr has DynamoDB's items and attribute values: their JSON, their validation, their sizes,
-// their order, and keys whose bytes sort like the values.
+// Package attr has DynamoDB's items and attribute values: their JSON, their validation, their
+// sizes, their order, and keys whose bytes sort like the values.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 package attr
@@ -60,9 +60,6 @@ type Value struct {
 	// fault is why the JSON is not a valid value. Validate returns it.
 	fault string
 }
-
-// NewString returns a string value.
-func NewString(text string) Value { return Value{Kind: String, Text: text} }
 
 // NewNumber returns a number value. The text must be a valid number in canonical notation.
 func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
@@ -299,8 +296,8 @@ func ParseItem(stored []byte) (Item, error) {
 	return i, json.UnmarshalDecode(d, &i)
 }
 
-// ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It skips
-// the values of all other attributes.
+// ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It
+// skips the values of all other attributes.
 func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	i := make(Item, len(names))
 	d := jsontext.NewDecoder(bytes.NewBuffer(stored), jsontext.AllowDuplicateNames(true))
@@ -331,8 +328,8 @@ func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	return i, nil
 }
 
-// MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A list
-// or map of the maximum depth is invalid, even if it is empty.
+// MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A
+// list or map of the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
 // Errors of items that are not about one value.
@@ -366,8 +363,8 @@ func (i Item) normalize(depth, limit int) error {
 // Normalize is like Item.Normalize, for one value.
 func (v Value) Normalize() (Value, error) { return v.normalize(1, MaxNesting) }
 
-// NormalizeOperand is like Normalize, but allows one more level of nesting. DynamoDB does so for the
-// values of expressions in Scan and in transactions.
+// NormalizeOperand is like Normalize, but allows one more level of nesting. DynamoDB does so for
+// the values of expressions in Scan and in transactions.
 func (v Value) NormalizeOperand() (Value, error) { return v.normalize(1, MaxNesting+1) }
 
 // normalize validates a value at a depth of nesting.
@@ -443,8 +440,8 @@ func (v Value) duplicate(i int) error {
 	}
 }
 
-// NewSet returns a set value. It sorts the elements, which must be in canonical notation: numbers by
-// their value, all others by their bytes.
+// NewSet returns a set value. It sorts the elements, which must be in canonical notation: numbers
+// by their value, all others by their bytes.
 func NewSet(kind Kind, elements []string) Value {
 	if kind == NumberSet {
 		slices.SortFunc(elements, func(a, b string) int { return parseDecimal(a).compare(parseDecimal(b)) })

@@ -58,7 +58,7 @@ func key(t *rapid.T, kind attr.Kind) attr.Value {
 	}
 	bytes := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 'b', 0x7F, 0xFE, 0xFF}), 0, 6).Draw(t, "bytes")
 	if kind == attr.String {
-		return attr.NewString(strings.ToValidUTF8(string(bytes), "\U0001F600"))
+		return newString(strings.ToValidUTF8(string(bytes), "\U0001F600"))
 	}
 	return attr.Value{Kind: kind, Text: string(bytes)}
 }
@@ -241,7 +241,7 @@ func TestNesting(t *testing.T) {
 	t.Parallel()
 	for depth, valid := range map[int]bool{31: true, 32: false, 33: false} {
 		for _, kind := range []attr.Kind{attr.List, attr.Map} {
-			v := attr.NewString("leaf")
+			v := newString("leaf")
 			for range depth {
 				v = attr.Value{Kind: kind, Map: attr.Item{"e": v}, List: []attr.Value{v}}
 			}
@@ -256,8 +256,8 @@ func TestNesting(t *testing.T) {
 func TestParseAttributes(t *testing.T) {
 	t.Parallel()
 	item := attr.Item{
-		"pk": attr.NewString("p"), "sk": attr.NewInt(1), "\"\\\n": attr.NewString("escaped"), "é\u2028": attr.NewString("not ASCII"), "": attr.NewString("no name"),
-		"list": {Kind: attr.List, List: []attr.Value{attr.NewInt(2), {Kind: attr.Map, Map: attr.Item{"pk": attr.NewString("nested")}}}},
+		"pk": newString("p"), "sk": attr.NewInt(1), "\"\\\n": newString("escaped"), "é\u2028": newString("not ASCII"), "": newString("no name"),
+		"list": {Kind: attr.List, List: []attr.Value{attr.NewInt(2), {Kind: attr.Map, Map: attr.Item{"pk": newString("nested")}}}},
 		"set":  attr.NewSet(attr.StringSet, []string{"b", "a"}),
 	}
 	stored := item.AppendJSON(nil)
@@ -283,3 +283,6 @@ func TestParseAttributes(t *testing.T) {
 		t.Error("a number that is not a string: want an error")
 	}
 }
+
+// newString returns a string value.
+func newString(text string) attr.Value { return attr.Value{Kind: attr.String, Text: text} }

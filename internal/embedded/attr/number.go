@@ -172,8 +172,8 @@ func (d decimal) compare(e decimal) int {
 }
 
 // size returns the number's size in bytes: one byte, one byte for every two digits before the point
-// and after it, and one byte for the sign of a negative number. Zeros at the beginning and at the end
-// do not count.
+// and after it, and one byte for the sign of a negative number. Zeros at the beginning and at the
+// end do not count.
 func (d decimal) size() int {
 	whole := min(max(d.magnitude, 0), len(d.digits))
 	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2

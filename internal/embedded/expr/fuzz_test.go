@@ -12,7 +12,7 @@ func placeholders() *expr.Placeholders {
 	return &expr.Placeholders{
 		Names: map[string]string{"#n": "n", "#m": "m", "#size": "size"},
 		Values: map[string]attr.Value{
-			":s": attr.NewString("a"), ":n": attr.NewInt(2), ":b": {Kind: attr.Binary, Text: "\x00"},
+			":s": newString("a"), ":n": attr.NewInt(2), ":b": {Kind: attr.Binary, Text: "\x00"},
 			":l": {Kind: attr.List, List: []attr.Value{attr.NewInt(1)}}, ":ss": {Kind: attr.StringSet, Set: []string{"a", "b"}},
 		},
 	}
@@ -21,9 +21,9 @@ func placeholders() *expr.Placeholders {
 // item returns the item that fuzzed expressions are applied to.
 func item() attr.Item {
 	return attr.Item{
-		"pk": attr.NewString("p"), "n": attr.NewInt(1), "s": attr.NewString("text"),
+		"pk": newString("p"), "n": attr.NewInt(1), "s": newString("text"),
 		"ss": {Kind: attr.StringSet, Set: []string{"a"}},
-		"l":  {Kind: attr.List, List: []attr.Value{attr.NewInt(0), attr.NewString("e")}},
+		"l":  {Kind: attr.List, List: []attr.Value{attr.NewInt(0), newString("e")}},
 		"m":  {Kind: attr.Map, Map: attr.Item{"a": attr.NewInt(1), "l": {Kind: attr.List, List: []attr.Value{{Kind: attr.Map, Map: attr.Item{}}}}}},
 	}
 }
@@ -135,3 +135,6 @@ func FuzzParseKeyCondition(f *testing.F) {
 		}
 	})
 }
+
+// newString returns a string value.
+func newString(text string) attr.Value { return attr.Value{Kind: attr.String, Text: text} }

@@ -16,7 +16,8 @@ type KeyAttribute struct {
 	Sort bool // Sort reports whether the attribute belongs to the sort key
 }
 
-// KeyRange is the range of a key condition: a partition, and the beginning and end of the sort keys.
+// KeyRange is the range of a key condition: a partition, and the beginning and end of the sort
+// keys.
 type KeyRange struct {
 	// Partition and Equal are the values of the partition key and of the first attributes of the sort
 	// key. The bounds are for the next attribute.

@@ -359,8 +359,8 @@ func (s *parser) value() *literal {
 	return &literal{v}
 }
 
-// overlap returns an error if two paths lead to the same value, or one to a part of the other, or if
-// they need the same value to be a list and a map.
+// overlap returns an error if two paths lead to the same value, or one to a part of the other, or
+// if they need the same value to be a list and a map.
 func (s *parser) overlap(paths []Path) {
 	for i, a := range paths {
 		for _, b := range paths[:i] {

@@ -236,16 +236,9 @@ var (
 func evaluate(o operand, item attr.Item) (attr.Value, error) {
 	switch o := o.(type) {
 	case arithmetic:
-		a, err := evaluate(o.a, item)
+		a, b, err := evaluateTwo(o.a, o.b, item, attr.Number)
 		if err != nil {
 			return a, err
-		}
-		b, err := evaluate(o.b, item)
-		if err != nil {
-			return b, err
-		}
-		if a.Kind != attr.Number || b.Kind != attr.Number {
-			return a, errOperandType
 		}
 		return attr.Add(a, b, o.subtract)
 	case ifNotExists:
@@ -254,16 +247,9 @@ func evaluate(o operand, item attr.Item) (attr.Value, error) {
 		}
 		return evaluate(o.b, item)
 	case listAppend:
-		a, err := evaluate(o.a, item)
+		a, b, err := evaluateTwo(o.a, o.b, item, attr.List)
 		if err != nil {
 			return a, err
-		}
-		b, err := evaluate(o.b, item)
-		if err != nil {
-			return b, err
-		}
-		if a.Kind != attr.List || b.Kind != attr.List {
-			return a, errOperandType
 		}
 		return attr.Value{Kind: attr.List, List: slices.Concat(a.List, b.List)}, nil
 	}
@@ -272,6 +258,17 @@ func evaluate(o operand, item attr.Item) (attr.Value, error) {
 		return v, errNoOperand
 	}
 	return v, nil
+}
+
+// evaluateTwo returns the values of two operands, which must be of the given kind.
+func evaluateTwo(x, y operand, item attr.Item, kind attr.Kind) (a, b attr.Value, err error) {
+	if a, err = evaluate(x, item); err != nil {
+		return a, b, err
+	}
+	if b, err = evaluate(y, item); err == nil && (a.Kind != kind || b.Kind != kind) {
+		err = errOperandType
+	}
+	return a, b, err
 }
 
 // Apply returns the item after the update. It does not change the item. It returns an error if the

@@ -289,8 +289,8 @@ func successor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is not
-// the table's or index's, and outside is the message for a key out of the bounds.
+// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is
+// not the table's or index's, and outside is the message for a key out of the bounds.
 func (l *List) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {

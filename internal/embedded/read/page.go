@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// maxPage is the size of the items, in bytes, after which a Query or Scan ends. The item that exceeds
-// the size belongs to the page.
+// maxPage is the size of the items, in bytes, after which a Query or Scan ends. The item that
+// exceeds the size belongs to the page.
 const maxPage = 1 << 20
 
 // Run reads one page and returns the response.

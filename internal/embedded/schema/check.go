@@ -204,8 +204,8 @@ func checkProjection(p *Projection) error {
 	return nil
 }
 
-// checkStreamSpecification validates a stream's setting, which may be nil. isNew reports whether the
-// table is being created.
+// checkStreamSpecification validates a stream's setting, which may be nil. isNew reports whether
+// the table is being created.
 func checkStreamSpecification(set *StreamSpecification, isNew bool) error {
 	switch {
 	case set == nil:

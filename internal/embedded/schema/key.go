@@ -31,8 +31,8 @@ func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	return b
 }
 
-// Entry returns the key of an item in the index, or nil if the item is not in the index. item may be
-// nil.
+// Entry returns the key of an item in the index, or nil if the item is not in the index. item may
+// be nil.
 func (x *Index) Entry(item attr.Item, key []byte) []byte {
 	for _, k := range x.Key {
 		if v, ok := item[k.Name]; !ok || v.Kind != k.Kind {
@@ -45,8 +45,8 @@ func (x *Index) Entry(item attr.Item, key []byte) []byte {
 // ErrKeySchema is the error for a key that is not the table's.
 var ErrKeySchema = errors.New("The provided key element does not match the schema")
 
-// Lookup validates a request's key and returns its bytes. It returns ErrKeySchema, or an error about
-// a value.
+// Lookup validates a request's key and returns its bytes. It returns ErrKeySchema, or an error
+// about a value.
 func (t *Table) Lookup(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (t *Table) Lookup(key attr.Item) ([]byte, error) {
 	return t.KeyBytes(key)
 }
 
-// KeyBytes returns the bytes of a request's key, whose values are valid. It returns ErrKeySchema, or
-// an error about an empty or long value.
+// KeyBytes returns the bytes of a request's key, whose values are valid. It returns ErrKeySchema,
+// or an error about an empty or long value.
 func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.Key) {
 		return nil, ErrKeySchema

@@ -30,7 +30,8 @@ const (
 	// firstSequence is added to the numbers of records, because sequence numbers have at least 21
 	// digits.
 	firstSequence = "1%020d"
-	// maxPage is the maximum size of the records of a response in bytes. A single record may be larger.
+	// maxPage is the maximum size of the records of a response in bytes. A single record may be
+	// larger.
 	maxPage = 1 << 20
 	// maxTrimmed is the maximum number of old records that a write deletes.
 	maxTrimmed = 100
