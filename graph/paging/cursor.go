@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -22,12 +23,26 @@ const (
 	maxPosition = 1000
 )
 
-// Cursors signs and verifies the cursors of all lists.
-type Cursors struct{ key []byte }
+// Cursors signs and verifies the cursors of all lists. Copies of Cursors share their keys.
+type Cursors struct{ keys *atomic.Pointer[cursorKeys] }
+
+// cursorKeys are the keys for cursors. New cursors are signed with current. previous is nil if the
+// key has never changed.
+type cursorKeys struct{ current, previous []byte }
 
 // NewCursors returns Cursors that sign with a key. Servers with the same key accept each other's
 // cursors.
-func NewCursors(key []byte) Cursors { return Cursors{key: key} }
+func NewCursors(key []byte) Cursors {
+	c := Cursors{keys: new(atomic.Pointer[cursorKeys])}
+	c.keys.Store(&cursorKeys{current: key})
+	return c
+}
+
+// ChangeKey replaces the key. Cursors signed with the previous key remain valid until the next
+// change.
+func (c Cursors) ChangeKey(key []byte) {
+	c.keys.Store(&cursorKeys{current: key, previous: c.keys.Load().current})
+}
 
 // Scope identifies the list that a cursor belongs to. It consists of a field and its arguments,
 // except the arguments that choose the page.
@@ -62,9 +77,9 @@ func (s *Scope) addArgument(argument string) {
 	s.arguments[maxListArguments-1] += "\x00" + argument // the separator that sign writes
 }
 
-// sign returns the signature of a position.
-func (s Scope) sign(position string) []byte {
-	mac := hmac.New(sha256.New, s.cursors.key)
+// sign returns the signature of a position with a key.
+func (s Scope) sign(key []byte, position string) []byte {
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte{cursorVersion})
 	mac.Write([]byte(s.field))
 	for _, argument := range s.arguments[:s.argumentCount] {
@@ -80,15 +95,15 @@ func (s Scope) sign(position string) []byte {
 func (s Scope) Encode(position string) string {
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
-	b = append(b, s.sign(position)...)
+	b = append(b, s.sign(s.cursors.keys.Load().current, position)...)
 	b = append(b, position...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 // Decode returns the position in a cursor.
 //
-// It returns a commerce.InvalidError unless Encode created the cursor for the same list and with
-// the same key.
+// It returns a commerce.InvalidError unless Encode created the cursor for the same list, with the
+// current or the previous key.
 func (s Scope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")
@@ -100,8 +115,9 @@ func (s Scope) Decode(cursor string) (string, error) {
 	if b[0] != cursorVersion {
 		return "", commerce.NewInvalidError("is a cursor of another server version: request the first page again")
 	}
-	position := string(b[1+signatureSize:])
-	if !hmac.Equal(b[1:1+signatureSize], s.sign(position)) {
+	position, signature := string(b[1+signatureSize:]), b[1:1+signatureSize]
+	keys := s.cursors.keys.Load()
+	if !hmac.Equal(signature, s.sign(keys.current, position)) && (keys.previous == nil || !hmac.Equal(signature, s.sign(keys.previous, position))) {
 		return "", commerce.NewInvalidError("is a cursor of another list: send the cursor to the same field with the same arguments")
 	}
 	return position, nil

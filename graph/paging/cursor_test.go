@@ -45,6 +45,27 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 	})
 }
 
+// After a change of the key, cursors of the previous key are valid until the next change.
+func TestChangedKey(t *testing.T) {
+	key := func(n string) []byte { return []byte("a key for tests, number " + n) }
+	cursors := NewCursors(key("1"))
+	list := cursors.Scope("Query.customers")
+	valid := func(cursor string) bool { _, err := list.Decode(cursor); return err == nil }
+	first := list.Encode("x")
+	cursors.ChangeKey(key("2"))
+	second := list.Encode("x")
+	if second != NewCursors(key("2")).Scope("Query.customers").Encode("x") || !valid(first) || !valid(second) {
+		t.Errorf("after one change, the first cursor is valid: %t, the second: %t", valid(first), valid(second))
+	}
+	cursors.ChangeKey(key("3"))
+	if valid(first) || !valid(second) || !valid(list.Encode("x")) {
+		t.Errorf("after two changes, the first cursor is valid: %t, the second: %t", valid(first), valid(second))
+	}
+	if valid(NewCursors(nil).Scope("Query.customers").Encode("x")) {
+		t.Error("a cursor signed with an empty key is valid")
+	}
+}
+
 // A list may have more than maxListArguments arguments.
 func TestCursorsOfListsWithManyArguments(t *testing.T) {
 	c := NewCursors([]byte("a key for tests"))

@@ -171,7 +171,8 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 		if len(opts.Secret) < MinSecretBytes {
 			return nil, fmt.Errorf("the secret has %d bytes: at least %d are required", len(opts.Secret), MinSecretBytes)
 		}
-		a.algorithms, a.keys = secretAlgorithms(), secret(opts.Secret)
+		a.algorithms, a.keys = secretAlgorithms(), &secret{}
+		a.ChangeSecret(opts.Secret)
 		return a, nil
 	}
 	jwks, err := newSource(opts.JWKS)
@@ -185,6 +186,15 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	ring.refreshPeriodically(ctx)
 	a.algorithms, a.keys = publicAlgorithms(), ring
 	return a, nil
+}
+
+// ChangeSecret replaces the secret, which must have at least MinSecretBytes bytes. Tokens signed
+// with the previous secret are no longer valid. ChangeSecret has no effect if the keys are in a
+// JWKS.
+func (a *Authenticator) ChangeSecret(key []byte) {
+	if s, ok := a.keys.(*secret); ok {
+		s.key.Store(&key)
+	}
 }
 
 // Authenticate verifies a token and returns the identity in its claims.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/json"
@@ -27,11 +28,11 @@ func secretAlgorithms() []jose.SignatureAlgorithm {
 
 // secret is a keyFinder with one key, the secret that the issuer and the server share. The key has
 // no ID, so the kid of a token is ignored.
-type secret []byte
+type secret struct{ key atomic.Pointer[[]byte] }
 
-func (s secret) find(string, jose.SignatureAlgorithm) []any { return []any{[]byte(s)} }
+func (s *secret) find(string, jose.SignatureAlgorithm) []any { return []any{*s.key.Load()} }
 
-func (s secret) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
+func (s *secret) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return s.find(kid, algorithm)
 }
 

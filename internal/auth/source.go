@@ -29,6 +29,9 @@ const maxJWKSBytes = 256 << 10
 // fetchTimeout is the timeout for fetching a JWKS.
 const fetchTimeout = 5 * time.Second
 
+// FileInterval is the interval between two reads of a file with keys.
+const FileInterval = 10 * time.Second
+
 // newSource returns the source for a URL or a file name. It returns the errors of
 // CheckJWKSLocation.
 func newSource(location string) (source, error) {
@@ -36,7 +39,7 @@ func newSource(location string) (source, error) {
 		return source{}, err
 	}
 	if !isURL(location) {
-		return source{read: func(context.Context) ([]byte, error) { return readJWKSFile(location) }, refreshInterval: 10 * time.Second, minInterval: time.Second}, nil
+		return source{read: func(context.Context) ([]byte, error) { return readJWKSFile(location) }, refreshInterval: FileInterval, minInterval: time.Second}, nil
 	}
 	client := newClient()
 	return source{read: func(ctx context.Context) ([]byte, error) { return fetchJWKS(ctx, client, location) }, refreshInterval: 30 * time.Second, minInterval: 10 * time.Second}, nil

@@ -96,7 +96,7 @@ func (a *Authenticator) recheck(identity Identity) (err error) {
 	case !a.opts.Now().Before(identity.Expires):
 		return newUnauthenticated("it has expired")
 	case !slices.ContainsFunc(a.keys.cached(s.keyID, s.algorithm), s.matchesKey):
-		return newUnauthenticated("its key is no longer in the JWKS")
+		return newUnauthenticated("its key is no longer in use")
 	default:
 		return a.customerExists(context.Background(), identity)
 	}

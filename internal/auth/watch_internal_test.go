@@ -183,3 +183,37 @@ func TestConnectionsShareLookups(t *testing.T) {
 		t.Errorf("%d watches are active, want 100", n)
 	}
 }
+
+// A changed secret invalidates tokens of the previous secret at once, and ends their connections.
+func TestChangedSecret(t *testing.T) {
+	clock := authtest.NewClock(time.Unix(1_000_000_000, 0))
+	secrets := [][]byte{[]byte(strings.Repeat("1", MinSecretBytes)), []byte(strings.Repeat("2", MinSecretBytes))}
+	a, err := New(t.Context(), Options{
+		Secret: secrets[0], Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
+		Log: slog.New(slog.DiscardHandler), Now: clock.Now, AfterFunc: clock.AfterFunc,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens []string
+	for _, s := range secrets {
+		tokens = append(tokens, authtest.Key{Algorithm: "HS256", Private: s}.Token(t, authtest.Claims(clock.Now(), authtest.Object{"role": "ADMIN"}), nil))
+	}
+	identity, err := a.Authenticate(t.Context(), tokens[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	defer a.Watch(identity, func(err error) { ended <- err })()
+	clock.Advance(recheckInterval)
+	a.ChangeSecret(secrets[1])
+	for i, want := range []error{ErrInvalidSignature, nil} {
+		if _, err := a.Authenticate(t.Context(), tokens[i]); !errors.Is(err, want) {
+			t.Errorf("token %d: %v, want %v", i+1, err, want)
+		}
+	}
+	clock.Advance(recheckInterval)
+	if err := <-ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), "no longer in use") {
+		t.Errorf("the watch ends with %v", err)
+	}
+}
