@@ -12,6 +12,8 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
@@ -33,9 +35,9 @@ const (
 
 // Options configure Start.
 type Options struct {
-	// GOGC and GOMEMLIMIT are the values of these environment variables, which the runtime has already
-	// applied. If GOGC or GOMEMLIMIT is set, Start allocates no ballast. If GOMEMLIMIT is set, Start
-	// does not change the memory limit.
+	// GOGC and GOMEMLIMIT have the format of the environment variables of the Go runtime. ValidGOGC
+	// and ValidGOMEMLIMIT must accept them. If GOGC or GOMEMLIMIT is set, Start allocates no ballast.
+	// If GOMEMLIMIT is set, Memory has no effect.
 	GOGC, GOMEMLIMIT string
 	// Memory is the memory limit of the container in bytes, or 0 if there is no limit.
 	Memory uint64
@@ -51,6 +53,45 @@ func ContainerMemory() uint64 {
 	return limit
 }
 
+// ValidGOGC reports whether text is a percentage or off.
+func ValidGOGC(text string) bool {
+	_, ok := parseGOGC(text)
+	return ok
+}
+
+// ValidGOMEMLIMIT reports whether text is a number of bytes with an optional unit, such as 512MiB,
+// or off.
+func ValidGOMEMLIMIT(text string) bool {
+	_, ok := parseGOMEMLIMIT(text)
+	return ok
+}
+
+// parseGOGC returns the percentage for debug.SetGCPercent, which is negative if the garbage
+// collector is off.
+func parseGOGC(text string) (percent int, ok bool) {
+	if text == "off" {
+		return -1, true
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err == nil
+}
+
+// parseGOMEMLIMIT returns the limit for debug.SetMemoryLimit.
+func parseGOMEMLIMIT(text string) (limit int64, ok bool) {
+	if text == "off" {
+		return math.MaxInt64, true
+	}
+	number, unit := strings.TrimSuffix(text, "B"), int64(1)
+	for i, suffix := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if digits, found := strings.CutSuffix(number, suffix); found && number != text {
+			number, unit = digits, 1<<(10*(i+1))
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n * unit, err == nil && n >= 0 && n <= math.MaxInt64/unit
+}
+
 // Start tunes the garbage collector. The returned function restores the previous settings.
 func Start(opts Options) (stop func()) {
 	var allocation []byte
@@ -59,12 +100,20 @@ func Start(opts Options) (stop func()) {
 		// collector does not scan them, because they contain no pointers.
 		allocation = make([]byte, ballastBytes)
 	}
+	restoreGOGC := func() {}
+	if percent, ok := parseGOGC(opts.GOGC); ok {
+		before := debug.SetGCPercent(percent)
+		restoreGOGC = func() { debug.SetGCPercent(before) }
+	}
 	limit := int64(-1) // SetMemoryLimit ignores negative limits
-	if opts.GOMEMLIMIT == "" && opts.Memory > 0 {
+	if bytes, ok := parseGOMEMLIMIT(opts.GOMEMLIMIT); ok {
+		limit = debug.SetMemoryLimit(bytes)
+	} else if opts.Memory > 0 {
 		// The runtime counts the ballast as used memory.
 		limit = debug.SetMemoryLimit(int64(opts.Memory/100*memoryLimitPercent) + int64(len(allocation)))
 	}
 	return func() {
+		restoreGOGC()
 		debug.SetMemoryLimit(limit)
 		runtime.KeepAlive(allocation)
 		allocation = nil

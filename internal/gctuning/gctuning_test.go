@@ -1,6 +1,7 @@
 package gctuning
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -32,8 +33,8 @@ func TestStart(t *testing.T) {
 		"a container":            {Options{Memory: container}, true, container/100*90 + ballastBytes},
 		"a small container":      {Options{Memory: 64 << 20}, false, (64 << 20) / 100 * 90},
 		"the operator's GOGC":    {Options{GOGC: "100", Memory: container}, false, container / 100 * 90},
-		"the operator's limit":   {Options{GOMEMLIMIT: "1GiB", Memory: container}, false, initial},
-		"both, and no container": {Options{GOGC: "100", GOMEMLIMIT: "1GiB"}, false, initial},
+		"the operator's limit":   {Options{GOMEMLIMIT: "2GiB", Memory: container}, false, 2 << 30},
+		"both, and no container": {Options{GOGC: "100", GOMEMLIMIT: "off"}, false, math.MaxInt64},
 	} {
 		stop := Start(c.opts)
 		if g := goal(); (g >= 2*ballastBytes) != c.grows {
@@ -48,6 +49,37 @@ func TestStart(t *testing.T) {
 		}
 		if l := limit(); l != initial {
 			t.Errorf("%s: after stop, the limit is %d", name, l)
+		}
+	}
+}
+
+// GOGC is applied until stop, and all formats of the Go runtime are valid.
+func TestFormats(t *testing.T) {
+	initial := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(initial)
+	for text, want := range map[string]int{"off": -1, "50": 50, "0": 0, "-1": -1} {
+		stop := Start(Options{GOGC: text})
+		if got := debug.SetGCPercent(want); got != want || !ValidGOGC(text) {
+			t.Errorf("GOGC=%s sets %d, want %d", text, got, want)
+		}
+		stop()
+		if got := debug.SetGCPercent(100); got != 100 {
+			t.Errorf("after GOGC=%s and stop, the percentage is %d", text, got)
+		}
+	}
+	for text, want := range map[string]int64{"7": 7, "7B": 7, "7KiB": 7 << 10, "7MiB": 7 << 20, "7GiB": 7 << 30, "7TiB": 7 << 40, "off": math.MaxInt64} {
+		if got, ok := parseGOMEMLIMIT(text); got != want || !ok || !ValidGOMEMLIMIT(text) {
+			t.Errorf("GOMEMLIMIT=%s is %d, %t, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1KB", "1Ki", "KiB", "1.5GiB", "1 GiB", "9000000TiB", "9223372036854775808"} {
+		if ValidGOMEMLIMIT(text) {
+			t.Errorf("GOMEMLIMIT=%s is valid", text)
+		}
+	}
+	for _, text := range []string{"", "x", "50%", "1e2", "2147483648"} {
+		if ValidGOGC(text) {
+			t.Errorf("GOGC=%s is valid", text)
 		}
 	}
 }
