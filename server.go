@@ -20,5 +20,5 @@ func run() int {
 	defer stop()
 	// After the first signal, a second signal terminates the process immediately.
 	context.AfterFunc(ctx, stop)
-	return cli.Run(ctx, os.Args[1:], cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv})
+	return cli.Run(ctx, os.Args[1:], cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv, Environ: config.Environ})
 }

@@ -34,12 +34,12 @@ func checkServeConfig(cfg config.Config) error {
 // configureAuth configures the server to verify tokens if ORDERGRAPH_AUTH is jwt. Until ctx ends,
 // the server refreshes the public keys (JWKS) that verify the tokens. configureAuth returns an
 // error if the keys cannot be read.
-func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options) error {
+func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options, env Environment) error {
 	if cfg.Auth != config.AuthJWT {
 		return nil
 	}
 	jwt := cfg.JWT
-	jwt.Log, jwt.Verifications = opts.Log, opts.Admission[admission.PoolVerifications]
+	jwt.Log, jwt.Verifications, jwt.AfterFunc = opts.Log, opts.Admission[admission.PoolVerifications], env.AfterFunc
 	jwt.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		return customerExists(ctx, opts.Graph.Store, id)
 	}
@@ -49,6 +49,21 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options)
 	}
 	opts.Auth, opts.Anonymous = tokens, cfg.Anonymous
 	return nil
+}
+
+// watchSecrets rereads the files of the secrets until ctx ends.
+func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, env Environment) {
+	config.WatchSecrets(ctx, cfg, config.WatchOptions{
+		Log: opts.Log, AfterFunc: env.AfterFunc,
+		OnChange: map[string]func(secret []byte){
+			"ORDERGRAPH_CURSOR_KEY": opts.Graph.Cursors.ChangeKey,
+			"ORDERGRAPH_JWT_SECRET": func(secret []byte) {
+				if opts.Auth != nil {
+					opts.Auth.ChangeSecret(secret)
+				}
+			},
+		},
+	})
 }
 
 // customerExists reports whether the record of a customer exists. An unreadable record counts as

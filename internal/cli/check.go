@@ -45,7 +45,7 @@ func (e *statusError) Unwrap() error { return e.err }
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
-		dataFlag(set, &env)
+		storeFlags(set, &env)
 		set.BoolVar(&repair, "repair", false, "repair the inconsistencies that can be repaired automatically")
 		set.BoolVar(&asJSON, "json", false, "write one line of JSON per inconsistency, and one for the summary")
 	}, nil)

@@ -36,27 +36,21 @@ import (
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Getenv         func(string) string
+	// Getenv returns an environment variable. Environ returns all variables in the form NAME=value. If
+	// Environ is nil, misspelled names are not detected.
+	Getenv  func(string) string
+	Environ func() []string
 	// OnListening, if set, is called with the server's address when the server listens.
 	OnListening func(net.Addr)
+	// AfterFunc calls f in its own goroutine after d, to read files with keys again. If it is nil,
+	// commands use time.AfterFunc.
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// closers contains functions that close the stores that a command has opened. run calls them when
 	// the command has ended.
 	closers *[]func() error
-}
-
-// dataFlag defines the flag -data, which takes precedence over ORDERGRAPH_DATA.
-func dataFlag(set *flag.FlagSet, env *Environment) {
-	set.Func("data", "file in which the embedded store keeps its data (default: ORDERGRAPH_DATA)", func(path string) error {
-		getenv := env.Getenv
-		env.Getenv = func(name string) string {
-			if name == "ORDERGRAPH_DATA" {
-				return path
-			}
-			return getenv(name)
-		}
-		return nil
-	})
+	// flags contains the settings in flags, by the name of the environment variable.
+	flags map[string]string
 }
 
 // Exit statuses.
@@ -77,6 +71,7 @@ func (e usageError) Error() string { return e.problem }
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var usage usageError
+	var invalid *config.InvalidError
 	var status *statusError
 	var help *helpRequest
 	switch {
@@ -99,6 +94,9 @@ func Run(ctx context.Context, args []string, env Environment) int {
 			fmt.Fprintf(env.Stderr, "ordergraph: %s\n", describeError(status.err, env.Getenv))
 		}
 		return status.status
+	case errors.As(err, &invalid) && invalid.FromFlag:
+		fmt.Fprintf(env.Stderr, "ordergraph: %s; see `ordergraph help config`\n", err)
+		return exitUsage
 	default:
 		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", describeError(err, env.Getenv))
 		return exitFailed
@@ -262,7 +260,7 @@ func rootMessage(err error) string {
 // the embedded store in a file. It returns an error for the embedded store in memory, because the
 // data of that store exists only while the server runs.
 func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
-	cfg, err := config.Read(env.Getenv)
+	cfg, err := env.readConfig()
 	if err != nil {
 		return nil, cfg, err
 	}
@@ -313,29 +311,25 @@ func openEngine(path string, env Environment) (*embedded.Store, error) {
 const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
-	addr, sample := "", false
+	sample := false
 	err := parseArgs("serve", args, 0, func(set *flag.FlagSet) {
-		dataFlag(set, &env)
+		defineSettings(set, &env)
 		set.BoolVar(&sample, "sample", false, "load the sample data if the file of the embedded store is new")
-		set.StringVar(&addr, "addr", "", "address to listen on, such as :8080 for all addresses of the machine (default: the environment variable PORT sets the port)")
 	}, nil)
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Read(env.Getenv)
+	cfg, err := env.readConfig()
 	if err != nil {
 		return err
-	}
-	if addr != "" {
-		cfg.Addr = addr
-	}
-	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
-		return usageError{fmt.Sprintf("-addr %q is not a valid address: use HOST:PORT, such as :8080", cfg.Addr)}
 	}
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	for _, warning := range cfg.Warnings {
+		log.Warn(warning)
+	}
 	if cfg.AuthFromAlias {
 		log.Warn("AUTH is deprecated: set ORDERGRAPH_AUTH instead")
 	}
@@ -356,9 +350,10 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
 	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
-	if err := configureAuth(ctx, cfg, &serving); err != nil {
+	if err := configureAuth(ctx, cfg, &serving, env); err != nil {
 		return err
 	}
+	watchSecrets(ctx, cfg, serving, env)
 	handler, err := server.New(serving)
 	if err != nil {
 		return err
@@ -488,7 +483,7 @@ func browsableAddr(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { dataFlag(set, &env) }, &words); err != nil {
+	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { storeFlags(set, &env) }, &words); err != nil {
 		return err
 	}
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {

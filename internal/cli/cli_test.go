@@ -48,15 +48,21 @@ type command struct {
 
 // start starts a command line, such as "table create". The variables have the form NAME=value.
 func start(ctx context.Context, line string, variables ...string) *command {
+	return startIn(ctx, cli.Environment{}, line, variables...)
+}
+
+// startIn is like start, with the functions of an environment.
+func startIn(ctx context.Context, environment cli.Environment, line string, variables ...string) *command {
 	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
-	environment := cli.Environment{Stdout: &c.stdout, Stderr: &c.stderr, OnListening: func(addr net.Addr) { c.listening <- addr }, Getenv: func(name string) string {
+	environment.Stdout, environment.Stderr, environment.OnListening = &c.stdout, &c.stderr, func(addr net.Addr) { c.listening <- addr }
+	environment.Getenv = func(name string) string {
 		for _, v := range variables {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value
 			}
 		}
 		return ""
-	}}
+	}
 	go func() {
 		defer close(c.done)
 		c.status = cli.Run(ctx, strings.Fields(line), environment)
@@ -141,22 +147,36 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
-			for _, section := range config.Sections() {
-				for _, s := range section.Settings {
-					c.checkSucceeded(t, s.Name)
-				}
-			}
+			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "config [-json]", "ordergraph help config")
 		})
+	}
+}
+
+// The help of the command config describes all settings as plain text.
+func TestHelpOfSettings(t *testing.T) {
+	c := run(t, "help config")
+	for _, section := range config.Sections() {
+		for _, s := range section.Settings {
+			c.checkSucceeded(t, "\n  "+strings.Join(s.Variables(), ", "))
+			if s.Flag() != "" {
+				c.checkSucceeded(t, ", -"+s.Flag())
+			}
+		}
+	}
+	c.checkSucceeded(t, "AWS_REGION", "Go runtime's memory limit", "shares of roles")
+	for line := range strings.Lines(c.stdout.String()) {
+		if strings.ContainsAny(line, "`") || strings.Contains(line, "](") {
+			t.Errorf("the line is not plain text: %q", line)
+		}
 	}
 }
 
 // A command's help describes each of its flags.
 func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
-		"serve": {"-addr", "-data", "-sample"}, "local": {"-addr", "-data"}, "table": {"-data"}, "seed": {"-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-data", "-segments", "-overwrite"}, "import": {"-data", "-overwrite", "-dry-run", "-skip-unreadable"},
-		"check": {"-data", "-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
-		"token": {"-role", "-customer", "-subject", "-ttl", "-key"},
+		"serve": {"-addr", "-config", "-data", "-sample"}, "local": {"-addr", "-config", "-data"}, "table": {"-config", "-data"}, "seed": {"-config", "-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-config", "-data", "-segments", "-overwrite"}, "import": {"-config", "-data", "-overwrite", "-dry-run", "-skip-unreadable"},
+		"check": {"-config", "-data", "-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
+		"config": {"-addr", "-config", "-data", "-json", "-sample"}, "token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
 			t.Run(line, func(t *testing.T) {
@@ -183,7 +203,7 @@ func TestCommandHelp(t *testing.T) {
 // Help works with an invalid environment.
 func TestHelpNeedsNoConfiguration(t *testing.T) {
 	for _, line := range []string{"help", "-h", "serve -h"} {
-		run(t, line, "PORT=nonsense").checkSucceeded(t, "PORT")
+		run(t, line, "PORT=nonsense", "ORDERGRAPH_CONFIG=/nowhere").checkSucceeded(t, "serve")
 	}
 }
 
@@ -192,8 +212,10 @@ func TestInvalidArguments(t *testing.T) {
 		"nonsense":              `unknown command "nonsense"`,
 		"Serve":                 `unknown command "Serve"`,
 		"serve now":             `"now"`,
-		"-port 80":              "-port",
-		"serve -port 80":        "-port",
+		"-portal 80":            "-portal",
+		"serve -portal 80":      "-portal",
+		"serve -port http":      `-port is "http"`,
+		"serve -jwt-secret x":   "-jwt-secret",
 		"serve -addr":           "-addr",
 		"patterns all":          `"all"`,
 		"patterns -json":        "-json",

@@ -132,7 +132,7 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	case allowed.requests < 0 || !(allowed.units >= 0): // NaN compares as false
 		return usageError{"documents check: -max-requests and -max-units must be 0 or more"}
 	}
-	cfg, err := config.Read(env.Getenv)
+	cfg, err := env.readConfig()
 	if err != nil {
 		return err
 	}

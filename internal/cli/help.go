@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -25,7 +26,7 @@ type command struct {
 // commands returns the entries of all commands, in the order of the help.
 func commands() []command {
 	return []command{
-		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE"},
+		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE;\neach setting is also a flag, such as -max-body 65536"},
 		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
 		{"table", tableCommand, "table describe", "report whether the table matches the model, with the differences"},
@@ -38,6 +39,7 @@ func commands() []command {
 		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
 		{"token", tokenCommand, "token key FILE", "create a private key for development tokens, and FILE" + jwksSuffix + " with the public key"},
 		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
+		{"config", configCommand, "config [-json] [FLAGS OF serve]", "print the settings of the server, where each comes from, and the problems;\nsecrets are masked; the exit status is 1 if a setting is invalid, else 0"},
 		{"help", nil, "help [COMMAND]", "print this help, or the flags of a command (same as COMMAND -h)"},
 	}
 }
@@ -47,21 +49,13 @@ type helpRequest struct{ flags *flag.FlagSet }
 
 func (h *helpRequest) Error() string { return "help requested" }
 
-// printUsage prints all commands and environment variables.
+// printUsage prints all commands.
 func printUsage(w io.Writer) {
 	fmt.Fprint(w, "Ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.\n\n")
 	for _, c := range commands() {
 		printCommand(w, c)
 	}
-	fmt.Fprint(w, "\nEnvironment:\n")
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, section := range config.Sections() {
-		for _, s := range section.Settings {
-			fmt.Fprintf(tab, "  %s\t%s\t%s\n", s.Name, s.Default, strings.ReplaceAll(s.Meaning, "`", ""))
-		}
-	}
-	_ = tab.Flush()
-	fmt.Fprint(w, "  AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and the other variables of the AWS SDK\n")
+	fmt.Fprint(w, "\nEach setting is an environment variable, a flag of serve, or a line of a file.\n`ordergraph help config` lists all settings.\n")
 }
 
 // descriptionColumn is the column where the descriptions begin.
@@ -77,7 +71,8 @@ func printCommand(w io.Writer, c command) {
 	fmt.Fprintln(w, strings.ReplaceAll(c.description, "\n", "\n"+strings.Repeat(" ", descriptionColumn)))
 }
 
-// printCommandHelp prints the description of a command and one line for each of its flags.
+// printCommandHelp prints the description of a command and its flags. The help of the command
+// config describes all settings.
 func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 	for _, c := range commands() {
 		if c.name == set.Name() {
@@ -85,7 +80,56 @@ func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 		}
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	set.VisitAll(func(f *flag.Flag) { fmt.Fprintf(tab, "  -%s\t%s\n", f.Name, f.Usage) })
+	set.VisitAll(func(f *flag.Flag) {
+		if s, ok := f.Value.(*settingFlag); !ok || s.listed {
+			fmt.Fprintf(tab, "  -%s\t%s\n", f.Name, f.Usage)
+		}
+	})
 	_ = tab.Flush()
-	fmt.Fprint(w, "\n`ordergraph help` lists all commands and environment variables.\n")
+	if set.Name() == configCommandName {
+		printSettings(w)
+		return
+	}
+	fmt.Fprint(w, "\n`ordergraph help` lists all commands, and `ordergraph help config` lists all settings.\n")
+}
+
+// helpWidth is the width of the descriptions of settings, in characters.
+const helpWidth = 92
+
+// printSettings prints all settings.
+func printSettings(w io.Writer) {
+	fmt.Fprint(w, `
+A setting is an environment variable (ORDERGRAPH_MAX_BODY=65536), a flag (-max-body 65536), or a
+line NAME=value in the file ORDERGRAPH_CONFIG. A flag takes precedence over the environment, and the
+environment over the file. A variable that ends with _FILE contains the path of a file with a secret.
+`)
+	for _, section := range config.Sections() {
+		fmt.Fprintf(w, "\n%s\n", section.Title)
+		for _, s := range section.Settings {
+			names := slices.Clone(s.Variables())
+			if name := s.Flag(); name != "" {
+				names = append(names, "-"+name)
+			}
+			line := "  " + strings.Join(names, ", ")
+			if s.Default != "" {
+				line += " (default " + s.Default + ")"
+			}
+			fmt.Fprintln(w, line)
+			printWrapped(w, "      ", s.PlainMeaning())
+		}
+	}
+	fmt.Fprint(w, "\nThe AWS SDK reads AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and its other variables from the\nenvironment.\n")
+}
+
+// printWrapped prints text in lines of up to helpWidth characters after the indent.
+func printWrapped(w io.Writer, indent, text string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > helpWidth {
+			fmt.Fprintln(w, indent+line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	fmt.Fprintln(w, indent+line)
 }

@@ -61,7 +61,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	var opts generateOptions
 	var parsed *flag.FlagSet
 	err := parseArgs("seed", args, 1, func(set *flag.FlagSet) {
-		dataFlag(set, &env)
+		storeFlags(set, &env)
 		parsed = set
 		opts.define(set)
 	}, &files)

@@ -70,7 +70,7 @@ func printToken(r tokenRequest, env Environment) error {
 			return usageError{fmt.Sprintf("token: -customer %v", err)}
 		}
 	}
-	cfg, err := config.Read(env.Getenv)
+	cfg, err := env.readConfig()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const standardStream = "-"
 func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
-		dataFlag(set, &env)
+		storeFlags(set, &env)
 		set.Func("segments", fmt.Sprintf("number of table segments to scan in parallel, 1 to %d (default 4)", bulk.MaxSegments), func(text string) (err error) {
 			opts.Segments, err = parseSegments(text)
 			return err
@@ -62,7 +62,7 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 func importTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ImportOptions{}
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
-		dataFlag(set, &env)
+		storeFlags(set, &env)
 		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace existing records that differ (default: keep them)")
 		set.BoolVar(&opts.DryRun, "dry-run", false, "print what an import would do, but write nothing")
 		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "skip lines that cannot be imported (default: the first such line stops the import)")

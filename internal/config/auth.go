@@ -35,27 +35,31 @@ func parseAnonymous(text string) (on, ok bool) {
 	return text == "catalog", text == "catalog" || text == "off"
 }
 
-// resolveAuth merges the variable AUTH into ORDERGRAPH_AUTH, and validates the settings that depend
+// resolveAuth merges the setting AUTH into ORDERGRAPH_AUTH, and validates the settings that depend
 // on the result.
-func (r *reader) resolveAuth(getenv func(string) string) error {
+func (r *reader) resolveAuth() error {
 	name := "ORDERGRAPH_AUTH"
 	switch {
 	case r.authAlias == "":
 	case r.Auth == "":
 		name, r.Auth, r.AuthFromAlias = "AUTH", r.authAlias, true
 	case r.Auth != r.authAlias:
-		return fmt.Errorf("ORDERGRAPH_AUTH is %q and AUTH is %q: both variables have the same meaning, so set only one of them", r.Auth, r.authAlias)
+		return fmt.Errorf("ORDERGRAPH_AUTH is %q and AUTH is %q: both have the same meaning, so set only one of them", r.Auth, r.authAlias)
+	}
+	if r.AuthFromAlias {
+		r.derived("ORDERGRAPH_AUTH", r.Auth, r.found[name].place)
 	}
 	if r.Auth == AuthJWT {
 		return checkJWT(r.JWT)
 	}
 	for _, s := range r.jwtSettings() {
-		if text := getenv(s.Name); text != "" && text != s.Default {
+		if text := r.found[s.Name].text; text != "" && text != s.Default {
 			return fmt.Errorf("%s is set, but %s is not %s, so tokens would not be required: set %s to %s, or unset %s", s.Name, name, AuthJWT, name, AuthJWT, s.Name)
 		}
 	}
 	if r.Auth == "" && r.Store == Embedded {
 		r.Auth = AuthNone
+		r.derived("ORDERGRAPH_AUTH", r.Auth, sourceDefault)
 	}
 	return nil
 }

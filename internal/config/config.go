@@ -1,4 +1,5 @@
-// Package config reads the settings from the environment. No other package reads the environment.
+// Package config reads the settings from flags, the environment and a file. No other package reads
+// the environment.
 package config
 
 import (
@@ -7,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,8 +35,8 @@ const (
 
 // Config is the configuration of the server and of the other commands.
 type Config struct {
-	// Addr is the address to listen on, in the form host:port. Without authentication, the host is
-	// 127.0.0.1.
+	// Addr is the address to listen on, in the form host:port. By default, the host is 127.0.0.1
+	// without authentication.
 	Addr string
 	// Store is Embedded or DynamoDB.
 	Store string
@@ -83,6 +83,13 @@ type Config struct {
 	GCTuning gctuning.Options
 	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
+	// Effective contains the value and source of each setting, without secrets.
+	Effective []Effective
+	// Warnings are sentences about settings that have no effect.
+	Warnings []string
+
+	// secretFiles are the files that contain secrets.
+	secretFiles []secretFile
 }
 
 // minCursorKeyBytes is the minimum length of a cursor key in bytes.
@@ -99,8 +106,16 @@ var originPattern = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 type reader struct {
 	Config
 	port int
+	// file is the path of the configuration file.
+	file string
 	// authAlias is the value of the deprecated variable AUTH.
 	authAlias string
+
+	// found contains the text of each setting.
+	found    map[string]found
+	problems []string
+	// flagInvalid reports whether a flag has a problem.
+	flagInvalid bool
 }
 
 // Sections returns all settings except the settings that the AWS SDK reads.
@@ -109,7 +124,9 @@ func Sections() []setting.Section { return new(reader).sections() }
 func (r *reader) sections() []setting.Section {
 	return []setting.Section{
 		{Title: "Server", Settings: []setting.Setting{
-			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `-addr` is not set; the server listens on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
+			{Name: fileSetting, Value: setting.Text(&r.file, ""), Meaning: "file with settings, one line `NAME=value` each"},
+			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on, such as `:8080` for all addresses of the machine"},
+			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the server listens on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication accepts, in addition to `localhost`, names below `.localhost` and IP addresses"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table. Required with `ORDERGRAPH_AUTH=jwt`. The default is derived from the table's name, so clients can forge cursors", minCursorKeyBytes)},
@@ -117,8 +134,8 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug` (every request), `info`, `warn` or `error`"},
-			{Name: "GOGC", Value: setting.Text(&r.GCTuning.GOGC, ""), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
-			{Name: "GOMEMLIMIT", Value: setting.Text(&r.GCTuning.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
+			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
+			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in the server's process) or `dynamodb`"},
@@ -129,7 +146,7 @@ func (r *reader) sections() []setting.Section {
 		}},
 		{Title: "Authentication", Settings: append([]setting.Setting{
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); `none` by default with `ORDERGRAPH_STORE=embedded`, required to serve from `dynamodb`"},
-			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
+			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
@@ -158,46 +175,101 @@ func parseShareWeights(text string) (map[commerce.Role]int, bool) {
 // burstNotSet is the value of Rates.Burst if ORDERGRAPH_RATE_BURST is not set.
 const burstNotSet = -1
 
-// Read reads the environment through getenv. An error names the variable and the required change.
-func Read(getenv func(string) string) (Config, error) {
-	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}}}
+// Read reads the settings from the environment, and from the file in ORDERGRAPH_CONFIG. It returns
+// the errors of ReadFrom.
+func Read(getenv func(string) string) (Config, error) { return ReadFrom(Sources{Getenv: getenv}) }
+
+// ReadFrom reads the settings from all sources. It returns an *InvalidError if settings are
+// invalid. Then Config.Effective and Config.Warnings are still complete.
+func ReadFrom(sources Sources) (Config, error) {
+	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}, Warnings: sources.misspelled()}, found: map[string]found{}}
+	layers, problems := sources.layers()
+	r.problems = problems
 	for _, section := range r.sections() {
 		for _, s := range section.Settings {
-			if err := s.Read(getenv(s.Name)); err != nil {
-				return r.Config, err
-			}
+			r.read(s, layers)
 		}
 	}
-	if err := r.resolveAuth(getenv); err != nil {
-		return r.Config, err
+	// Checks of several settings would report the same problems again.
+	if len(r.problems) == 0 {
+		r.resolve()
 	}
-	r.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port))
-	switch {
-	case r.Auth == AuthJWT:
-		r.Addr = ":" + strconv.Itoa(r.port)
-	case len(r.CursorKey) == 0:
+	return r.Config, newInvalidError(r.problems, r.flagInvalid)
+}
+
+// read reads one setting and adds it to Effective.
+func (r *reader) read(s setting.Setting, layers []layer) {
+	f, err := find(s, layers)
+	if err == nil {
+		if err = s.Set(f.text); err != nil {
+			label := f.label
+			if f.secretFile != "" {
+				label += " (file " + f.secretFile + ")"
+			}
+			err = fmt.Errorf("%s %w", label, err)
+		}
+	}
+	r.found[s.Name] = f
+	e := newEffective(s, f)
+	if err != nil {
+		e.Problem = err.Error()
+		r.problems = append(r.problems, e.Problem)
+		r.flagInvalid = r.flagInvalid || f.source == SourceFlag
+	} else if f.secretFile != "" {
+		r.secretFiles = append(r.secretFiles, secretFile{s.Name, f.secretFile, sha256.Sum256([]byte(f.text))})
+	}
+	r.Effective = append(r.Effective, e)
+}
+
+// resolve sets the values that depend on several settings, and checks these settings.
+func (r *reader) resolve() {
+	check := func(err error) {
+		if err != nil {
+			r.problems = append(r.problems, err.Error())
+		}
+	}
+	check(r.resolveAuth())
+	if r.Addr == "" || r.found["PORT"].source > r.found["ORDERGRAPH_ADDR"].source {
+		host := "127.0.0.1"
+		if r.Auth == AuthJWT {
+			host = ""
+		}
+		r.Addr = net.JoinHostPort(host, strconv.Itoa(r.port))
+		r.derived("ORDERGRAPH_ADDR", r.Addr, r.found["PORT"].place)
+	}
+	if r.Auth != AuthJWT && len(r.CursorKey) == 0 {
 		r.CursorKey = defaultCursorKey(r.Table.Table)
+		r.derived("ORDERGRAPH_CURSOR_KEY", "derived from the table's name", sourceDefault)
 	}
 	if r.Data != "" && r.Store != Embedded {
-		return r.Config, errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: remove one of them")
+		check(errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: remove one of them"))
 	}
 	if r.TrustedOnly && r.Documents == "" {
-		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest of the trusted documents")
+		check(errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest of the trusted documents"))
 	}
-	return r.Config, r.resolveBurst()
+	check(r.resolveBurst())
+}
+
+// derived sets the displayed value and source of a setting that depends on other settings.
+func (r *reader) derived(name, value, source string) {
+	i := slices.IndexFunc(r.Effective, func(e Effective) bool { return e.Name == name })
+	r.Effective[i].Value, r.Effective[i].Source = value, source
 }
 
 // resolveBurst sets the default of Rates.Burst. Without authentication, all callers share one token
 // bucket, so the default is no rate limit.
-func (c *Config) resolveBurst() error {
+func (r *reader) resolveBurst() error {
 	switch {
-	case c.Rates.Burst == burstNotSet && c.Auth == AuthJWT:
-		c.Rates.Burst = max(rate.DefaultOptions().Burst, c.Limits.Cost)
-	case c.Rates.Burst == burstNotSet:
-		c.Rates.Burst = 0
-	case c.Rates.Burst > 0 && c.Rates.Burst < c.Limits.Cost:
-		return fmt.Errorf("ORDERGRAPH_RATE_BURST is %d, so an operation of the maximum cost %d (ORDERGRAPH_MAX_COST) could never be executed: raise ORDERGRAPH_RATE_BURST, or lower ORDERGRAPH_MAX_COST", c.Rates.Burst, c.Limits.Cost)
+	case r.Rates.Burst > 0 && r.Rates.Burst < r.Limits.Cost:
+		return fmt.Errorf("ORDERGRAPH_RATE_BURST is %d, so an operation of the maximum cost %d (ORDERGRAPH_MAX_COST) could never be executed: raise ORDERGRAPH_RATE_BURST, or lower ORDERGRAPH_MAX_COST", r.Rates.Burst, r.Limits.Cost)
+	case r.Rates.Burst != burstNotSet:
+		return nil
+	case r.Auth == AuthJWT:
+		r.Rates.Burst = max(rate.DefaultOptions().Burst, r.Limits.Cost)
+	default:
+		r.Rates.Burst = 0
 	}
+	r.derived("ORDERGRAPH_RATE_BURST", strconv.Itoa(r.Rates.Burst), sourceDefault)
 	return nil
 }
 
@@ -209,6 +281,12 @@ func defaultCursorKey(table string) []byte {
 }
 
 func isOrigin(text string) bool { return text == "*" || originPattern.MatchString(text) }
+
+// isAddress reports whether text has the form host:port.
+func isAddress(text string) bool {
+	_, _, err := net.SplitHostPort(text)
+	return err == nil
+}
 
 // isHostName reports whether text is a host name, with or without a port.
 func isHostName(text string) bool {
@@ -226,6 +304,3 @@ func parseLevel(text string) (slog.Level, bool) {
 	err := level.UnmarshalText([]byte(text))
 	return level, err == nil
 }
-
-// Getenv returns an environment variable of this process.
-func Getenv(name string) string { return os.Getenv(name) }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,46 @@ type Setting struct {
 	// Exceeded describes in Markdown the response to a client that exceeds a limit. It is empty for a
 	// setting that is not a limit.
 	Exceeded string
+	// AliasOf is the name of the setting that replaces this deprecated setting. It is empty for all
+	// other settings.
+	AliasOf string
+}
+
+// prefix is the prefix of the names of all settings that only this program reads.
+const prefix = "ORDERGRAPH_"
+
+// FileSuffix is appended to the name of a secret. The result is the name of the variable with the
+// path of a file that contains the secret.
+const FileSuffix = "_FILE"
+
+// Flag returns the name of the setting's flag: ORDERGRAPH_MAX_BODY has the flag max-body. Other
+// users of a machine can read the flags of a process, so the flag of a secret is the path of a file
+// with the secret. Flag returns an empty string for a deprecated setting.
+func (s Setting) Flag() string {
+	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
+	case s.AliasOf != "":
+		return ""
+	case s.Secret:
+		return name + strings.ToLower(strings.ReplaceAll(FileSuffix, "_", "-"))
+	default:
+		return name
+	}
+}
+
+// Variables returns the names that can set the setting: its own name, and NAME_FILE for a secret.
+func (s Setting) Variables() []string {
+	if s.Secret {
+		return []string{s.Name, s.Name + FileSuffix}
+	}
+	return []string{s.Name}
+}
+
+// markdownLink matches a link in Markdown. Its first group is the text of the link.
+var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// PlainMeaning returns Meaning without Markdown.
+func (s Setting) PlainMeaning() string {
+	return strings.ReplaceAll(markdownLink.ReplaceAllString(s.Meaning, "$1"), "`", "")
 }
 
 // Section is a table of settings with a title.
@@ -35,10 +76,7 @@ type Section struct {
 // Read parses text and sets the variable, or sets the default if text is empty. The error names the
 // setting and the accepted values.
 func (s Setting) Read(text string) error {
-	if text = cmp.Or(text, s.Default); text == "" {
-		return nil
-	}
-	if err := s.parse(text); err != nil {
+	if err := s.Set(text); err != nil {
 		return fmt.Errorf("%s %w", s.Name, err)
 	}
 	return nil
@@ -49,7 +87,17 @@ type Value struct {
 	// Default is the text that is parsed if the setting is empty. If Default is also empty, the
 	// variable keeps its value.
 	Default string
-	parse   func(text string) error
+	// Secret reports whether the setting is a secret, which must not be printed.
+	Secret bool
+	parse  func(text string) error
+}
+
+// Set is like Setting.Read, but the error does not begin with the name of the setting.
+func (v Value) Set(text string) error {
+	if text = cmp.Or(text, v.Default); text == "" {
+		return nil
+	}
+	return v.parse(text)
 }
 
 // Parsed returns a Value that is parsed by the function parse. If parse rejects a text, the error
@@ -139,7 +187,7 @@ func List(target *[]string, accepted string, matches func(item string) bool) Val
 // Secret returns a Value that is a secret of at least minimum characters. Error messages do
 // not contain the secret.
 func Secret(target *[]byte, minimum int) Value {
-	return Value{parse: func(text string) error {
+	return Value{Secret: true, parse: func(text string) error {
 		if len(text) < minimum {
 			return fmt.Errorf("has %d characters: set it to at least %d, for example with `openssl rand -hex 32`", len(text), minimum)
 		}

@@ -74,3 +74,28 @@ func panics(f func()) (panicked bool) {
 	f()
 	return false
 }
+
+func TestNames(t *testing.T) {
+	var secret []byte
+	for _, c := range []struct {
+		setting   setting.Setting
+		flag      string
+		variables []string
+	}{
+		{setting.Setting{Name: "ORDERGRAPH_MAX_BODY"}, "max-body", []string{"ORDERGRAPH_MAX_BODY"}},
+		{setting.Setting{Name: "PORT"}, "port", []string{"PORT"}},
+		{setting.Setting{Name: "AUTH", AliasOf: "ORDERGRAPH_AUTH"}, "", []string{"AUTH"}},
+		{setting.Setting{Name: "ORDERGRAPH_KEY", Value: setting.Secret(&secret, 1)}, "key-file", []string{"ORDERGRAPH_KEY", "ORDERGRAPH_KEY_FILE"}},
+	} {
+		if flag, variables := c.setting.Flag(), c.setting.Variables(); flag != c.flag || !reflect.DeepEqual(variables, c.variables) {
+			t.Errorf("%s has the flag %q and the variables %q, want %q and %q", c.setting.Name, flag, variables, c.flag, c.variables)
+		}
+	}
+}
+
+func TestPlainMeaning(t *testing.T) {
+	s := setting.Setting{Meaning: "the [Go `x`](https://go.dev/a#b) and [shares](limits.md#shares); `on` or [1]"}
+	if got, want := s.PlainMeaning(), "the Go x and shares; on or [1]"; got != want {
+		t.Errorf("the meaning is %q, want %q", got, want)
+	}
+}

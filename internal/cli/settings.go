@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/setting"
+)
+
+// sources returns the sources of the settings.
+func (e *Environment) sources() config.Sources {
+	return config.Sources{Getenv: e.Getenv, Environ: e.Environ, Flags: e.flags}
+}
+
+// readConfig reads the settings. It returns the errors of config.ReadFrom.
+func (e *Environment) readConfig() (config.Config, error) { return config.ReadFrom(e.sources()) }
+
+// settingFlag is a flag that sets a setting.
+type settingFlag struct {
+	env *Environment
+	// variable is the environment variable with the same meaning.
+	variable string
+	// listed reports whether the help of the command lists the flag.
+	listed bool
+}
+
+// Set implements flag.Value.
+func (f *settingFlag) Set(text string) error {
+	if f.env.flags == nil {
+		f.env.flags = map[string]string{}
+	}
+	f.env.flags[f.variable] = text
+	return nil
+}
+
+// String implements flag.Value.
+func (f *settingFlag) String() string { return "" }
+
+// defineSettings defines the flags of all settings. The help lists only the most common flags.
+func defineSettings(set *flag.FlagSet, env *Environment) {
+	for _, section := range config.Sections() {
+		for _, s := range section.Settings {
+			defineSetting(set, env, s, "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA")
+		}
+	}
+}
+
+// storeFlags defines the flags of a command that opens the store.
+func storeFlags(set *flag.FlagSet, env *Environment) {
+	for _, section := range config.Sections() {
+		for _, s := range section.Settings {
+			if s.Name == "ORDERGRAPH_CONFIG" || s.Name == "ORDERGRAPH_DATA" {
+				defineSetting(set, env, s, s.Name)
+			}
+		}
+	}
+}
+
+// defineSetting defines the flag of a setting. listed are the names of the settings in the help.
+func defineSetting(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
+	if name := s.Flag(); name != "" {
+		variables := s.Variables()
+		variable := variables[len(variables)-1] // the flag of a secret is the name of a file
+		set.Var(&settingFlag{env, variable, slices.Contains(listed, s.Name)}, name, fmt.Sprintf("%s (%s)", s.PlainMeaning(), variable))
+	}
+}
+
+const configCommandName = "config"
+
+// configCommand prints the settings. It accepts the flags of the command serve.
+func configCommand(_ context.Context, args []string, env Environment) error {
+	asJSON := false
+	err := parseArgs(configCommandName, args, 0, func(set *flag.FlagSet) {
+		set.BoolVar(&asJSON, "json", false, "print one JSON object")
+		defineSettings(set, &env)
+		set.Bool("sample", false, "has no effect on the settings")
+	}, nil)
+	if err != nil {
+		return err
+	}
+	cfg, err := env.readConfig()
+	if err == nil {
+		err = checkServeConfig(cfg)
+	}
+	problems := []string{}
+	if invalid, ok := errors.AsType[*config.InvalidError](err); ok {
+		problems = invalid.Problems
+	} else if err != nil {
+		problems = append(problems, err.Error())
+	}
+	if asJSON {
+		encoder := json.NewEncoder(env.Stdout)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		writeErr := encoder.Encode(struct {
+			Settings []config.Effective `json:"settings"`
+			Problems []string           `json:"problems"`
+			Warnings []string           `json:"warnings"`
+		}{cfg.Effective, problems, append([]string{}, cfg.Warnings...)})
+		if writeErr != nil {
+			return writeErr
+		}
+	} else {
+		if err := config.WriteEffective(env.Stdout, cfg); err != nil {
+			return err
+		}
+		for _, warning := range cfg.Warnings {
+			fmt.Fprintf(env.Stderr, "warning: %s\n", warning)
+		}
+	}
+	if err != nil {
+		return &statusError{exitFailed, err}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxFileBytes is the maximum size in bytes of a configuration file or of a file with a secret.
+const maxFileBytes = 1 << 20
+
+// namePattern matches the names of environment variables in a configuration file.
+var namePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,99}$`)
+
+// fileLine is a line NAME=value of a configuration file.
+type fileLine struct {
+	number      int
+	name, value string
+}
+
+// parseFile parses a configuration file. Each line is NAME=value, blank, or a comment that starts
+// with #. It accepts only values that systemd (EnvironmentFile) and Docker (--env-file) read in the
+// same way. systemd would remove quotes and backslashes, and Docker would not.
+//
+// parseFile returns the valid lines, and a problem for each invalid line. Problems contain no
+// values, because a value may be a secret.
+func parseFile(text string) (lines []fileLine, problems []string) {
+	seen := map[string]int{}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		trimmed := strings.TrimSpace(line)
+		name, value, assigns := strings.Cut(strings.TrimLeft(line, " \t"), "=")
+		problem := ""
+		switch {
+		case strings.HasSuffix(line, `\`):
+			problem = "remove the backslash at the end: a line cannot continue on the next line"
+		case trimmed == "" || trimmed[0] == '#':
+			continue
+		case !assigns:
+			problem = "write NAME=value, or start a comment with #"
+		case !namePattern.MatchString(name):
+			problem = "the name before = must consist of A-Z, 0-9 and _, without spaces and without export"
+		case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+			problem = name + " has a control character or invalid UTF-8"
+		case strings.TrimSpace(value) != value:
+			problem = "remove the spaces around the value of " + name
+		case strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
+			problem = "remove the quotes around the value of " + name
+		case strings.Contains(value, `\`):
+			problem = "remove the backslashes from the value of " + name
+		case seen[name] > 0:
+			problem = fmt.Sprintf("%s is already set in line %d", name, seen[name])
+		}
+		if problem != "" {
+			problems = append(problems, fmt.Sprintf("line %d: %s", number, problem))
+			continue
+		}
+		seen[name] = number
+		lines = append(lines, fileLine{number, name, value})
+	}
+	return lines, problems
+}
+
+// readFile reads a file of at most maxFileBytes bytes. Its errors do not contain the path, because
+// the path may be a secret that was set by mistake.
+func readFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", withoutPath(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err == nil && len(text) > maxFileBytes {
+		err = fmt.Errorf("it exceeds %d bytes", maxFileBytes)
+	}
+	return string(text), withoutPath(err)
+}
+
+// withoutPath returns the cause of a file system error.
+func withoutPath(err error) error {
+	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// loadFile reads the configuration file at path. It returns the layer of the file, and a problem
+// for each invalid line and each name that is not a setting.
+func loadFile(path string) (layer, []string) {
+	text, err := readFile(path)
+	if err != nil {
+		return layer{}, []string{fmt.Sprintf("%s names the file %s, which cannot be read: %v", fileSetting, path, err)}
+	}
+	lines, problems := parseFile(text)
+	known := variables()
+	for i, p := range problems {
+		problems[i] = path + ": " + p
+	}
+	for _, l := range lines {
+		switch {
+		case l.name == fileSetting:
+			problems = append(problems, fmt.Sprintf("%s: line %d: %s cannot be set in the file itself", path, l.number, l.name))
+		case slices.Contains(known, l.name):
+		case strings.HasPrefix(l.name, "AWS_") || strings.HasPrefix(l.name, "OTEL_"):
+			problems = append(problems, fmt.Sprintf("%s: line %d: %s is read from the environment only: set it there", path, l.number, l.name))
+		default:
+			problems = append(problems, fmt.Sprintf("%s: line %d: %s", path, l.number, describeUnknown(l.name)))
+		}
+	}
+	return layer{source: SourceFile, get: func(name string) (string, string, bool) {
+		i := slices.IndexFunc(lines, func(l fileLine) bool { return l.name == name })
+		if i < 0 {
+			return "", "", false
+		}
+		return lines[i].value, fmt.Sprintf("%s:%d", path, lines[i].number), lines[i].value != ""
+	}}, problems
+}

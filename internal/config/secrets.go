@@ -1,0 +1,107 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/setting"
+)
+
+// secretFile is a file that contains the secret of a setting.
+type secretFile struct {
+	name, path string
+	// sum is the SHA-256 of the secret in use.
+	sum [sha256.Size]byte
+}
+
+// watchedFile is a secretFile that is reread.
+type watchedFile struct {
+	secretFile
+	// setting validates a secret. It does not change the configuration of the server.
+	setting setting.Setting
+	// logged is the last problem that was logged.
+	logged string
+}
+
+// readSecret reads a secret from a file and removes one newline at its end.
+func readSecret(path string) (string, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return "", err
+	}
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	if text == "" {
+		return "", errors.New("it is empty")
+	}
+	return text, nil
+}
+
+// WatchOptions configure WatchSecrets.
+type WatchOptions struct {
+	// OnChange contains a function for each secret, by the name of the setting. It is called with the
+	// new secret.
+	OnChange map[string]func(secret []byte)
+	// Log is the logger for changed secrets and for unusable files.
+	Log *slog.Logger
+	// AfterFunc calls f in its own goroutine after d. If AfterFunc is nil, WatchSecrets uses
+	// time.AfterFunc.
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
+}
+
+// WatchSecrets rereads the files of secrets periodically until ctx ends. The interval is the
+// interval for a JWKS file. If a file is unreadable or its secret is invalid, the previous secret
+// remains in use, and the problem is logged once.
+func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
+	if len(cfg.secretFiles) == 0 {
+		return
+	}
+	if opts.AfterFunc == nil {
+		opts.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	var files []*watchedFile
+	for _, f := range cfg.secretFiles {
+		for _, section := range Sections() {
+			if i := slices.IndexFunc(section.Settings, func(s setting.Setting) bool { return s.Name == f.name }); i >= 0 {
+				files = append(files, &watchedFile{secretFile: f, setting: section.Settings[i]})
+			}
+		}
+	}
+	var reread func()
+	reread = func() {
+		if ctx.Err() != nil {
+			return
+		}
+		for _, f := range files {
+			f.reread(ctx, opts)
+		}
+		opts.AfterFunc(auth.FileInterval, reread)
+	}
+	opts.AfterFunc(auth.FileInterval, reread)
+}
+
+// reread reads the file and reports a changed secret.
+func (f *watchedFile) reread(ctx context.Context, opts WatchOptions) {
+	text, err := readSecret(f.path)
+	if err == nil {
+		err = f.setting.Set(text)
+	}
+	if err != nil {
+		if f.logged != err.Error() {
+			f.logged = err.Error()
+			opts.Log.ErrorContext(ctx, "cannot use the changed file of a secret, so the previous secret remains in use", "setting", f.name, "file", f.path, "error", err)
+		}
+		return
+	}
+	f.logged = ""
+	if sum := sha256.Sum256([]byte(text)); sum != f.sum {
+		f.sum = sum
+		opts.OnChange[f.name]([]byte(text))
+		opts.Log.InfoContext(ctx, "a secret has changed", "setting", f.name, "file", f.path)
+	}
+}

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/ordergraph/ordergraph/internal/setting"
+)
+
+// Source is where the value of a setting comes from. A higher source takes precedence.
+type Source int
+
+// The sources, from the lowest to the highest precedence.
+const (
+	SourceDefault Source = iota
+	SourceFile
+	SourceEnvironment
+	SourceFlag
+)
+
+// sourceDefault describes SourceDefault for the operator.
+const sourceDefault = "default"
+
+// Sources are the texts of the settings.
+type Sources struct {
+	// Getenv returns an environment variable.
+	Getenv func(name string) string
+	// Environ returns all environment variables in the form NAME=value. ReadFrom warns of names that
+	// are not settings. If Environ is nil, there are no warnings.
+	Environ func() []string
+	// Flags contains the values of flags by the name of the environment variable.
+	Flags map[string]string
+}
+
+// Getenv returns an environment variable of this process.
+func Getenv(name string) string { return os.Getenv(name) }
+
+// Environ returns the environment variables of this process in the form NAME=value.
+func Environ() []string { return os.Environ() }
+
+// fileSetting is the setting with the path of the configuration file.
+const fileSetting = "ORDERGRAPH_CONFIG"
+
+// layer is one source of texts. get returns the text of a variable, its place for the operator, and
+// whether it is set. An empty environment variable or line of the file counts as not set.
+type layer struct {
+	source Source
+	get    func(name string) (text, place string, ok bool)
+}
+
+// layers returns the sources, from the highest to the lowest precedence. The default is not a
+// layer. layers also returns the problems of the configuration file.
+func (s Sources) layers() ([]layer, []string) {
+	all := []layer{
+		{SourceFlag, func(name string) (string, string, bool) {
+			text, ok := s.Flags[name]
+			return text, "flag", ok
+		}},
+		{SourceEnvironment, func(name string) (string, string, bool) {
+			text := s.Getenv(name)
+			return text, "environment", text != ""
+		}},
+	}
+	path, ok := s.Flags[fileSetting]
+	if !ok {
+		path = s.Getenv(fileSetting)
+	}
+	if path == "" {
+		return all, nil
+	}
+	file, problems := loadFile(path)
+	if file.get != nil {
+		all = append(all, file)
+	}
+	return all, problems
+}
+
+// Text returns the text of one setting, which is not a secret. The text is empty if no source sets
+// it. Text does not validate other settings.
+func (s Sources) Text(name string) (string, error) {
+	layers, problems := s.layers()
+	for _, l := range layers {
+		if text, _, ok := l.get(name); ok {
+			return text, newInvalidError(problems, false)
+		}
+	}
+	return "", newInvalidError(problems, false)
+}
+
+// found is the text of a setting.
+type found struct {
+	text   string
+	source Source
+	// place describes the source for the operator. label names the setting in error messages.
+	place, label string
+	// secretFile is the path of the file that contained the text.
+	secretFile string
+}
+
+// find returns the text of a setting in the highest layer that sets it. It returns an error if a
+// secret is set twice in this layer, or if the file of a secret is unreadable.
+func find(s setting.Setting, layers []layer) (found, error) {
+	for _, l := range layers {
+		for _, name := range slices.Backward(s.Variables()) {
+			text, place, ok := l.get(name)
+			if !ok {
+				continue
+			}
+			f := found{text: text, source: l.source, place: place, label: name}
+			switch l.source {
+			case SourceFlag:
+				f.label = "-" + s.Flag()
+			case SourceFile:
+				f.label = place + ": " + name
+				f.place = "file " + place
+			}
+			if name == s.Name {
+				return f, nil
+			}
+			if _, _, both := l.get(s.Name); both {
+				return f, fmt.Errorf("%s and %s are both set: unset one of them", s.Name, name)
+			}
+			secret, err := readSecret(text)
+			if err != nil {
+				return f, fmt.Errorf("%s does not name a readable file (%w): set it to the path of a file that contains the secret", f.label, err)
+			}
+			f.text, f.secretFile = secret, text
+			return f, nil
+		}
+	}
+	return found{place: sourceDefault, label: s.Name}, nil
+}
+
+// variables returns the names of all variables that can set a setting.
+func variables() (names []string) {
+	for _, section := range Sections() {
+		for _, s := range section.Settings {
+			names = append(names, s.Variables()...)
+		}
+	}
+	return names
+}
+
+// injectedPattern matches the variables that Kubernetes sets for each service. Their names begin
+// with ORDERGRAPH_ if the name of the service does.
+var injectedPattern = regexp.MustCompile(`^[A-Z0-9_]+(_SERVICE_HOST|_SERVICE_PORT|_SERVICE_PORT_[A-Z0-9_]+|_PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|_PORT=(tcp|udp|sctp)://.*)(=|$)`)
+
+// misspelled returns a warning for each environment variable that begins with ORDERGRAPH_ and is
+// not a setting. Variables of the tests are ignored.
+func (s Sources) misspelled() (warnings []string) {
+	if s.Environ == nil {
+		return nil
+	}
+	known := variables()
+	for _, v := range s.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "ORDERGRAPH_") && !strings.HasPrefix(name, "ORDERGRAPH_TEST_") && !slices.Contains(known, name) && !injectedPattern.MatchString(v) {
+			warnings = append(warnings, "the environment variable "+describeUnknown(name))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// describeUnknown returns a message about a name that is not a setting, with the nearest name.
+func describeUnknown(name string) string {
+	known := variables()
+	nearest := slices.MinFunc(known, func(a, b string) int {
+		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
+	})
+	if levenshtein.ComputeDistance(name, nearest) > len(name)/3 {
+		return name + " is not a setting: `ordergraph help config` lists the settings"
+	}
+	return name + " is not a setting: did you mean " + nearest + "?"
+}
