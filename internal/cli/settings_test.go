@@ -250,7 +250,7 @@ func TestConfigCommand(t *testing.T) {
 		if out := invalid.stdout.String(); invalid.status != 1 || strings.Count(out, stdout) == 0 || !strings.Contains(out, "orders") || strings.Contains(out+stderr, "MARKER") {
 			t.Errorf("%s: status %d, %s", line, invalid.status, out)
 		}
-		for _, part := range []string{"2 settings are invalid", `-max-cost is "0"`, `ORDERGRAPH_JWT_LEEWAY is "1h"`} {
+		for _, part := range []string{"the settings have 2 problems", `-max-cost is "0"`, `ORDERGRAPH_JWT_LEEWAY is "1h"`} {
 			if !strings.Contains(stderr, part) {
 				t.Errorf("%s: stderr does not contain %s: %s", line, part, stderr)
 			}

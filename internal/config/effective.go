@@ -95,5 +95,5 @@ func (e *InvalidError) Error() string {
 	if len(e.Problems) == 1 {
 		return e.Problems[0]
 	}
-	return fmt.Sprintf("%d settings are invalid:\n  %s", len(e.Problems), strings.Join(e.Problems, "\n  "))
+	return fmt.Sprintf("the settings have %d problems:\n  %s", len(e.Problems), strings.Join(e.Problems, "\n  "))
 }

@@ -301,7 +301,7 @@ func TestMalformedFiles(t *testing.T) {
 			t.Errorf("%q: the error is %v, want %s in line 4", line, err, want)
 			continue
 		}
-		if message := err.Error(); !strings.HasPrefix(message, "2 settings are invalid:\n") || !strings.Contains(message, `:5: ORDERGRAPH_SHARDS is "65"`) {
+		if message := err.Error(); !strings.HasPrefix(message, "the settings have 2 problems:\n") || !strings.Contains(message, `:5: ORDERGRAPH_SHARDS is "65"`) {
 			t.Errorf("%q: the error is %q, want both problems", line, message)
 		}
 	}
