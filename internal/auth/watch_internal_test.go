@@ -213,6 +213,9 @@ func TestChangedSecret(t *testing.T) {
 		}
 	}
 	clock.Advance(recheckInterval)
+	if n := clock.PendingTimers(); n > 0 {
+		t.Fatalf("%d watches continue", n)
+	}
 	if err := <-ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), "no longer in use") {
 		t.Errorf("the watch ends with %v", err)
 	}
