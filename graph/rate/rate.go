@@ -66,6 +66,9 @@ type bucket struct {
 	balance int64
 	// updatedAt is the time of the last update.
 	updatedAt time.Time
+	// turn holds one element while an event of the principal sleeps in Wait. It is nil before the
+	// first event waits.
+	turn chan struct{}
 }
 
 // NewLimiter returns a Limiter. It returns nil if Burst is 0.
@@ -147,6 +150,17 @@ func (r *Limiter) Deduct(principal string, points int) {
 // refund refunds points.
 func (r *Limiter) refund(principal string, points int) {
 	r.withBucket(principal, func(b *bucket) { b.balance = min(b.balance+int64(points)*unitsPerPoint, r.capacity()) })
+}
+
+// turn returns the channel that admits one waiting event of a principal at a time.
+func (r *Limiter) turn(principal string) (turn chan struct{}) {
+	r.withBucket(principal, func(b *bucket) {
+		if b.turn == nil {
+			b.turn = make(chan struct{}, 1)
+		}
+		turn = b.turn
+	})
+	return turn
 }
 
 // Available returns the number of whole points in a principal's bucket.

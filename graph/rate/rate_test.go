@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -185,6 +186,34 @@ func TestBucketsAreBounded(t *testing.T) {
 	if left := r.Available(fmt.Sprint(maxBuckets - 1)); left != 0 {
 		t.Errorf("the last principal has %d points", left)
 	}
+}
+
+// Of many waiting events, only one sleeps at a time, so restored points do not wake up all events.
+func TestOneEventSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 50
+		sleeps := atomic.Int64{}
+		r := NewLimiter(Options{Burst: 10, Restore: 10, Sleep: func(ctx context.Context, d time.Duration) {
+			sleeps.Add(1)
+			sleep(ctx, d)
+		}})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range events {
+			all.Go(func() {
+				if _, err := r.Wait(t.Context(), "p", 10); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if sleeps.Load() >= events {
+			t.Errorf("%d events slept %d times, want fewer", events, sleeps.Load())
+		}
+		if took := time.Since(began).Round(time.Second); took != (events-1)*time.Second {
+			t.Errorf("the events took %v, want %v", took, (events-1)*time.Second)
+		}
+	})
 }
 
 // An event waits for enough points. It costs nothing if its subscriber disconnects.

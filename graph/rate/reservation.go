@@ -58,10 +58,24 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 }
 
 // Wait reserves the cost of one event of a subscription. It waits until there are enough points, so
-// an event may be late but is never lost.
+// an event may be late but is never lost. Of the waiting events of a principal, only one sleeps
+// until points are restored. If all of them did, thousands could wake up for the same points.
 //
 // It returns the error of ctx if ctx ends.
 func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if p, wait := r.Reserve(principal, cost, 0); wait == 0 {
+		return p, nil
+	}
+	turn := r.turn(principal)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	for ctx.Err() == nil {
 		p, wait := r.Reserve(principal, cost, 0)
 		if wait == 0 {
