@@ -141,7 +141,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
+			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "price [-dataset FILE] PROFILE", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
 			for _, section := range config.Sections() {
 				for _, s := range section.Settings {
 					c.checkSucceeded(t, s.Name)
@@ -155,7 +155,7 @@ func TestHelp(t *testing.T) {
 func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
 		"serve": {"-addr", "-data", "-sample"}, "local": {"-addr", "-data"}, "table": {"-data"}, "seed": {"-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-data", "-segments", "-overwrite"}, "import": {"-data", "-overwrite", "-dry-run", "-skip-unreadable"},
-		"check": {"-data", "-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
+		"check": {"-data", "-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "price": {"-dataset"}, "patterns": {"-markdown"},
 		"token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
