@@ -23,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -237,7 +238,7 @@ func bounded(t failer, document string, shards int) bound.Bound {
 
 // exceeded describes where an explain output exceeds a bound. It returns "" if the output does not
 // exceed the bound.
-func exceeded(e explanation, most bound.Bound) string {
+func exceeded(e explain.Explanation, most bound.Bound) string {
 	var excess []string
 	if e.Totals.Requests > most.Requests {
 		excess = append(excess, fmt.Sprintf("%d requests, the bound is %d", e.Totals.Requests, most.Requests))
@@ -350,7 +351,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 	}
 }
 
-func requestsOf(e explanation) string {
+func requestsOf(e explain.Explanation) string {
 	var b strings.Builder
 	for _, r := range e.Requests {
 		fmt.Fprintf(&b, "%d %s %s %s: %s: %d items, %v units\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Path, r.Items, r.ReadUnits)
@@ -537,7 +538,7 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 					s := newScriptedStream(t, e, query, &scriptedSource{changes: []feed.OrderChange{change}})
 					got, _ := s.Next(WithExplain(t.Context()))
 					s.Close()
-					explained, ok := got.Extensions["explain"].(explanation)
+					explained, ok := got.Extensions["explain"].(explain.Explanation)
 					if excess := exceeded(explained, bounded(t, query, w.shards)); excess != "" || !ok || len(got.Errors) > 0 {
 						t.Errorf("%s\n%s\n%s%v", excess, query, requestsOf(explained), got.Errors)
 					}

@@ -20,8 +20,8 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	query := `{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		got, most := executed(t, w.executor(t, storetest.WithCountLimit(db, 7)), query, nil), bounded(t, query, 1)
-		if explain := got.Extensions.Explain; exceeded(explain, most) != "" || explain.Totals.Requests != most.Requests || explain.Totals.RoundTrips != most.RoundTrips {
-			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
+		if explained := got.Extensions.Explain; exceeded(explained, most) != "" || explained.Totals.Requests != most.Requests || explained.Totals.RoundTrips != most.RoundTrips {
+			t.Errorf("the bound is %+v\n%s", most, requestsOf(explained))
 		}
 		if string(got.Data) != `{"customer":{"orderCount":64}}` {
 			t.Errorf("response %s %v", got.Data, got.Errors)
@@ -31,8 +31,8 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		executor := NewExecutor(Options{Store: w.store(t, storetest.WithCountLimit(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
 			Report: func(_ context.Context, err error) { logged = append(logged, err.Error()) }})
 		got = executed(t, executor, query, nil)
-		if explain := got.Extensions.Explain; exceeded(explain, bounded(t, query, 1)) != "" {
-			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
+		if explained := got.Extensions.Explain; exceeded(explained, bounded(t, query, 1)) != "" {
+			t.Errorf("the bound is %+v\n%s", most, requestsOf(explained))
 		}
 		if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "ordergraph check -repair") || string(got.Data) != `{"customer":null}` {
 			t.Errorf("response %s %v", got.Data, got.Errors)

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/units"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
@@ -112,7 +113,7 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(x.ctx)...)
 	if x.trace != nil {
-		response.Extensions = map[string]any{"explain": explain(x.trace)}
+		response.Extensions = map[string]any{"explain": explain.Describe(x.trace, x.executor.prices)}
 	}
 	return response
 }

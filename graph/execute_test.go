@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -81,7 +82,7 @@ func (pair *executorPair) run(e *Executor, execute func(context.Context, Request
 		cost.Available = 0 // depends on earlier requests
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}
-	if explained, ok := result.Extensions["explain"].(explanation); ok && !result.Mutation {
+	if explained, ok := result.Extensions["explain"].(explain.Explanation); ok && !result.Mutation {
 		items, units := map[string]int{}, map[string]float64{}
 		for _, r := range explained.Requests {
 			items[r.AccessPattern] += r.Items

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/price"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
@@ -97,6 +99,8 @@ type Executor struct {
 	anonymousRates *rate.Limiter
 	pools          *admission.Controller
 	documents      *document.Store
+	// prices are the prices in the explain output.
+	prices price.Prices
 	// eventTime is the time limit for each event. subscriptionMemory counts the memory of the
 	// documents and variables that subscriptions hold.
 	eventTime          time.Duration
@@ -148,6 +152,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		anonymousRates:     rate.NewLimiter(opts.Rates),
 		pools:              pools,
 		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolPreparations], OnInvalid: opts.OnInvalidDocument}),
+		prices:             cmp.Or(opts.Prices, price.Standard()),
 		eventTime:          opts.EventTime,
 		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.PoolSubscriptionMemory]),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
@@ -91,7 +92,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
 	if x.trace != nil {
-		response.Extensions = map[string]any{"explain": explain(x.trace)}
+		response.Extensions = map[string]any{"explain": explain.Describe(x.trace, x.executor.prices)}
 	}
 	x.values, x.pages = int(spent.Load()), int(pages.Load())
 	return response, x.actualCost(written)

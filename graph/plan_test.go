@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -152,7 +153,7 @@ func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 type reply struct {
 	Data       json.RawMessage
 	Errors     messages
-	Extensions struct{ Explain explanation }
+	Extensions struct{ Explain explain.Explanation }
 }
 
 // messages returns errors in an order that does not depend on timing.

@@ -25,6 +25,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -261,7 +262,7 @@ func used(ctx context.Context, t *testing.T, e *Executor, r Request) (usage, Res
 		}
 		u.answer += float64(len(text))
 	}
-	if explained, ok := result.Extensions["explain"].(explanation); ok {
+	if explained, ok := result.Extensions["explain"].(explain.Explanation); ok {
 		u.readUnits, u.writeUnits = explained.Totals.ReadUnits, explained.Totals.WriteUnits
 	}
 	u.parsed, u.visited = documentSize(r.Query)

@@ -1,7 +1,7 @@
 // Package graph is the GraphQL API of the order book. It contains the executor, plans, resolvers,
-// federation entities, subscriptions, errors and the explain output. Within the module, it imports
-// its subpackages, commerce, dynamo, loaders, internal/admission and internal/setting. It depends
-// neither on HTTP nor on an AWS SDK.
+// federation entities, subscriptions and errors. Within the module, it imports
+// its subpackages, commerce, dynamo, loaders, internal/admission, internal/price and
+// internal/setting. It depends neither on HTTP nor on an AWS SDK.
 //
 // A request is processed in these steps:
 //
@@ -18,7 +18,8 @@
 //   - errors.go converts errors for the client.
 //
 // A subscription passes the checks once and is executed for each event (subscription.go). Package
-// bound computes the maximum DynamoDB requests of an operation without executing it.
+// explain describes the DynamoDB requests of a response. Package bound computes the maximum
+// DynamoDB requests of an operation without executing it.
 package graph
 
 import (
@@ -36,6 +37,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/price"
 )
 
 // Options are the options of an Executor.
@@ -59,6 +61,8 @@ type Options struct {
 	Limits document.Limits
 	// Admission limits the resources that callers share. Nil means limits of the default sizes.
 	Admission *admission.Controller
+	// Prices are the prices in the explain output. The zero value means price.Standard.
+	Prices price.Prices
 	// Rates are the rate limits of each principal.
 	Rates rate.Options
 	// NoIntrospection disables introspection.

@@ -17,6 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
@@ -113,7 +114,7 @@ func TestEventsProduceResponses(t *testing.T) {
 				if !more || len(got.Errors) > 0 || string(got.Data) != c.want || got.Outcome != Executed {
 					t.Fatalf("more %v, errors %v, data %s\nwant %s", more, got.Errors, got.Data, c.want)
 				}
-				explained := got.Extensions["explain"].(explanation)
+				explained := got.Extensions["explain"].(explain.Explanation)
 				if explained.Totals.Requests != c.requests {
 					t.Errorf("%d requests, want %d: each event has loaders of its own", explained.Totals.Requests, c.requests)
 				}
@@ -139,7 +140,7 @@ func TestEventsPlanTimelines(t *testing.T) {
 	for _, change := range []feed.OrderChange{{OrderID: order.ID, Order: order}, {OrderID: order.ID}} {
 		s := newScriptedStream(t, e, `subscription { orderStatusChanged { order { id timeline(first: 5) { nodes { type } } } } }`, &scriptedSource{changes: []feed.OrderChange{change}})
 		got, _ := s.Next(WithExplain(t.Context()))
-		if explained, ok := got.Extensions["explain"].(explanation); !ok || len(got.Errors) > 0 || explained.Totals.Requests != 1 {
+		if explained, ok := got.Extensions["explain"].(explain.Explanation); !ok || len(got.Errors) > 0 || explained.Totals.Requests != 1 {
 			t.Errorf("%s: want one request", text(t, got))
 		}
 	}

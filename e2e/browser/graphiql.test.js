@@ -90,6 +90,8 @@ describe('the query editor', { timeout: 180_000 }, () => {
     await panel.getByText('AP2', { exact: true }).waitFor()
     assert.equal(await total(panel, 'Requests').innerText(), '2')
     assert.equal(await total(panel, 'Round trips').innerText(), '1')
+    assert.equal(await total(panel, 'Read units').innerText(), '1')
+    assert.equal(await total(panel, 'Per million').innerText(), '$0.125')
     const keys = panel.locator('.explain-key')
     assert.equal(await keys.count(), 2)
     for (const key of await keys.all()) {
@@ -153,8 +155,9 @@ describe('the query editor', { timeout: 180_000 }, () => {
       durationMs: 1,
     }
     let requests
+    let price
     await page.route('**/graphql', (route) => {
-      const totals = { requests: requests.length, roundTrips: 2, readUnits: 1.5, writeUnits: 0 }
+      const totals = { requests: requests.length, roundTrips: 2, readUnits: 1.5, writeUnits: 0, dollarsPerMillion: price }
       return route.fulfill({ json: { data: null, extensions: { explain: { requests, totals } } } })
     })
     const panel = await openExplain(page)
@@ -162,18 +165,22 @@ describe('the query editor', { timeout: 180_000 }, () => {
     const rows = panel.locator('th[scope=row]')
 
     requests = [1, 1, 2].map((wave) => ({ ...request, wave }))
+    price = 1234.6
     await run(page)
     await rows.nth(2).waitFor()
     assert.deepEqual(await headings.allInnerTexts(), [
       'Round trip 1: 2 requests at once',
       'Round trip 2: 1 request',
     ])
+    assert.equal(await total(panel, 'Per million').innerText(), '$1,235')
 
     requests = [request, request]
+    price = undefined
     await run(page)
     await rows.nth(2).waitFor({ state: 'detached' })
     assert.equal(await rows.count(), 2)
     assert.equal(await headings.count(), 0)
+    assert.equal(await total(panel, 'Per million').count(), 0)
   })
 
   test('documents the schema', async () => {

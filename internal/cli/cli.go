@@ -343,6 +343,9 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	pools := admission.New(cfg.PoolSizes)
 	opts.Feed = store.OpenFeed(source, feed.Options{Log: log, AcquireRead: pools.AcquireCatchUp})
 	defer opts.Feed.Close()
+	if opts.Prices, err = readPrices(cfg); err != nil {
+		return err
+	}
 	trusted, err := loadTrustedDocuments(cfg, &opts, log)
 	if err != nil {
 		return err

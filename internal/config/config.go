@@ -67,6 +67,8 @@ type Config struct {
 	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
 	// manifest.
 	Documents string
+	// Prices is the path of the price file. It is empty for the standard prices.
+	Prices string
 	// TrustedOnly reports whether only trusted documents are executed.
 	TrustedOnly bool
 	// Auth is AuthNone or AuthJWT. It is empty if the operator must set ORDERGRAPH_AUTH before the
@@ -133,6 +135,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph schema"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
+			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json); the default is that file"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug` (every request), `info`, `warn` or `error`"},
 			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
 			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},

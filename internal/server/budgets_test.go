@@ -138,7 +138,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 		storetest.Load(t, store, dataset)
 		api := serve(t, store)
 
-		rows := [][]string{{"query", "requests", "round trips", "maximum requests", "maximum round trips", "maximum read units"}}
+		rows := [][]string{{"query", "requests", "round trips", "read units", "$ per million", "maximum requests", "maximum round trips", "maximum read units"}}
 		value := regexp.MustCompile(`"[^"]+"`)
 		for line := range strings.Lines(string(queries)) {
 			query, note, _ := strings.Cut(strings.TrimSpace(line), " # ")
@@ -159,7 +159,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 				cell += ", " + note
 			}
 			rows = append(rows, []string{cell, fmt.Sprintf("%d: %s", e.Totals.Requests, e.patterns()), fmt.Sprint(e.Totals.RoundTrips),
-				fmt.Sprint(most.Requests), fmt.Sprint(most.RoundTrips), fmt.Sprint(most.ReadUnits)})
+				fmt.Sprint(e.Totals.ReadUnits), e.Totals.DollarsPerMillion.String(), fmt.Sprint(most.Requests), fmt.Sprint(most.RoundTrips), fmt.Sprint(most.ReadUnits)})
 		}
 		golden.Section(t, requestCosts, "queries", markdown.Table(rows))
 

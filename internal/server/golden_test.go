@@ -97,6 +97,7 @@ type explained struct {
 	Totals struct {
 		Requests, RoundTrips  int
 		ReadUnits, WriteUnits float64
+		DollarsPerMillion     json.Number
 	}
 }
 
@@ -179,7 +180,7 @@ func (e explained) String() string {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%d requests, %d round trips, %v read units, %v write units\n", e.Totals.Requests, e.Totals.RoundTrips, e.Totals.ReadUnits, e.Totals.WriteUnits)
+	fmt.Fprintf(&b, "%d requests, %d round trips, %v read units, %v write units, $%v per million\n", e.Totals.Requests, e.Totals.RoundTrips, e.Totals.ReadUnits, e.Totals.WriteUnits, e.Totals.DollarsPerMillion)
 	return b.String()
 }
 

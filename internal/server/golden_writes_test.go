@@ -61,7 +61,7 @@ func (e explained) write() string {
 	}
 	slices.Sort(payload)
 	return strings.Join(lines[:wrote], "") + strings.Join(payload, "") +
-		fmt.Sprintf("%d requests, %v read units, %v write units\n", e.Totals.Requests, e.Totals.ReadUnits, e.Totals.WriteUnits)
+		fmt.Sprintf("%d requests, %v read units, %v write units, $%v per million\n", e.Totals.Requests, e.Totals.ReadUnits, e.Totals.WriteUnits, e.Totals.DollarsPerMillion)
 }
 
 func checkGoldenWrite(t *testing.T, s *fixture, name string) {

@@ -161,7 +161,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 	}
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
-		usual := [][]string{{"mutation", "requests", "write units", "read units", "maximum requests", "maximum write units", "maximum read units"}}
+		usual := [][]string{{"mutation", "requests", "write units", "read units", "$ per million", "maximum requests", "maximum write units", "maximum read units"}}
 		most, seen := map[string]int{}, map[string]bool{}
 		for i, c := range costs() {
 			if !storetest.RunsCase(t, 8, i) {
@@ -202,7 +202,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 				if c.usual {
 					name := strings.TrimSuffix("`"+c.mutation+"`, "+c.variant, ", ")
 					usual = append(usual, []string{name, fmt.Sprint(totals.Requests), fmt.Sprint(totals.WriteUnits), fmt.Sprint(totals.ReadUnits),
-						fmt.Sprint(most.Requests), fmt.Sprint(most.WriteUnits), fmt.Sprint(most.ReadUnits)})
+						totals.DollarsPerMillion.String(), fmt.Sprint(most.Requests), fmt.Sprint(most.WriteUnits), fmt.Sprint(most.ReadUnits)})
 				}
 			})
 		}

@@ -6,6 +6,17 @@ const milliseconds = new Intl.NumberFormat('en', {
   maximumFractionDigits: 1,
 })
 
+// The server rounds to four significant digits.
+const dollars = new Intl.NumberFormat('en', {
+  style: 'currency',
+  currency: 'USD',
+  maximumSignificantDigits: 4,
+})
+
+export function formatDollars(value: number): string {
+  return dollars.format(value)
+}
+
 export function formatNumber(value: number): string {
   return plain.format(value)
 }

@@ -20,6 +20,8 @@ export interface ExplainTotals {
   roundTrips: number
   readUnits: number
   writeUnits: number
+  /** The price of a million operations with these units; null if the server sent none. */
+  dollarsPerMillion: number | null
 }
 
 export interface Explain {
@@ -53,6 +55,8 @@ export function readExplain(extensions: unknown): Explain | null {
       roundTrips: number(totals['roundTrips']),
       readUnits: number(totals['readUnits']),
       writeUnits: number(totals['writeUnits']),
+      dollarsPerMillion:
+        typeof totals['dollarsPerMillion'] === 'number' ? totals['dollarsPerMillion'] : null,
     },
   }
 }

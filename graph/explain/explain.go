@@ -1,19 +1,24 @@
-package graph
+// Package explain describes the DynamoDB requests of an operation and their price, for
+// extensions.explain of a response. Within the module, it imports only dynamo/table and
+// internal/price.
+package explain
 
 import (
+	"encoding/json"
 	"math"
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/internal/price"
 )
 
-// explanation is the content of extensions.explain.
-type explanation struct {
-	Requests []explainedRequest `json:"requests"`
-	Totals   explainedTotals    `json:"totals"`
+// Explanation is the content of extensions.explain.
+type Explanation struct {
+	Requests []Request `json:"requests"`
+	Totals   Totals    `json:"totals"`
 }
 
-// explainedRequest is a request to DynamoDB.
-type explainedRequest struct {
+// Request is a request to DynamoDB.
+type Request struct {
 	AccessPattern string  `json:"accessPattern"`
 	Operation     string  `json:"operation"`
 	Index         string  `json:"index"`
@@ -27,20 +32,23 @@ type explainedRequest struct {
 	Wave int `json:"wave"`
 }
 
-// explainedTotals are the totals of all requests. RoundTrips is the length of the longest chain of
-// dependent requests.
-type explainedTotals struct {
-	Requests   int     `json:"requests"`
+// Totals are the totals of all requests.
+type Totals struct {
+	Requests int `json:"requests"`
+	// RoundTrips is the length of the longest chain of dependent requests.
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
+	// DollarsPerMillion is the price of a million operations with these units.
+	DollarsPerMillion json.Number `json:"dollarsPerMillion"`
 }
 
-func explain(t *table.Trace) explanation {
+// Describe describes the requests of a trace.
+func Describe(t *table.Trace, prices price.Prices) Explanation {
 	requests := t.Requests()
-	e := explanation{Requests: make([]explainedRequest, len(requests))}
+	e := Explanation{Requests: make([]Request, len(requests))}
 	for i, r := range requests {
-		e.Requests[i] = explainedRequest{
+		e.Requests[i] = Request{
 			AccessPattern: r.AccessPattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
 			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, Wave: r.Wave,
 			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
@@ -50,5 +58,6 @@ func explain(t *table.Trace) explanation {
 		e.Totals.WriteUnits += r.WriteUnits
 	}
 	e.Totals.Requests = len(requests)
+	e.Totals.DollarsPerMillion = prices.PerMillion(price.Units{Read: e.Totals.ReadUnits, Write: e.Totals.WriteUnits})
 	return e
 }

@@ -1,0 +1,165 @@
+// Package price computes the price of DynamoDB's read and write units from a price file. It also
+// reads profiles, which list the requests of a month. It imports no other package of the module.
+package price
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed prices.json
+var standardFile []byte
+
+// Prices are the prices of on-demand capacity in one region.
+type Prices struct {
+	// Region is the AWS region, Since the first day of the prices, and Source the URL of the page that
+	// lists them.
+	Region, Since, Source string
+
+	// read and write are the exact dollars per unit.
+	read, write *big.Rat
+}
+
+// unitsPerPrice is the number of units that a price in a price file pays for.
+const unitsPerPrice = 1_000_000
+
+// Standard returns the prices of us-east-1 since November 2024, which the program contains.
+func Standard() Prices {
+	p, err := parsePrices(standardFile)
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return p
+}
+
+// Read reads a price file. An error describes the required change.
+func Read(name string) (Prices, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return Prices{}, err
+	}
+	p, err := parsePrices(text)
+	if err != nil {
+		return Prices{}, fmt.Errorf("%s is not a price file: %w", name, err)
+	}
+	return p, nil
+}
+
+// maxPrice is the maximum price of a million units, in dollars. A higher price is a mistake.
+const maxPrice = 1000
+
+func parsePrices(text []byte) (Prices, error) {
+	var file struct {
+		Region       string `json:"region"`
+		CapacityMode string `json:"capacityMode"`
+		Since        string `json:"since"`
+		Source       string `json:"source"`
+		Dollars      struct {
+			Read  json.Number `json:"readRequestUnits"`
+			Write json.Number `json:"writeRequestUnits"`
+		} `json:"dollarsPerMillion"`
+	}
+	if err := decode(text, &file); err != nil {
+		return Prices{}, err
+	}
+	p := Prices{Region: file.Region, Since: file.Since, Source: file.Source}
+	_, err := time.Parse(time.DateOnly, file.Since)
+	switch {
+	case file.Region == "":
+		return p, errors.New(`set "region" to the AWS region, such as us-east-1`)
+	case file.CapacityMode != "on-demand":
+		return p, errors.New(`set "capacityMode" to "on-demand", because only on-demand capacity has a price per unit`)
+	case err != nil:
+		return p, errors.New(`set "since" to the first day of the prices, such as 2024-11-01`)
+	case file.Source == "":
+		return p, errors.New(`set "source" to the URL of the page that lists the prices`)
+	}
+	if p.read, err = perUnit("readRequestUnits", file.Dollars.Read); err != nil {
+		return p, err
+	}
+	p.write, err = perUnit("writeRequestUnits", file.Dollars.Write)
+	return p, err
+}
+
+// perUnit returns the exact price of one unit.
+func perUnit(member string, million json.Number) (*big.Rat, error) {
+	// The range check comes first, because an exact number with a large exponent takes gigabytes.
+	dollars, err := million.Float64()
+	if err != nil || dollars <= 0 || dollars > maxPrice {
+		return nil, fmt.Errorf("set %q in \"dollarsPerMillion\" to the dollars per million units: a number above 0, up to %d", member, maxPrice)
+	}
+	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(dollars, 'f', -1, 64))
+	if !ok {
+		return nil, fmt.Errorf("%q in \"dollarsPerMillion\" is not a number", member)
+	}
+	return exact.Quo(exact, big.NewRat(unitsPerPrice, 1)), nil
+}
+
+// decode decodes the JSON object in a file. It rejects unknown members and text after the object.
+func decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("remove the text after the JSON object")
+	}
+	return nil
+}
+
+// Units are read and write units, which are multiples of 0.5.
+type Units struct {
+	Read  float64 `json:"read"`
+	Write float64 `json:"write"`
+}
+
+// Dollars returns the exact price of units that are consumed a number of times.
+func (p Prices) Dollars(u Units, times int64) *big.Rat {
+	read := new(big.Rat).Mul(p.read, new(big.Rat).SetFloat64(u.Read))
+	write := new(big.Rat).Mul(p.write, new(big.Rat).SetFloat64(u.Write))
+	sum := read.Add(read, write)
+	return sum.Mul(sum, new(big.Rat).SetInt64(times))
+}
+
+// significantDigits is the number of digits of PerMillion.
+const significantDigits = 4
+
+// PerMillion returns the dollars of units that are consumed a million times, rounded to four
+// significant digits. The result is a JSON number without an exponent.
+func (p Prices) PerMillion(u Units) json.Number {
+	exact := p.Dollars(u, 1_000_000)
+	if exact.Sign() == 0 {
+		return "0"
+	}
+	// The exponent of the last digit that is kept.
+	approximate, _ := exact.Float64()
+	last := int(math.Floor(math.Log10(approximate))) + 1 - significantDigits
+	text := new(big.Rat).Quo(exact, powerOfTen(last)).FloatString(0)
+	rounded, _ := new(big.Rat).SetString(text)
+	rounded.Mul(rounded, powerOfTen(last))
+	if last >= 0 {
+		return json.Number(rounded.FloatString(0))
+	}
+	return json.Number(strings.TrimSuffix(strings.TrimRight(rounded.FloatString(-last), "0"), "."))
+}
+
+// powerOfTen returns ten to the power of n.
+func powerOfTen(n int) *big.Rat {
+	power := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(n, -n))), nil))
+	if n < 0 {
+		power.Inv(power)
+	}
+	return power
+}

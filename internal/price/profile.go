@@ -1,0 +1,91 @@
+package price
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Profile lists the operations that clients execute in a month.
+type Profile struct {
+	Operations []Operation `json:"operations"`
+}
+
+// Operation is a query or mutation of a Profile. It has a document or its measured units.
+type Operation struct {
+	// Name names the operation in the output.
+	Name string `json:"name"`
+	// RequestsPerMonth is the number of executions in a month.
+	RequestsPerMonth int64 `json:"requestsPerMonth"`
+	// Query is the text of a document with one operation. DocumentID is the ID or name of a trusted
+	// document, and can replace Query.
+	Query      string `json:"query"`
+	DocumentID string `json:"document"`
+	// Variables are the values of the operation's variables.
+	Variables map[string]any `json:"variables"`
+	// Setup lists mutations that precede the operation and are not part of its price.
+	Setup []string `json:"setup"`
+	// MeasuredUnits are the units of one execution, from the explain output of a server. If they are
+	// set, the operation is not executed.
+	MeasuredUnits *Units `json:"units"`
+}
+
+// maxRequests is the maximum number of requests of an operation in a month: 400 million a second.
+const maxRequests = 1e15
+
+// maxUnits is the maximum number of units of one execution.
+const maxUnits = 1e9
+
+// ParseProfile parses a profile. An error names the operation and the required change.
+func ParseProfile(text []byte) (Profile, error) {
+	var p Profile
+	if err := decode(text, &p); err != nil {
+		return p, err
+	}
+	if len(p.Operations) == 0 {
+		return p, errors.New(`list at least one operation in "operations"`)
+	}
+	named := map[string]bool{}
+	for i, o := range p.Operations {
+		if o.Name == "" {
+			return p, fmt.Errorf(`set "name" of operation %d`, i+1)
+		}
+		if err := o.validate(); err != nil {
+			return p, fmt.Errorf("operation %s: %w", o.Name, err)
+		}
+		if named[o.Name] {
+			return p, fmt.Errorf("two operations have the name %s: rename one of them", o.Name)
+		}
+		named[o.Name] = true
+	}
+	return p, nil
+}
+
+func (o Operation) validate() error {
+	documents := 0
+	for _, text := range []string{o.Query, o.DocumentID} {
+		if text != "" {
+			documents++
+		}
+	}
+	switch {
+	case o.RequestsPerMonth < 0 || o.RequestsPerMonth > maxRequests:
+		return fmt.Errorf(`set "requestsPerMonth" to a whole number from 0 to %d`, int64(maxRequests))
+	case documents > 1:
+		return errors.New(`it has both "query" and "document": remove one of them`)
+	case documents == 0 && o.MeasuredUnits == nil:
+		return errors.New(`set "query", "document" or "units"`)
+	case o.MeasuredUnits != nil && !o.MeasuredUnits.valid():
+		return fmt.Errorf(`set "read" and "write" in "units" to multiples of 0.5, up to %d`, int64(maxUnits))
+	}
+	return nil
+}
+
+// valid reports whether DynamoDB can consume these units.
+func (u Units) valid() bool {
+	for _, n := range []float64{u.Read, u.Write} {
+		if n < 0 || n > maxUnits || n*2 != float64(int64(n*2)) {
+			return false
+		}
+	}
+	return true
+}
