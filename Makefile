@@ -2,7 +2,7 @@ GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/b
 BASE_URL ?= http://127.0.0.1:8080
 UI := internal/graphiql/ui
 
-.PHONY: build test race lint generate graphiql test-browser test-http test-clients test-live test-schema test-federation
+.PHONY: build test race lint lint-deploy generate graphiql test-browser test-http test-clients test-live test-schema test-federation
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o ordergraph .
@@ -16,6 +16,10 @@ race:
 lint:
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
+
+# Installs pinned linters on the first run.
+lint-deploy:
+	deploy/lint
 
 # Updates all derived files: generated code, tables of the docs, golden files.
 generate:

@@ -1,0 +1,125 @@
+//go:build linux
+
+package deploy_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/cli"
+)
+
+// TestMain runs the command ordergraph if the test binary is started as ordergraph.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "ordergraph" {
+		env := cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+		os.Exit(cli.Run(context.Background(), os.Args[1:], env))
+	}
+	os.Exit(m.Run())
+}
+
+// systemctl imitates systemctl. It logs its commands and the files of the backup directory.
+const systemctl = `#!/bin/sh
+echo "$1" "$(ls "$BACKUPS" 2>/dev/null | sed 's/orders-.*Z/copy/')" >>"$LOG"
+[ "$1" != is-active ] || [ "$ACTIVE" ]
+`
+
+// The backup stops the server while it copies the file. It checks the copy and deletes old copies.
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	bin, file, backups, log := filepath.Join(dir, "bin"), filepath.Join(dir, "orders.db"), filepath.Join(dir, "backups"), filepath.Join(dir, "log")
+	for _, d := range []string{bin, backups} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(program, filepath.Join(bin, "ordergraph")); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(bin, "systemctl"), systemctl, 0o700)
+	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "BACKUPS="+backups, "LOG="+log, "ORDERGRAPH_DATA="+file)
+	for _, args := range [][]string{{"table", "create"}, {"seed"}} {
+		command := exec.CommandContext(t.Context(), filepath.Join(bin, "ordergraph"), args...)
+		command.Env = environment
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+
+	old := filepath.Join(backups, "orders-2020-01-01T033000Z.db")
+	for _, c := range []struct {
+		name, file, active, log string
+		fails                   bool
+	}{
+		{name: "no file", file: filepath.Join(dir, "missing.db"), active: "yes", log: "is-active copy.db\nstop copy.db\nstart copy.db\n", fails: true},
+		{name: "damaged file", file: program, log: "is-active copy.db\n", fails: true},
+		{name: "stopped server", file: file, log: "is-active copy.db\n"},
+		{name: "running server", file: file, active: "yes", log: "is-active copy.db\nstop copy.db\nstart copy.db\ncopy.db.part\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if copies, err := filepath.Glob(filepath.Join(backups, "*")); err == nil {
+				for _, name := range copies {
+					if err := os.Remove(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			write(log, "", 0o600)
+			write(old, "", 0o600)
+			if err := os.Chtimes(old, time.Time{}, time.Now().AddDate(0, 0, -16)); err != nil {
+				t.Fatal(err)
+			}
+			backup := exec.CommandContext(t.Context(), "systemd/ordergraph-backup", c.file, backups, "14")
+			backup.Env = slices.Concat(environment, []string{"ACTIVE=" + c.active})
+			out, err := backup.CombinedOutput()
+			if (err != nil) != c.fails {
+				t.Fatalf("%v: %s", err, out)
+			}
+			got, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(got); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(c.log), " ") {
+				t.Errorf("the backup called systemctl so:\n%s", got)
+			}
+			_, err = os.Stat(old)
+			if c.fails {
+				if err != nil {
+					t.Errorf("the failed backup deleted an old copy: %v", err)
+				}
+				return
+			}
+			if !os.IsNotExist(err) {
+				t.Errorf("the old copy was not deleted: %v", err)
+			}
+			copies, err := filepath.Glob(filepath.Join(backups, "*"))
+			if err != nil || len(copies) != 1 {
+				t.Fatalf("the copies are %q, %v", copies, err)
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(copies[0]); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("the copy differs from the file, %v", err)
+			}
+		})
+	}
+}
