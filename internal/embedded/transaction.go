@@ -177,13 +177,14 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil
 	}
+	h := sha256.New()
 	var b []byte
 	for i, item := range in.TransactItems {
 		for v, a := range []*actionInput{put: item.Put, update: item.Update, remove: item.Delete, check: item.ConditionCheck} {
 			if a == nil {
 				continue
 			}
-			b = append(b, byte(v))
+			b = append(b[:0], byte(v))
 			for _, text := range []*string{a.TableName, a.UpdateExpression, a.ConditionExpression, &a.ReturnValuesOnConditionCheckFailure} {
 				if text != nil {
 					b = attr.AppendQuote(b, *text)
@@ -194,16 +195,18 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 				b = attr.AppendQuote(attr.AppendQuote(b, name), a.ExpressionAttributeNames[name])
 			}
 			if encoded := actions[i].Encoded; actions[i].verb == put && encoded != nil {
+				h.Write(b)
 				_, json := storage.Split(encoded)
-				b = append(b, json...)
+				h.Write(json)
+				b = b[:0]
 			} else {
 				b = a.Item.AppendJSON(b)
 			}
 			b = a.ExpressionAttributeValues.AppendJSON(a.Key.AppendJSON(b))
+			h.Write(b)
 		}
 	}
-	sum := sha256.Sum256(b)
-	return sum[:]
+	return h.Sum(nil)
 }
 
 // prepare finds the tables and validates the keys. early gets the faults that cancel the

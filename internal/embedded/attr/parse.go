@@ -23,11 +23,8 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // ParseItem decodes the JSON of a stored item.
 func ParseItem(stored []byte) (Item, error) {
 	p := &parser{text: string(stored)}
-	return p.item(len(stored) / bytesPerAttribute)
+	return p.item(strings.Count(p.text, `":{`))
 }
-
-// bytesPerAttribute is a low estimate of the length of an attribute in JSON.
-const bytesPerAttribute = 32
 
 // ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It
 // skips the values of all other attributes.

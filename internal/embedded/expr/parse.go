@@ -127,8 +127,8 @@ func (p *Placeholders) Unused() error {
 // token is a word, a placeholder, a number or a symbol of an expression.
 type token struct {
 	kind       byte // kind is 'w' for a word, '#' and ':' for placeholders, '0' for a number, 's' for a symbol, 0 for the end
+	start, end uint16
 	text       string
-	start, end int
 }
 
 func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
@@ -175,7 +175,7 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		for i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 {
 			i++
 		}
-		t := token{start: i, end: i}
+		t, end := token{start: uint16(i), end: uint16(i)}, i
 		if i == len(text) {
 			t.text = "<EOF>"
 			s.tokens = append(s.tokens, t)
@@ -183,19 +183,19 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		}
 		switch c := text[i]; {
 		case isLetter(c):
-			t.kind, t.end = 'w', run(text, i, isNameByte)
+			t.kind, end = 'w', run(text, i, isNameByte)
 		case (c == '#' || c == ':') && run(text, i+1, isNameByte) > i+1:
-			t.kind, t.end = c, run(text, i+1, isNameByte)
+			t.kind, end = c, run(text, i+1, isNameByte)
 		case isDigit(c):
-			t.kind, t.end = '0', run(text, i, isDigit)
+			t.kind, end = '0', run(text, i, isDigit)
 		default:
-			t.kind, t.end = 's', i+1
+			t.kind, end = 's', i+1
 			if two := text[i:min(i+2, len(text))]; two == "<=" || two == ">=" || two == "<>" {
-				t.end = i + 2
+				end = i + 2
 			}
 		}
-		t.text = text[t.start:t.end]
-		i = t.end
+		t.text, t.end = text[i:end], uint16(end)
+		i = end
 		s.tokens = append(s.tokens, t)
 	}
 }
