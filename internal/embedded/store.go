@@ -91,7 +91,7 @@ var (
 )
 
 // formatVersion is the version of the layout of the file.
-const formatVersion = "1"
+const formatVersion = "2"
 
 // mappedBytes is the address space that a file is mapped to at first. A write that makes a file
 // longer than its mapping has to wait for all reads.
