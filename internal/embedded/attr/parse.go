@@ -2,6 +2,7 @@ package attr
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -51,7 +52,8 @@ type parser struct {
 	at   int // at is the position of the next byte
 }
 
-// peek returns the first byte of the next token, or 0 at the end.
+// peek returns the first byte of the next token, or 0 at the end. It skips commas and colons,
+// because the JSON is known to be valid.
 func (p *parser) peek() byte {
 	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; c {
@@ -77,7 +79,7 @@ func (p *parser) unexpected(message string) error {
 	if p.peek() == 0 {
 		return io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("%s", message)
+	return errors.New(message)
 }
 
 // kindOfToken returns the kind of the token that begins with a byte.

@@ -175,12 +175,13 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		for i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 {
 			i++
 		}
-		t, end := token{start: uint16(i), end: uint16(i)}, i
+		t := token{start: uint16(i), end: uint16(i)}
 		if i == len(text) {
 			t.text = "<EOF>"
 			s.tokens = append(s.tokens, t)
 			return s, nil
 		}
+		var end int
 		switch c := text[i]; {
 		case isLetter(c):
 			t.kind, end = 'w', run(text, i, isNameByte)

@@ -361,8 +361,8 @@ func add(old, v attr.Value) (attr.Value, error) {
 	return attr.NewSet(v.Kind, elements), nil
 }
 
-// set sets the value at the path in the item. A list grows by one element if the index is behind its
-// end.
+// set sets the value at the path in the item. A list grows by one element if the index is behind
+// its end.
 func set(item attr.Item, path Path, v attr.Value) error {
 	if len(path) == 1 {
 		item[path[0].Name] = v
