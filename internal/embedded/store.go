@@ -91,7 +91,7 @@ var (
 )
 
 // formatVersion is the version of the layout of the file.
-const formatVersion = "1"
+const formatVersion = "2"
 
 // mappedBytes is the address space that a file is mapped to at first. A write that makes a file
 // longer than its mapping has to wait for all reads.
@@ -252,7 +252,11 @@ func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 // during the request.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
-	request, err := io.ReadAll(r.Body)
+	request := make([]byte, max(r.ContentLength, 0))
+	_, err := io.ReadFull(r.Body, request)
+	if err == nil && r.ContentLength < 0 {
+		request, err = io.ReadAll(r.Body)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("embedded store: read the request: %w", err)
 	}

@@ -127,13 +127,13 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	if err != nil {
 		return nil, err
 	}
-	digest := in.digest()
 	replayed := false
 	err = retryChanged(func() error {
 		early := make([]*wire.Failure, len(actions))
 		if err := s.prepare(actions, tables, early); err != nil {
 			return err
 		}
+		digest := in.digest(actions)
 		return s.commit(func(c *change) (err error) {
 			if replayed, err = c.replayed(in.ClientRequestToken, digest); replayed || err != nil {
 				return err
@@ -172,18 +172,19 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 }
 
 // digest returns a digest of the actions that does not depend on the order of attributes. It is nil
-// without a token.
-func (in *transactWriteInput) digest() []byte {
+// without a token. The actions are prepared.
+func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil
 	}
+	h := sha256.New()
 	var b []byte
-	for _, item := range in.TransactItems {
+	for i, item := range in.TransactItems {
 		for v, a := range []*actionInput{put: item.Put, update: item.Update, remove: item.Delete, check: item.ConditionCheck} {
 			if a == nil {
 				continue
 			}
-			b = append(b, byte(v))
+			b = append(b[:0], byte(v))
 			for _, text := range []*string{a.TableName, a.UpdateExpression, a.ConditionExpression, &a.ReturnValuesOnConditionCheckFailure} {
 				if text != nil {
 					b = attr.AppendQuote(b, *text)
@@ -193,13 +194,19 @@ func (in *transactWriteInput) digest() []byte {
 			for _, name := range slices.Sorted(maps.Keys(a.ExpressionAttributeNames)) {
 				b = attr.AppendQuote(attr.AppendQuote(b, name), a.ExpressionAttributeNames[name])
 			}
-			for _, values := range []attr.Item{a.Item, a.Key, a.ExpressionAttributeValues} {
-				b = values.AppendJSON(b)
+			if encoded := actions[i].Encoded; actions[i].verb == put && encoded != nil {
+				h.Write(b)
+				_, json := storage.Split(encoded)
+				h.Write(json)
+				b = b[:0]
+			} else {
+				b = a.Item.AppendJSON(b)
 			}
+			b = a.ExpressionAttributeValues.AppendJSON(a.Key.AppendJSON(b))
+			h.Write(b)
 		}
 	}
-	sum := sha256.Sum256(b)
-	return sum[:]
+	return h.Sum(nil)
 }
 
 // prepare finds the tables and validates the keys. early gets the faults that cancel the

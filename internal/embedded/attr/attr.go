@@ -5,7 +5,6 @@
 package attr
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -51,25 +50,33 @@ type Item map[string]Value
 // or map.
 type Value struct {
 	Kind Kind
-	Text string   // Text is a string, a number in decimal notation, or the bytes of a binary value.
-	Bool bool     // Bool is the value of a Bool.
-	Map  Item     // Map has the elements of a Map.
-	List []Value  // List has the elements of a List.
-	Set  []string // Set has the elements of a set, in the notation of Text.
-
-	// fault is why the JSON is not a valid value. Validate returns it.
-	fault string
+	Bool bool // Bool is the value of a Bool.
+	// fault is why the JSON is not a valid value. Normalize returns it as an error.
+	fault fault
+	Text  string   // Text is a string, a number in decimal notation, or the bytes of a binary value.
+	Map   Item     // Map has the elements of a Map.
+	List  []Value  // List has the elements of a List.
+	Set   []string // Set has the elements of a set, in the notation of Text.
 }
 
 // NewNumber returns a number value. The text must be a valid number in canonical notation.
 func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
 
-// faults of values, as DynamoDB words them
+// fault is a fault of a value's JSON.
+type fault byte
+
 const (
-	faultEmpty   = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-	faultNull    = "One or more parameter values were invalid: Null attribute value types must have the value of true"
-	faultSeveral = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+	faultEmpty fault = iota + 1
+	faultNull
+	faultSeveral
 )
+
+// faultMessages has the faults as DynamoDB words them.
+var faultMessages = [...]string{
+	faultEmpty:   "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+	faultNull:    "One or more parameter values were invalid: Null attribute value types must have the value of true",
+	faultSeveral: "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
+}
 
 // ValueError is an error about a value. DynamoDB has two wordings: an older one for BatchWriteItem,
 // Scan and transactions, and a current one for all other operations.
@@ -84,128 +91,6 @@ func Older(err error) error {
 		return errors.New(e.older)
 	}
 	return err
-}
-
-// UnmarshalJSONFrom decodes a value, such as {"S":"text"}. It returns an error if the JSON has
-// another structure. Validate finds all other faults.
-func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	*v = Value{fault: faultEmpty}
-	if err := expect(d, '{'); err != nil {
-		return err
-	}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		kind := KindOf(name.String())
-		if kind == 0 || d.PeekKind() == 'n' {
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-			continue
-		}
-		if v.Kind != 0 {
-			v.fault = faultSeveral
-		} else {
-			v.fault = ""
-		}
-		v.Kind = kind
-		if err := v.decode(d); err != nil {
-			return err
-		}
-	}
-	return expect(d, '}')
-}
-
-// decode decodes the content of a value of v's kind.
-func (v *Value) decode(d *jsontext.Decoder) (err error) {
-	switch v.Kind {
-	case String, Number, Binary:
-		v.Text, err = decodeText(d, v.Kind)
-	case Bool, Null:
-		var token jsontext.Token
-		if token, err = d.ReadToken(); err == nil && token.Kind() != 't' && token.Kind() != 'f' {
-			return fmt.Errorf("a value of type %s must be true or false", v.Kind)
-		}
-		if v.Bool = token.Kind() == 't'; v.Kind == Null && !v.Bool {
-			v.fault = faultNull
-		}
-	case Map:
-		err = v.Map.UnmarshalJSONFrom(d)
-	case List:
-		v.List = []Value{}
-		err = json.UnmarshalDecode(d, &v.List)
-	default:
-		err = v.decodeSet(d)
-	}
-	return err
-}
-
-// decodeSet decodes the elements of a set.
-func (v *Value) decodeSet(d *jsontext.Decoder) error {
-	v.Set = []string{}
-	if err := expect(d, '['); err != nil {
-		return err
-	}
-	for d.PeekKind() != ']' {
-		text, err := decodeText(d, v.Kind-StringSet+String)
-		if err != nil {
-			return err
-		}
-		v.Set = append(v.Set, text)
-	}
-	return expect(d, ']')
-}
-
-// decodeText decodes the JSON string of a String, Number or Binary.
-func decodeText(d *jsontext.Decoder, kind Kind) (string, error) {
-	token, err := d.ReadToken()
-	if err != nil {
-		return "", err
-	}
-	if token.Kind() != '"' {
-		return "", fmt.Errorf("a value of type %s must be a JSON string", kind)
-	}
-	text := token.String()
-	if kind == Binary {
-		decoded, err := base64.StdEncoding.DecodeString(text)
-		return string(decoded), err
-	}
-	return text, nil
-}
-
-// expect reads one token of a kind.
-func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
-	token, err := d.ReadToken()
-	if err == nil && token.Kind() != kind {
-		err = fmt.Errorf("unexpected JSON %s, expected %s", token.Kind(), kind)
-	}
-	return err
-}
-
-// UnmarshalJSONFrom decodes an item.
-func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if d.PeekKind() == 'n' {
-		return d.SkipValue()
-	}
-	if err := expect(d, '{'); err != nil {
-		return err
-	}
-	*i = Item{}
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		var v Value
-		if err := v.UnmarshalJSONFrom(d); err != nil {
-			return err
-		}
-		(*i)[name] = v
-	}
-	return expect(d, '}')
 }
 
 // MarshalJSONTo encodes the value.
@@ -263,6 +148,14 @@ func appendText(b []byte, kind Kind, text string) []byte {
 
 // AppendQuote appends text as a JSON string. It replaces invalid UTF-8.
 func AppendQuote(b []byte, text string) []byte {
+	plain := true
+	for i := 0; i < len(text) && plain; i++ {
+		c := text[i]
+		plain = ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\'
+	}
+	if plain {
+		return append(append(append(b, '"'), text...), '"')
+	}
 	quoted, err := jsontext.AppendQuote(b, text)
 	if err != nil {
 		quoted, _ = jsontext.AppendQuote(b, strings.ToValidUTF8(text, "\uFFFD"))
@@ -288,45 +181,6 @@ func (i Item) AppendJSON(b []byte) []byte {
 
 // MarshalJSONTo encodes the item.
 func (i Item) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.AppendJSON(nil)) }
-
-// ParseItem decodes the JSON of a stored item.
-func ParseItem(stored []byte) (Item, error) {
-	i := Item{}
-	d := jsontext.NewDecoder(bytes.NewBuffer(stored), jsontext.AllowDuplicateNames(true))
-	return i, json.UnmarshalDecode(d, &i)
-}
-
-// ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It
-// skips the values of all other attributes.
-func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
-	i := make(Item, len(names))
-	d := jsontext.NewDecoder(bytes.NewBuffer(stored), jsontext.AllowDuplicateNames(true))
-	if err := expect(d, '{'); err != nil {
-		return nil, err
-	}
-	var name []byte
-	for len(i) < len(names) && d.PeekKind() != '}' {
-		quoted, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if name, err = jsontext.AppendUnquote(name[:0], quoted); err != nil {
-			return nil, err
-		}
-		if !names[string(name)] {
-			if err := d.SkipValue(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var v Value
-		if err := v.UnmarshalJSONFrom(d); err != nil {
-			return nil, err
-		}
-		i[string(name)] = v
-	}
-	return i, nil
-}
 
 // MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A
 // list or map of the maximum depth is invalid, even if it is empty.
@@ -369,8 +223,8 @@ func (v Value) NormalizeOperand() (Value, error) { return v.normalize(1, MaxNest
 
 // normalize validates a value at a depth of nesting.
 func (v Value) normalize(depth, limit int) (_ Value, err error) {
-	if v.fault != "" {
-		return v, errors.New(v.fault)
+	if v.fault != 0 {
+		return v, errors.New(faultMessages[v.fault])
 	}
 	if depth > limit || depth == limit && (v.Kind == Map || v.Kind == List) {
 		return v, errNesting

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
@@ -281,6 +283,60 @@ func TestParseAttributes(t *testing.T) {
 	}
 	if _, err := attr.ParseAttributes([]byte(strings.Replace(string(stored), `"N":"1"`, `"N":1`, 1)), map[string]bool{"sk": true}); err == nil {
 		t.Error("a number that is not a string: want an error")
+	}
+}
+
+// A request's JSON may have white space, escaped characters, unknown types and nulls.
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	for encoded, want := range map[string]string{
+		"{ \"a\" :\t{ \"S\"\n: \"x\" } ,\r\n\"b\": {\"N\": \"1\"} }":      `{"a":{"S":"x"},"b":{"N":"1"}}`,
+		`{"a":{"S":"\u0041\"\\\ud83d\ude00"},"\u0062":{"S":"\\"}}`:        `{"a":{"S":"A\"\\😀"},"b":{"S":"\\"}}`,
+		`{"a":{"X":{"y":["}",{"]":-1.5e3}],"z":true},"S":"x","N":null}}`:  `{"a":{"S":"x"}}`,
+		`{"a":{"S":"first"},"a":{"S":"second"}}`:                          `{"a":{"S":"second"}}`,
+		`{"a":{"L":[{"SS":["x"]},{"M":{}},{"BOOL":false},{"B":"AP8="}]}}`: `{"a":{"L":[{"SS":["x"]},{"M":{}},{"BOOL":false},{"B":"AP8="}]}}`,
+		`null`:                         "{}",
+		`{}`:                           "{}",
+		`[]`:                           "unexpected JSON [, expected {",
+		`{"a":"x"}`:                    "unexpected JSON string, expected {",
+		`{"a":null}`:                   "unexpected JSON null, expected {",
+		`{"a":{"S":1}}`:                "a value of type S must be a JSON string",
+		`{"a":{"NS":{}}}`:              "unexpected JSON {, expected [",
+		`{"a":{"NS":[1]}}`:             "a value of type N must be a JSON string",
+		`{"a":{"NULL":"x"}}`:           "a value of type NULL must be true or false",
+		`{"a":{"B":"?"}}`:              "illegal base64 data",
+		`{"a":{"S":"x"}`:               "unexpected EOF",
+		`{"a":{"S":"` + "\xff" + `"}}`: "invalid UTF-8",
+	} {
+		var i attr.Item
+		err := json.Unmarshal([]byte(encoded), &i, jsontext.AllowDuplicateNames(true))
+		got := string(i.AppendJSON(nil))
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.Contains(got, want)) {
+			t.Errorf("%s: got %s, want %s", encoded, got, want)
+		}
+	}
+}
+
+// A damaged item does not stop the program.
+func TestDamagedItem(t *testing.T) {
+	t.Parallel()
+	stored := attr.Item{
+		"a": newString("x\n"), "b": {Kind: attr.List, List: []attr.Value{attr.NewInt(2), {Kind: attr.Bool}}},
+		"c": {Kind: attr.Map, Map: attr.Item{"d": attr.NewSet(attr.StringSet, []string{"y"})}},
+	}.AppendJSON(nil)
+	for end := range len(stored) {
+		if got, err := attr.ParseItem(stored[:end]); err == nil {
+			t.Errorf("the first %d bytes: got %v, want an error", end, got)
+		}
+		for _, c := range []byte("{}[]\":,\\Xt") {
+			damaged := slices.Clone(stored)
+			damaged[end] = c
+			_, _ = attr.ParseItem(damaged)
+			_, _ = attr.ParseAttributes(damaged, map[string]bool{"absent": true})
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,16 +49,14 @@ type Placeholders struct {
 // Check validates the placeholders' own syntax. hasExpression reports whether the request has an
 // expression that can use them.
 func (p *Placeholders) Check(hasExpression bool) error {
-	for kind, names := range map[string][]string{"Names": slices.Sorted(maps.Keys(p.Names)), "Values": slices.Sorted(maps.Keys(p.Values))} {
-		mark := byte('#')
-		if kind == "Values" {
-			mark = ':'
-		}
-		for _, name := range names {
-			if len(name) < 2 || name[0] != mark || strings.Trim(name[1:], placeholderBytes) != "" {
-				return fmt.Errorf("ExpressionAttribute%s contains invalid key: Syntax error; key: %q", kind, name)
-			}
-		}
+	if p.Names == nil && p.Values == nil {
+		return nil
+	}
+	if err := invalidKey("Names", maps.Keys(p.Names), '#'); err != nil {
+		return err
+	}
+	if err := invalidKey("Values", maps.Keys(p.Values), ':'); err != nil {
+		return err
 	}
 	if !hasExpression && p.Names != nil {
 		return errors.New("ExpressionAttributeNames can only be specified when using expressions")
@@ -71,12 +70,27 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	case p.Values != nil && len(p.Values) == 0:
 		return errors.New("ExpressionAttributeValues must not be empty")
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+	first, failed := "", error(nil)
+	for name := range p.Values {
 		v, err := p.normalize(name)
-		if err != nil {
-			return err
+		if err != nil && (failed == nil || name < first) {
+			first, failed = name, err
 		}
 		p.Values[name] = v
+	}
+	return failed
+}
+
+// invalidKey returns an error about the first placeholder that is not a mark and a name.
+func invalidKey(kind string, names iter.Seq[string], mark byte) error {
+	first, found := "", false
+	for name := range names {
+		if (len(name) < 2 || name[0] != mark || run(name, 1, isNameByte) < len(name)) && (!found || name < first) {
+			first, found = name, true
+		}
+	}
+	if found {
+		return fmt.Errorf("ExpressionAttribute%s contains invalid key: Syntax error; key: %q", kind, first)
 	}
 	return nil
 }
@@ -95,6 +109,9 @@ func (p *Placeholders) normalize(name string) (attr.Value, error) {
 
 // Unused returns an error if a placeholder was in no expression.
 func (p *Placeholders) Unused() error {
+	if len(p.used) == len(p.Names)+len(p.Values) {
+		return nil
+	}
 	unused := func(names []string) string {
 		return strings.Join(slices.DeleteFunc(names, func(name string) bool { return p.used[name] }), ", ")
 	}
@@ -110,15 +127,21 @@ func (p *Placeholders) Unused() error {
 // token is a word, a placeholder, a number or a symbol of an expression.
 type token struct {
 	kind       byte // kind is 'w' for a word, '#' and ':' for placeholders, '0' for a number, 's' for a symbol, 0 for the end
+	start, end uint16
 	text       string
-	start, end int
 }
 
-const (
-	letters          = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-	digits           = "0123456789"
-	placeholderBytes = letters + digits
-)
+func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
+func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
+func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
+
+// run returns the end of the bytes from a position that are in a set.
+func run(text string, from int, in func(byte) bool) int {
+	for from < len(text) && in(text[from]) {
+		from++
+	}
+	return from
+}
 
 // parser parses one expression.
 type parser struct {
@@ -147,37 +170,33 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		}
 		return nil, s.errorf(tooLong+" expression size: %d", len(text))
 	}
+	s.tokens = make([]token, 0, 1+len(text)/4)
 	for i := 0; ; {
 		for i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 {
 			i++
 		}
-		t := token{start: i, end: i}
+		t := token{start: uint16(i), end: uint16(i)}
 		if i == len(text) {
 			t.text = "<EOF>"
 			s.tokens = append(s.tokens, t)
 			return s, nil
 		}
-		run := func(from int, set string) int {
-			for from < len(text) && strings.IndexByte(set, text[from]) >= 0 {
-				from++
-			}
-			return from
-		}
+		var end int
 		switch c := text[i]; {
-		case strings.IndexByte(letters, c) >= 0:
-			t.kind, t.end = 'w', run(i, placeholderBytes)
-		case (c == '#' || c == ':') && run(i+1, placeholderBytes) > i+1:
-			t.kind, t.end = c, run(i+1, placeholderBytes)
-		case strings.IndexByte(digits, c) >= 0:
-			t.kind, t.end = '0', run(i, digits)
+		case isLetter(c):
+			t.kind, end = 'w', run(text, i, isNameByte)
+		case (c == '#' || c == ':') && run(text, i+1, isNameByte) > i+1:
+			t.kind, end = c, run(text, i+1, isNameByte)
+		case isDigit(c):
+			t.kind, end = '0', run(text, i, isDigit)
 		default:
-			t.kind, t.end = 's', i+1
+			t.kind, end = 's', i+1
 			if two := text[i:min(i+2, len(text))]; two == "<=" || two == ">=" || two == "<>" {
-				t.end = i + 2
+				end = i + 2
 			}
 		}
-		t.text = text[t.start:t.end]
-		i = t.end
+		t.text, t.end = text[i:end], uint16(end)
+		i = end
 		s.tokens = append(s.tokens, t)
 	}
 }

@@ -274,9 +274,9 @@ func evaluateTwo(x, y operand, item attr.Item, kind attr.Kind) (a, b attr.Value,
 // Apply returns the item after the update. It does not change the item. It returns an error if the
 // update is invalid for the item.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
-	next := attr.Value{Kind: attr.Map, Map: maps.Clone(item)}
-	if next.Map == nil {
-		next.Map = attr.Item{}
+	next := maps.Clone(item)
+	if next == nil {
+		next = attr.Item{}
 	}
 	type result struct {
 		path  Path
@@ -305,8 +305,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		return cmp.Compare(a.path[len(a.path)-1].Index, b.path[len(b.path)-1].Index)
 	})
 	for _, r := range results {
-		var err error
-		if next, err = set(next, r.path, r.value); err != nil {
+		if err := set(next, r.path, r.value); err != nil {
 			return nil, err
 		}
 	}
@@ -329,8 +328,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			removes = append(removes, a.path)
 			continue
 		}
-		var err error
-		if next, err = set(next, a.path, attr.Value{Kind: v.Kind, Set: left}); err != nil {
+		if err := set(next, a.path, attr.Value{Kind: v.Kind, Set: left}); err != nil {
 			return nil, err
 		}
 	}
@@ -339,12 +337,11 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b[len(b)-1].Index, a[len(a)-1].Index))
 	})
 	for _, path := range removes {
-		var err error
-		if next, err = remove(next, path); err != nil {
+		if err := remove(next, path); err != nil {
 			return nil, err
 		}
 	}
-	return next.Map, nil
+	return next, nil
 }
 
 // add adds a number to a number, or elements to a set.
@@ -364,10 +361,14 @@ func add(old, v attr.Value) (attr.Value, error) {
 	return attr.NewSet(v.Kind, elements), nil
 }
 
-// set returns a copy of the container in which the value at the path is v. A list grows by one
-// element if the index is behind its end.
-func set(container attr.Value, path Path, v attr.Value) (attr.Value, error) {
-	return change(container, path, func(c attr.Value, e Element) attr.Value {
+// set sets the value at the path in the item. A list grows by one element if the index is behind
+// its end.
+func set(item attr.Item, path Path, v attr.Value) error {
+	if len(path) == 1 {
+		item[path[0].Name] = v
+		return nil
+	}
+	return replace(item, path, func(c attr.Value, e Element) attr.Value {
 		switch {
 		case e.Index < 0:
 			c.Map = maps.Clone(c.Map)
@@ -382,9 +383,13 @@ func set(container attr.Value, path Path, v attr.Value) (attr.Value, error) {
 	})
 }
 
-// remove returns a copy of the container without the value at the path.
-func remove(container attr.Value, path Path) (attr.Value, error) {
-	return change(container, path, func(c attr.Value, e Element) attr.Value {
+// remove deletes the value at the path in the item.
+func remove(item attr.Item, path Path) error {
+	if len(path) == 1 {
+		delete(item, path[0].Name)
+		return nil
+	}
+	return replace(item, path, func(c attr.Value, e Element) attr.Value {
 		if e.Index < 0 {
 			c.Map = maps.Clone(c.Map)
 			delete(c.Map, e.Name)
@@ -396,8 +401,22 @@ func remove(container attr.Value, path Path) (attr.Value, error) {
 }
 
 // parentExists returns an error if the container of the value at the path does not exist.
-func parentExists(container attr.Value, path Path) error {
-	_, err := change(container, path, func(c attr.Value, _ Element) attr.Value { return c })
+func parentExists(item attr.Item, path Path) error {
+	if len(path) == 1 {
+		return nil
+	}
+	return replace(item, path, func(c attr.Value, _ Element) attr.Value { return c })
+}
+
+// replace replaces an attribute of the item by a copy in which edit has changed the innermost
+// container of the path. The path has several elements.
+func replace(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
+	v, ok := item[path[0].Name]
+	if !ok {
+		return errPath
+	}
+	v, err := change(v, path[1:], edit)
+	item[path[0].Name] = v
 	return err
 }
 

@@ -20,16 +20,17 @@ type Change struct {
 	// Old and New are the item before and after the change, nil if there is no item.
 	Old, New         attr.Item
 	OldSize, NewSize int
-	OldJSON          []byte
-	Encoded          []byte // Encoded is the new item as it is stored
+	// OldStored and Encoded are the items as they are stored.
+	OldStored, Encoded []byte
 }
 
 // Load reads the item before the change. items is the bucket of the table's items.
 func (c *Change) Load(items *bbolt.Bucket) (err error) {
-	c.Old, c.OldSize, c.OldJSON = nil, 0, nil
-	if stored := items.Get(c.Key); stored != nil {
-		c.OldSize, c.OldJSON = Split(stored)
-		c.Old, err = attr.ParseItem(c.OldJSON)
+	c.Old, c.OldSize = nil, 0
+	if c.OldStored = items.Get(c.Key); c.OldStored != nil {
+		var json []byte
+		c.OldSize, json = Split(c.OldStored)
+		c.Old, err = attr.ParseItem(json)
 	}
 	return err
 }
@@ -39,7 +40,7 @@ func (c *Change) IsNoOp() bool {
 	if c.Old == nil || c.New == nil {
 		return c.Old == nil && c.New == nil
 	}
-	return bytes.Equal(c.Encoded[sizePrefix:], c.OldJSON)
+	return bytes.Equal(c.Encoded, c.OldStored)
 }
 
 // fillPercent is how full bbolt leaves a page that it splits. Most items are added at the end of a

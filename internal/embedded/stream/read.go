@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -245,6 +246,7 @@ func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]by
 	if err != nil {
 		return nil, err
 	}
+	first := i.next
 	var found [][]byte
 	size := 0
 	oldest := now.Add(-streamLife).UnixMilli()
@@ -257,11 +259,16 @@ func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]by
 		if recordTime(stored) < oldest {
 			return nil, trimmed()
 		}
-		found = append(found, stored[8:])
+		found = append(found, stored)
 		size += len(stored)
 		i.next = binary.BigEndian.Uint64(k) + 1
 	}
-	o.List("Records", len(found), func(n int) { o.Element(found[n]) })
+	o.List("Records", len(found), func(n int) {
+		err = errors.Join(err, m.append(o, first+uint64(n), found[n]))
+	})
+	if err != nil {
+		return nil, err
+	}
 	if !m.Disabled || k != nil {
 		i.created = now
 		o.Text("NextShardIterator", i.String())

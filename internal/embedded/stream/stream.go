@@ -7,17 +7,13 @@ package stream
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
-	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 const (
@@ -106,46 +102,8 @@ func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Tim
 	if err != nil {
 		return err
 	}
-	view := t.StreamSpecification.StreamViewType
-	name, item := "MODIFY", a.Old
-	if a.Old == nil {
-		name, item = "INSERT", a.New
-	} else if a.New == nil {
-		name = "REMOVE"
-	}
-	o := wire.NewObject()
-	o.Text("awsRegion", schema.Region)
-	o.Nested("dynamodb", func() {
-		o.Int("ApproximateCreationDateTime", int(now.Unix()))
-		keys := t.KeyItem(item)
-		size := keys.Size()
-		o.Item("Keys", keys)
-		if a.New != nil && strings.HasPrefix(view, "NEW") {
-			_, image := storage.Split(a.Encoded)
-			o.Raw("NewImage", image)
-			size += a.NewSize
-		}
-		if a.Old != nil && strings.HasSuffix(view, "OLD_IMAGES") || a.Old != nil && view == "OLD_IMAGE" {
-			o.Raw("OldImage", a.OldJSON)
-			size += a.OldSize
-		}
-		o.Text("SequenceNumber", fmt.Sprintf(firstSequence, number))
-		o.Int("SizeBytes", size)
-		o.Text("StreamViewType", view)
-	})
-	o.Text("eventID", strings.ReplaceAll(uuid.NewString(), "-", ""))
-	o.Text("eventName", name)
-	o.Text("eventSource", "aws:dynamodb")
-	o.Text("eventVersion", "1.1")
-	if expired {
-		o.Nested("userIdentity", func() {
-			o.Text("PrincipalId", "dynamodb.amazonaws.com")
-			o.Text("Type", "Service")
-		})
-	}
-	value := binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))
 	b.FillPercent = 1 // records are only appended
-	return b.Put(recordKey(number), append(value, o.Done()...))
+	return b.Put(recordKey(number), encode(a, expired, now))
 }
 
 func recordKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
@@ -165,9 +123,6 @@ func trim(b *bbolt.Bucket, now time.Time) error {
 	}
 	return nil
 }
-
-// recordTime returns the time of a stored record in milliseconds.
-func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored)) }
 
 // DropOld deletes disabled streams without records of the last 24 hours. dropped reports whether it
 // deleted any.

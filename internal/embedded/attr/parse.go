@@ -1,0 +1,251 @@
+package attr
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// UnmarshalJSONFrom decodes an item. It returns an error if the JSON has another structure.
+// Normalize finds all other faults.
+func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	encoded, err := d.ReadValue()
+	if err != nil || encoded.Kind() == 'n' {
+		return err
+	}
+	*i, err = ParseItem(encoded)
+	return err
+}
+
+// ParseItem decodes the JSON of a stored item.
+func ParseItem(stored []byte) (Item, error) {
+	p := &parser{text: string(stored)}
+	return p.item(strings.Count(p.text, `":{`))
+}
+
+// ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It
+// skips the values of all other attributes.
+func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
+	p := &parser{text: string(stored)}
+	i := make(Item, len(names))
+	err := p.object(func(name string) (more bool, err error) {
+		if !names[name] {
+			return true, p.skip()
+		}
+		i[name], err = p.value()
+		return len(i) < len(names), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// parser decodes JSON. The JSON of a request is valid, but may have another structure. The JSON of
+// a stored item has the structure of an item, unless the file is damaged.
+type parser struct {
+	text string
+	at   int // at is the position of the next byte
+}
+
+// peek returns the first byte of the next token, or 0 at the end. It skips commas and colons,
+// because the JSON is known to be valid.
+func (p *parser) peek() byte {
+	for ; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// expect reads a token of one byte.
+func (p *parser) expect(c byte) error {
+	if next := p.peek(); next != c {
+		return p.unexpected(fmt.Sprintf("unexpected JSON %s, expected %c", kindOfToken(next), c))
+	}
+	p.at++
+	return nil
+}
+
+// unexpected returns an error with a message, or the error for JSON that ends too early.
+func (p *parser) unexpected(message string) error {
+	if p.peek() == 0 {
+		return io.ErrUnexpectedEOF
+	}
+	return errors.New(message)
+}
+
+// kindOfToken returns the kind of the token that begins with a byte.
+func kindOfToken(first byte) jsontext.Kind {
+	if first == '-' || '0' <= first && first <= '9' {
+		return '0'
+	}
+	return jsontext.Kind(first)
+}
+
+// object reads an object. member reads the value of each member. It reports whether more members
+// are needed.
+func (p *parser) object(member func(name string) (more bool, err error)) error {
+	if err := p.expect('{'); err != nil {
+		return err
+	}
+	for p.peek() != '}' {
+		name, err := p.string()
+		if err != nil {
+			return err
+		}
+		if more, err := member(name); err != nil || !more {
+			return err
+		}
+	}
+	p.at++
+	return nil
+}
+
+// list reads a list. element reads each element.
+func (p *parser) list(element func() error) error {
+	if err := p.expect('['); err != nil {
+		return err
+	}
+	for p.peek() != ']' {
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	p.at++
+	return nil
+}
+
+// string reads a string. It does not copy the string, unless it has escaped characters.
+func (p *parser) string() (string, error) {
+	if p.peek() != '"' {
+		return "", p.unexpected("unexpected JSON " + kindOfToken(p.peek()).String() + ", expected a string")
+	}
+	start := p.at + 1
+	n := strings.IndexByte(p.text[start:], '"')
+	if n < 0 {
+		return "", io.ErrUnexpectedEOF
+	}
+	if text := p.text[start : start+n]; strings.IndexByte(text, '\\') < 0 {
+		p.at = start + n + 1
+		return text, nil
+	}
+	for i := start; i < len(p.text); i++ {
+		switch p.text[i] {
+		case '\\':
+			i++
+		case '"':
+			text, err := jsontext.AppendUnquote(nil, p.text[p.at:i+1])
+			p.at = i + 1
+			return string(text), err
+		}
+	}
+	return "", io.ErrUnexpectedEOF
+}
+
+// skip reads a value of any kind.
+func (p *parser) skip() error {
+	switch p.peek() {
+	case 0:
+		return io.ErrUnexpectedEOF
+	case '{':
+		return p.object(func(string) (bool, error) { return true, p.skip() })
+	case '[':
+		return p.list(p.skip)
+	case '"':
+		_, err := p.string()
+		return err
+	}
+	if p.literal() == "" {
+		return p.unexpected("unexpected JSON " + kindOfToken(p.peek()).String())
+	}
+	return nil
+}
+
+// literal reads a number, true, false or null.
+func (p *parser) literal() string {
+	start := p.at
+	for p.at < len(p.text) && !strings.ContainsRune("{}[]\":, \t\r\n", rune(p.text[p.at])) {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+// item reads an item. attributes is an estimate of their number.
+func (p *parser) item(attributes int) (Item, error) {
+	i := make(Item, attributes)
+	return i, p.object(func(name string) (_ bool, err error) {
+		i[name], err = p.value()
+		return true, err
+	})
+}
+
+// value reads a value, such as {"S":"text"}.
+func (p *parser) value() (Value, error) {
+	v := Value{fault: faultEmpty}
+	return v, p.object(func(name string) (bool, error) {
+		kind := KindOf(name)
+		if kind == 0 || p.peek() == 'n' {
+			return true, p.skip()
+		}
+		if v.Kind != 0 {
+			v.fault = faultSeveral
+		} else {
+			v.fault = 0
+		}
+		v.Kind = kind
+		return true, p.content(&v)
+	})
+}
+
+// content reads the content of a value of v's kind.
+func (p *parser) content(v *Value) (err error) {
+	switch v.Kind {
+	case String, Number, Binary:
+		v.Text, err = p.scalar(v.Kind)
+	case Bool, Null:
+		if c := p.peek(); c != 't' && c != 'f' {
+			return p.unexpected(fmt.Sprintf("a value of type %s must be true or false", v.Kind))
+		}
+		if v.Bool = p.literal() == "true"; v.Kind == Null && !v.Bool {
+			v.fault = faultNull
+		}
+	case Map:
+		v.Map, err = p.item(0)
+	case List:
+		v.List = []Value{}
+		err = p.list(func() error {
+			e, err := p.value()
+			v.List = append(v.List, e)
+			return err
+		})
+	default:
+		v.Set = []string{}
+		err = p.list(func() error {
+			e, err := p.scalar(v.Kind - StringSet + String)
+			v.Set = append(v.Set, e)
+			return err
+		})
+	}
+	return err
+}
+
+// scalar reads the JSON string of a String, Number or Binary.
+func (p *parser) scalar(kind Kind) (string, error) {
+	if p.peek() != '"' {
+		return "", p.unexpected(fmt.Sprintf("a value of type %s must be a JSON string", kind))
+	}
+	text, err := p.string()
+	if err == nil && kind == Binary {
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		return string(decoded), err
+	}
+	return text, err
+}

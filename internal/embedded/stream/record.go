@@ -1,0 +1,139 @@
+package stream
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/schema"
+	"github.com/ordergraph/ordergraph/internal/embedded/storage"
+	"github.com/ordergraph/ordergraph/internal/embedded/wire"
+)
+
+// A stored record has a time in milliseconds (8 bytes), flags (1 byte), and up to three parts: the
+// keys as JSON, and the new and the old image as stored items. The length of each part (4 bytes)
+// precedes it. The length of an absent part is 0. If there is an image, the keys are absent,
+// because the image contains them.
+const recordHeader = 8 + 1
+
+// The flags of a stored record.
+const (
+	flagNew     = 1 << iota // the item exists after the change
+	flagOld                 // the item existed before the change
+	flagExpired             // the item was deleted because its time to live had ended
+)
+
+// encode returns the stored record of a change.
+func encode(a *storage.Change, expired bool, now time.Time) []byte {
+	flags := byte(0)
+	view := a.Table.StreamSpecification.StreamViewType
+	var keys, before, after []byte
+	if a.New != nil {
+		flags |= flagNew
+		if strings.HasPrefix(view, "NEW") {
+			after = a.Encoded
+		}
+	}
+	if a.Old != nil {
+		flags |= flagOld
+		if strings.HasSuffix(view, "OLD_IMAGES") || view == "OLD_IMAGE" {
+			before = a.OldStored
+		}
+	}
+	if expired {
+		flags |= flagExpired
+	}
+	if before == nil && after == nil {
+		item := a.New
+		if item == nil {
+			item = a.Old
+		}
+		keys = a.Table.KeyItem(item).AppendJSON(nil)
+	}
+	b := make([]byte, 0, recordHeader+12+len(keys)+len(after)+len(before))
+	b = append(binary.BigEndian.AppendUint64(b, uint64(now.UnixMilli())), flags)
+	for _, part := range [][]byte{keys, after, before} {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
+	}
+	return b
+}
+
+// recordTime returns the time of a stored record in milliseconds.
+func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored)) }
+
+// errDamaged is the error of a stored record that is too short.
+var errDamaged = errors.New("a stream record is damaged")
+
+// append appends a stored record with a number to a list of the response.
+func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
+	if len(stored) < recordHeader {
+		return errDamaged
+	}
+	created, flags := recordTime(stored), stored[recordHeader-1]
+	stored = stored[recordHeader:]
+	var parts [3][]byte
+	for i := range parts {
+		if len(stored) < 4 || len(stored)-4 < int(binary.BigEndian.Uint32(stored)) {
+			return errDamaged
+		}
+		end := 4 + binary.BigEndian.Uint32(stored)
+		parts[i], stored = stored[4:end], stored[end:]
+	}
+	keys, err := m.keys(parts)
+	if err != nil {
+		return err
+	}
+	size := keys.Size()
+	image := func(name string, part []byte) {
+		if len(part) > 0 {
+			n, json := storage.Split(part)
+			o.Raw(name, json)
+			size += n
+		}
+	}
+	o.Open()
+	o.Text("awsRegion", schema.Region)
+	o.Nested("dynamodb", func() {
+		o.Int("ApproximateCreationDateTime", int(created/1000))
+		o.Item("Keys", keys)
+		image("NewImage", parts[1])
+		image("OldImage", parts[2])
+		o.Text("SequenceNumber", fmt.Sprintf(firstSequence, number))
+		o.Int("SizeBytes", size)
+		o.Text("StreamViewType", m.ViewType)
+	})
+	id := uuid.NewSHA1(uuid.NameSpaceURL, append([]byte(m.ARN), recordKey(number)...))
+	o.Text("eventID", hex.EncodeToString(id[:]))
+	o.Text("eventName", map[byte]string{flagNew: "INSERT", flagNew | flagOld: "MODIFY", flagOld: "REMOVE"}[flags&(flagNew|flagOld)])
+	o.Text("eventSource", "aws:dynamodb")
+	o.Text("eventVersion", "1.1")
+	if flags&flagExpired != 0 {
+		o.Nested("userIdentity", func() {
+			o.Text("PrincipalId", "dynamodb.amazonaws.com")
+			o.Text("Type", "Service")
+		})
+	}
+	o.Close()
+	return nil
+}
+
+// keys returns the item's key from the parts of a stored record.
+func (m *stream) keys(parts [3][]byte) (attr.Item, error) {
+	json := parts[0]
+	for _, image := range parts[1:] {
+		if len(json) == 0 && len(image) > 0 {
+			_, json = storage.Split(image)
+		}
+	}
+	names := map[string]bool{}
+	for _, k := range m.KeySchema {
+		names[k.AttributeName] = true
+	}
+	return attr.ParseAttributes(json, names)
+}
