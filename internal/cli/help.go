@@ -26,6 +26,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE"},
+		{"lambda", serveLambda, "lambda", "serve queries and mutations in AWS Lambda (the default command there)"},
 		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
 		{"table", tableCommand, "table describe", "report whether the table matches the model, with the differences"},
@@ -38,6 +39,7 @@ func commands() []command {
 		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
 		{"token", tokenCommand, "token key FILE", "create a private key for development tokens, and FILE" + jwksSuffix + " with the public key"},
 		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
+		{"version", versionCommand, "version [-json]", "print the version and the commit"},
 		{"help", nil, "help [COMMAND]", "print this help, or the flags of a command (same as COMMAND -h)"},
 	}
 }
