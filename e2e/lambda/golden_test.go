@@ -203,7 +203,8 @@ func TestGoldenMutations(t *testing.T) {
 			}
 		}
 	}
-	// The first shows a changed price. The stock of the second was changed by the orders of the others.
+	// The first shows a changed price. The stock of the second was changed by the orders of the
+	// others.
 	if want := []string{"wp04-place-order-price-changed", "wp15-set-inventory-level"}; !slices.Equal(failed, want) {
 		t.Errorf("the mutations %v failed, want %v", failed, want)
 	}

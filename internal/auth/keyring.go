@@ -33,8 +33,8 @@ type keyring struct {
 }
 
 // find returns the keys for a token. If the key ID is unknown, or if the keys are too old with
-// refreshOnUse, find refreshes the keys. Any client
-// can send unknown key IDs, so source.minInterval limits how often find refreshes the keys.
+// refreshOnUse, find refreshes the keys. Any client can send unknown key IDs, so source.minInterval
+// limits how often find refreshes the keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	fresh := !r.refreshOnUse || r.readWithin(r.source.refreshInterval)

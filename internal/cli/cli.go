@@ -373,8 +373,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// newHandler returns the handler of a server and its options. opts contains the store and the change
-// feed. The handler refreshes the JWKS until ctx ends.
+// newHandler returns the handler of a server and its options. opts contains the store and the
+// change feed. The handler refreshes the JWKS until ctx ends.
 func newHandler(ctx context.Context, cfg config.Config, opts graph.Options, pools *admission.Controller, log *slog.Logger) (http.Handler, server.Options, error) {
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursors(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	trusted, err := loadTrustedDocuments(cfg, &opts, log)

@@ -31,8 +31,8 @@ const (
 	// maxResponse is the maximum length of a response in bytes
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
-	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. Quotes would
-	// double the length of a long body, but base64 adds a third only.
+	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. Quotes
+	// would double the length of a long body, but base64 adds a third only.
 	maxPlainBody = 1 << 20
 	// responseMargin is how long before the deadline of an invocation the request is canceled, so that
 	// its response arrives in time.
@@ -145,7 +145,8 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	for name, values := range e.MultiValueHeaders {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	// A REST API decodes base64 only for the media types in its settings, so the response must be text.
+	// A REST API decodes base64 only for the media types in its settings, so the response must be
+	// text.
 	header.Del("Accept-Encoding")
 	// The path contains the base path of a custom domain.
 	path := (&url.URL{Path: e.Path}).EscapedPath()

@@ -145,7 +145,8 @@ func (b *build) readFiles(ctx context.Context, dir string, modules []component) 
 	return nil
 }
 
-// moduleDirectories returns the directory of each module, and the directory of the standard library.
+// moduleDirectories returns the directory of each module, and the directory of the standard
+// library.
 func moduleDirectories(ctx context.Context, dir string) (map[string]string, error) {
 	goroot, err := run(ctx, dir, nil, "go", "env", "GOROOT")
 	if err != nil {
