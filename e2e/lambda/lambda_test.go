@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,7 +220,7 @@ func startFunction(t testing.TB, environment []string) *function {
 	api := httptest.NewServer(mux)
 	command := exec.Command(program)
 	command.Stdout, command.Stderr = &f.log, &f.log
-	command.Env = append(environment,
+	command.Env = append(slices.Clip(environment),
 		"AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"), "AWS_LAMBDA_FUNCTION_NAME=ordergraph", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=512",
 		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023", "AWS_SESSION_TOKEN=a session", "_X_AMZN_TRACE_ID=Root=1-67891233-abcdef012345678912345678")
 	if err := command.Start(); err != nil {

@@ -31,7 +31,7 @@ func TestTemplateRole(t *testing.T) {
 	var policy struct{ Statement []statement }
 	read("iam-policy.json", json.Unmarshal, &policy)
 	var template map[string]any
-	read("lambda/template.yaml", func(text []byte, v any) error { return yaml.Unmarshal(text, v) }, &template)
+	read("lambda/template.yaml", yaml.Unmarshal, &template)
 	encoded, err := json.Marshal(template)
 	if err != nil {
 		t.Fatal(err)
