@@ -2,10 +2,18 @@ GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/b
 BASE_URL ?= http://127.0.0.1:8080
 UI := internal/graphiql/ui
 
-.PHONY: build test race lint lint-deploy generate graphiql test-browser test-http test-clients test-live test-schema test-federation
+.PHONY: build release lambda test race lint lint-deploy generate graphiql test-browser test-http test-clients test-live test-schema test-federation
 
 build:
-	CGO_ENABLED=0 go build -trimpath -o ordergraph .
+	CGO_ENABLED=0 go build -trimpath -tags lambda.norpc -o ordergraph .
+
+# Builds the last commit, for all platforms, into dist.
+release:
+	go run ./internal/release
+
+# Packs the working tree for AWS Lambda: see docs/deployment.md.
+lambda:
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -trimpath -tags lambda.norpc -ldflags='-s -w' -o dist/lambda/bootstrap .
 
 test:
 	go test ./...

@@ -161,8 +161,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 // Execute executes a query or mutation. The result contains all errors.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
-		o.reservation.Settle(0, nil)
-		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: use WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+		return e.refuseSubscription(ctx, o, errcode.BadUserInput, "a subscription requires a streaming transport: use WebSocket (graphql-transport-ws), or accept text/event-stream")
 	})
 	return result
 }
@@ -179,6 +178,8 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	switch {
 	case refused != nil:
 		return nil, *refused
+	case operation.Operation.Operation == ast.Subscription && e.resolver.feed == nil:
+		return e.refuseSubscription(ctx, operation, errcode.SubscriptionsOff, "this server does not serve subscriptions: query the records again instead")
 	case operation.Operation.Operation == ast.Subscription:
 		return subscribe(ctx, operation)
 	default:

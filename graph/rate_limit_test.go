@@ -284,9 +284,8 @@ func TestEventCosts(t *testing.T) {
 // refused like other operations.
 func TestRejectedSubscriptionCosts(t *testing.T) {
 	e, _ := newRateLimitedExecutor(t, 60, 10, Options{})
-	e.resolver.report = func(context.Context, error) {} // the server has no change feed
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
-	if stream != nil || len(got.Errors) == 0 || e.rates.Available("anonymous") != 60-rate.MinRequestCost {
+	if stream != nil || len(got.Errors) == 0 || got.Errors[0].Extensions["code"] != errcode.SubscriptionsOff || e.rates.Available("anonymous") != 60-rate.MinRequestCost {
 		t.Errorf("a subscription without a change feed has the errors %v and leaves %d points", got.Errors, e.rates.Available("anonymous"))
 	}
 	e.rates.Take("anonymous", 30, 0)

@@ -40,6 +40,12 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
 
+// refuseSubscription returns the result of a subscription that is not started.
+func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Stream, Result) {
+	o.reservation.Settle(0, nil)
+	return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}
+}
+
 // subscribe starts a subscription. A successful start costs as much as one event.
 func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 	opened := &openedSource{}

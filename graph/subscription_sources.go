@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -26,9 +25,6 @@ type openedSource struct {
 
 // openSource opens the source of a subscription's events.
 func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *feed.Feed) (*feed.Subscription, error)) (<-chan *feed.OrderChange, error) {
-	if r.feed == nil {
-		return nil, errors.Join(table.ErrUnavailable, errors.New("the server has no change feed"))
-	}
 	// The budget only counts requests. The feed limits the number of missed events.
 	counted := table.NewReadBudget(math.MaxInt32)
 	subscription, err := open(counted.NewContext(ctx), r.feed)

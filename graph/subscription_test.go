@@ -283,6 +283,7 @@ func TestSubscriptionRootField(t *testing.T) {
 // rejects mutations.
 func TestExecuteRejectsSubscriptions(t *testing.T) {
 	e := executor(t, Options{})
+	e.resolver.feed = new(feed.Feed) // refused before it is used
 	for _, readOnly := range []bool{false, true} {
 		got := e.Execute(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, ReadOnly: readOnly})
 		if got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.BadUserInput || !strings.Contains(got.Errors[0].Message, "text/event-stream") {
@@ -303,7 +304,7 @@ func TestSubscriptionsNeedChangeFeed(t *testing.T) {
 	var reported []error
 	e.resolver.report = func(_ context.Context, err error) { reported = append(reported, err) }
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
-	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Unavailable || len(reported) != 1 {
+	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.SubscriptionsOff || len(reported) != 0 {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
 	if held := e.pools[admission.PoolSubscriptionMemory].Used(); held != 0 {
@@ -364,6 +365,7 @@ func TestSubscriptionMemoryLimit(t *testing.T) {
 	if refused := room(one).TryAcquire(bob, one); refused != nil {
 		t.Fatal(refused)
 	}
+	e.resolver.feed = new(feed.Feed) // refused before it is used
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
 	if stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions || got.Errors[0].Extensions["pool"] != "subscriptionMemory" {
 		t.Errorf("%s", text(t, got))

@@ -89,9 +89,9 @@ func newFastPath(db, watched *dynamodb.Client) (*fastPath, string) {
 }
 
 // knownHeaders returns the headers that the AWS SDK sends with a read. The fast path omits the last
-// two, which only describe retries.
+// three. Two describe retries. In AWS Lambda, the client of internal/config adds the trace ID.
 func knownHeaders() []string {
-	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
+	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Trace-Id"}
 }
 
 // unsupportedSetting describes the first setting of a client that the fast path does not support.

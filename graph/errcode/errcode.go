@@ -41,6 +41,9 @@ const (
 	// subscriptions.
 	TooManySubscriptions = "TOO_MANY_SUBSCRIPTIONS"
 
+	// SubscriptionsOff means that the server serves no subscriptions.
+	SubscriptionsOff = "SUBSCRIPTIONS_OFF"
+
 	// Codes of requests that the HTTP handler rejects.
 
 	// BadRequest means that the request is not a valid GraphQL request.

@@ -103,6 +103,9 @@ type Options struct {
 	// Verifications limits how many signatures are verified concurrently. If it is nil, New creates a
 	// pool of the default size.
 	Verifications *admission.Pool
+	// RefreshOnUse makes the Authenticator refresh the JWKS only while it verifies a token. A process
+	// that is frozen between requests, as in AWS Lambda, cannot refresh it in the background.
+	RefreshOnUse bool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
 	// AfterFunc calls f in its own goroutine after d. stop cancels the call. If AfterFunc is nil, New
@@ -179,11 +182,13 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring := &keyring{source: jwks, log: opts.Log, now: opts.Now, afterFunc: opts.AfterFunc}
+	ring := &keyring{source: jwks, log: opts.Log, now: opts.Now, afterFunc: opts.AfterFunc, refreshOnUse: opts.RefreshOnUse}
 	if err := ring.refresh(ctx); err != nil {
 		return nil, err
 	}
-	ring.refreshPeriodically(ctx)
+	if !opts.RefreshOnUse {
+		ring.refreshPeriodically(ctx)
+	}
 	a.algorithms, a.keys = publicAlgorithms(), ring
 	return a, nil
 }

@@ -19,6 +19,9 @@ type keyring struct {
 	log       *slog.Logger
 	now       func() time.Time
 	afterFunc func(time.Duration, func()) (stop func() bool)
+	// refreshOnUse replaces the periodic refreshes: find refreshes keys that are older than
+	// source.refreshInterval.
+	refreshOnUse bool
 
 	// keys is replaced only if the new keys differ. So a changed pointer means that the keys have
 	// changed.
@@ -29,17 +32,19 @@ type keyring struct {
 	refreshes singleflight.Group
 }
 
-// find returns the keys for a token. If the key ID is unknown, find refreshes the keys. Any client
-// can send unknown key IDs, so source.minInterval limits how often find refreshes the keys.
+// find returns the keys for a token. If the key ID is unknown, or if the keys are too old with
+// refreshOnUse, find refreshes the keys. Any client can send unknown key IDs, so source.minInterval
+// limits how often find refreshes the keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
-	if known || r.recentlyRead() {
+	fresh := !r.refreshOnUse || r.readWithin(r.source.refreshInterval)
+	if known && fresh || r.readWithin(r.source.minInterval) {
 		return keys
 	}
 	// All waiting requests share this refresh, so it does not use the context of a single request. The
 	// source has its own timeout.
 	_, _, _ = r.refreshes.Do("", func() (any, error) {
-		if !r.recentlyRead() {
+		if !r.readWithin(r.source.minInterval) {
 			r.refreshAndLog(context.Background())
 		}
 		return nil, nil
@@ -53,10 +58,10 @@ func (r *keyring) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return keys
 }
 
-// recentlyRead reports whether the last attempt to read the keys was less than source.minInterval
-// ago.
-func (r *keyring) recentlyRead() bool {
-	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < r.source.minInterval
+// readWithin reports whether the last attempt to read the keys was less than d ago. The times are
+// times of the wall clock, because the monotonic clock can stop while the process is frozen.
+func (r *keyring) readWithin(d time.Duration) bool {
+	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < d
 }
 
 // refreshPeriodically refreshes the keys every source.refreshInterval until ctx ends.

@@ -77,6 +77,27 @@ func newTestKeyring(t *testing.T, location string) (*keyring, *clock, *bytes.Buf
 	return &keyring{source: src, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
 }
 
+// With refreshOnUse, a key that the issuer has withdrawn is refused after refreshInterval, although
+// no refresh runs in the background.
+func TestRefreshOnUse(t *testing.T) {
+	published := newPublisher(t)
+	published.publish(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
+	r, clock, _ := newTestKeyring(t, published.url)
+	r.refreshOnUse = true
+	if err := r.refresh(t.Context()); err != nil || !hasKey(r, "first") {
+		t.Fatalf("the key is missing: %v", err)
+	}
+	published.publish(authtest.JWKS(t, authtest.NewKey(t, "second", "EdDSA").JWK(t, nil)))
+	clock.advance(r.source.refreshInterval - 1)
+	if !hasKey(r, "first") || published.requests.Load() != 1 {
+		t.Errorf("fresh keys were read %d times, want once", published.requests.Load())
+	}
+	clock.advance(1)
+	if hasKey(r, "first") || published.requests.Load() != 2 {
+		t.Errorf("a withdrawn key is still accepted, after %d reads of the keys", published.requests.Load())
+	}
+}
+
 func hasKey(r *keyring, kid string) bool {
 	return len(r.find(kid, jose.EdDSA)) == 1
 }

@@ -39,6 +39,7 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 		return nil
 	}
 	jwt := cfg.JWT
+	jwt.RefreshOnUse = opts.Graph.Feed == nil // in AWS Lambda
 	jwt.Log, jwt.Verifications, jwt.AfterFunc = opts.Log, opts.Admission[admission.PoolVerifications], env.AfterFunc
 	jwt.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		return customerExists(ctx, opts.Graph.Store, id)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -105,6 +106,9 @@ func Run(ctx context.Context, args []string, env Environment) int {
 
 func run(ctx context.Context, args []string, env Environment) error {
 	command := "serve"
+	if len(args) == 0 && env.Getenv(lambdaRuntimeAPI) != "" {
+		command = "lambda"
+	}
 	if len(args) > 0 && isHelpFlag(args[0]) {
 		return flag.ErrHelp
 	}
@@ -339,31 +343,17 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	opts := graph.Options{Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
+	checkStream(ctx, cfg, store, log)
 	pools := admission.New(cfg.PoolSizes)
-	opts.Feed = store.OpenFeed(source, feed.Options{Log: log, AcquireRead: pools.AcquireCatchUp})
-	defer opts.Feed.Close()
-	if opts.Prices, err = readPrices(cfg); err != nil {
-		return err
-	}
-	trusted, err := loadTrustedDocuments(cfg, &opts, log)
-	if err != nil {
-		return err
-	}
+	events := store.OpenFeed(source, feed.Options{Log: log, AcquireRead: pools.AcquireCatchUp})
+	defer events.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
-	if err := configureAuth(ctx, cfg, &serving, env); err != nil {
+	handler, serving, err := newHandler(ctx, cfg, graph.Options{Store: store, Feed: events}, pools, log, env)
+	if err != nil {
 		return err
 	}
 	watchSecrets(ctx, cfg, serving, env)
-	handler, err := server.New(serving)
-	if err != nil {
-		return err
-	}
-	if err := trusted(); err != nil {
-		return err
-	}
 	listener, err := net.Listen("tcp", cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use by another program: choose another port with -addr or PORT", cfg.Addr)
@@ -376,6 +366,43 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		env.OnListening(listener.Addr())
 	}
 	return server.Serve(ctx, listener, handler, serving)
+}
+
+// newHandler returns the handler of a server and its options. opts contains the store and the
+// change feed. The handler refreshes the JWKS until ctx ends.
+func newHandler(ctx context.Context, cfg config.Config, opts graph.Options, pools *admission.Controller, log *slog.Logger, env Environment) (http.Handler, server.Options, error) {
+	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursors(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
+	var err error
+	if opts.Prices, err = readPrices(cfg); err != nil {
+		return nil, server.Options{}, err
+	}
+	trusted, err := loadTrustedDocuments(cfg, &opts, log)
+	if err != nil {
+		return nil, server.Options{}, err
+	}
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
+	if err := configureAuth(ctx, cfg, &serving, env); err != nil {
+		return nil, serving, err
+	}
+	handler, err := server.New(serving)
+	if err != nil {
+		return nil, serving, err
+	}
+	return handler, serving, trusted()
+}
+
+// checkStream logs a warning if the table has no stream for subscriptions.
+func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, log *slog.Logger) {
+	if cfg.Store == config.Embedded {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// The server works without a stream, except for subscriptions. When the stream is turned on
+	// later, subscriptions work without a restart.
+	if err := store.CheckStream(ctx); err != nil {
+		log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
+	}
 }
 
 // openForServing opens the configured store and the source of its changes. It verifies that the
@@ -403,15 +430,7 @@ func openForServing(ctx context.Context, cfg config.Config, sample bool, env Env
 	if err := store.StartOrderCounts(ctx); err != nil {
 		log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
 	}
-	if cfg.Store == config.Embedded {
-		return store, source, nil
-	}
-	// The server works without a stream, except for subscriptions. When the stream is turned on
-	// later, subscriptions work without a restart.
-	if err := store.CheckStream(ctx); err != nil {
-		log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
-	}
-	if reason := store.FastPathDisabledBy(); reason != "" {
+	if reason := store.FastPathDisabledBy(); reason != "" && cfg.Store == config.DynamoDB {
 		log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
 	}
 	return store, source, nil

@@ -27,6 +27,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE;\neach setting is also a flag, such as -max-body 65536"},
+		{"lambda", serveLambda, "lambda", "serve queries and mutations in AWS Lambda (the default command there)"},
 		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
 		{"table", tableCommand, "table describe", "report whether the table matches the model, with the differences"},
@@ -41,6 +42,7 @@ func commands() []command {
 		{"token", tokenCommand, "token key FILE", "create a private key for development tokens, and FILE" + jwksSuffix + " with the public key"},
 		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
 		{"config", configCommand, "config [-json] [FLAGS OF serve]", "print the settings of the server, where each comes from, and the problems;\nsecrets are masked; the exit status is 1 if a setting is invalid, else 0"},
+		{"version", versionCommand, "version [-json]", "print the version and the commit"},
 		{"help", nil, "help [COMMAND]", "print this help, or the flags of a command (same as COMMAND -h)"},
 	}
 }

@@ -38,6 +38,19 @@ const (
 	streamsEndpoint = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
+// lambdaTracer is an HTTP client that sends the trace ID of the Lambda invocation, as the SDK does.
+// The SDK does so in middleware, which the fast path does not run.
+type lambdaTracer struct{ next dynamodb.HTTPClient }
+
+// Do sends a request.
+func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
+	// aws-lambda-go uses this key, too.
+	if id, ok := r.Context().Value("x-amzn-trace-id").(string); ok && id != "" && r.Header["X-Amzn-Trace-Id"] == nil {
+		r.Header["X-Amzn-Trace-Id"] = []string{id}
+	}
+	return l.next.Do(r)
+}
+
 // OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. It reads the SDK's usual settings:
 // AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the credential chain. If
 // only the endpoint of DynamoDB is set, the client of DynamoDB Streams uses the same endpoint,
@@ -71,7 +84,11 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	if _, err := cfg.Credentials.Retrieve(credentialsCtx); err != nil {
 		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local accepts any credentials")
 	}
-	tables := dynamodb.NewFromConfig(cfg)
+	tables := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		if os.Getenv("AWS_LAMBDA_FUNCTION_NAME") != "" {
+			o.HTTPClient = lambdaTracer{o.HTTPClient}
+		}
+	})
 	streams := dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) {
 		if aws.ToString(o.BaseEndpoint) == "" {
 			o.BaseEndpoint = tables.Options().BaseEndpoint

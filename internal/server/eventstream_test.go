@@ -220,10 +220,10 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 	l.log.checkShedding(t)
 	first.leave()
 	l.waitForNoSubscriptions()
-	// Without a change feed, subscriptions are unavailable.
+	// Without a change feed, subscriptions are refused.
 	h, _ := newHandler(t, sampleThrough(t, forward), 12, server.Options{})
 	unfed := &liveServer{t: t, addr: listenTCP(t, h, server.Options{})}
-	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "UNAVAILABLE")
+	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusBadRequest, "SUBSCRIPTIONS_OFF")
 }
 
 func (e *events) refused(t testing.TB, status int, code string) {

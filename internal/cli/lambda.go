@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/lambda"
+)
+
+// Environment variables that Lambda sets.
+const (
+	// lambdaRuntimeAPI is the address of Lambda's runtime API.
+	lambdaRuntimeAPI = "AWS_LAMBDA_RUNTIME_API"
+	// lambdaMemory is the memory of the function in MB.
+	lambdaMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
+)
+
+// serveLambda serves queries and mutations in AWS Lambda. It does not open the change feed and does
+// not refresh the JWKS in the background, because Lambda freezes the process between invocations.
+func serveLambda(ctx context.Context, args []string, env Environment) error {
+	if err := parseArgs("lambda", args, 0, nil, nil); err != nil {
+		return err
+	}
+	if env.Getenv(lambdaRuntimeAPI) == "" {
+		return fmt.Errorf("%s is not set, so this process does not run in AWS Lambda: use the command serve instead", lambdaRuntimeAPI)
+	}
+	cfg, err := env.readConfig()
+	if err != nil {
+		return err
+	}
+	switch {
+	case cfg.Store != config.DynamoDB:
+		return fmt.Errorf("ORDERGRAPH_STORE is %s, but the embedded store would lose its data when Lambda stops the process: set ORDERGRAPH_STORE=%s", cfg.Store, config.DynamoDB)
+	case cfg.Limits.Answer > lambda.MaxAnswer:
+		return fmt.Errorf("ORDERGRAPH_MAX_ANSWER is %d, but the responses of Lambda are limited to 6 MB: set it to at most %d", cfg.Limits.Answer, lambda.MaxAnswer)
+	}
+	if err := checkServeConfig(cfg); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	for _, warning := range cfg.Warnings {
+		log.Warn(warning)
+	}
+	if megabytes, err := strconv.ParseUint(env.Getenv(lambdaMemory), 10, 32); err == nil {
+		cfg.GCTuning.Memory = megabytes << 20
+	}
+	defer gctuning.Start(cfg.GCTuning)()
+	store, _, err := openForServing(ctx, cfg, false, env, log)
+	if err != nil {
+		return err
+	}
+	handler, _, err := newHandler(ctx, cfg, graph.Options{Store: store}, admission.New(cfg.PoolSizes), log, env)
+	if err != nil {
+		return err
+	}
+	lambda.Serve(ctx, handler)
+	return errors.New("the runtime API of AWS Lambda has ended")
+}

@@ -1,0 +1,256 @@
+// Package lambda serves an HTTP handler in AWS Lambda, behind an API Gateway or a function URL. It
+// imports no other package of the module.
+//
+// aws-lambda-go talks to Lambda and declares the events. The adapters for net/http that exist are
+// not kept up, or support only streamed responses, so this package converts the events itself.
+package lambda
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+)
+
+const (
+	// MaxAnswer is the maximum length in bytes of a body that fits into a response in base64, with
+	// 600 KB for errors and the explain output.
+	MaxAnswer = 4 << 20
+	// maxResponse is the maximum length of a response in bytes
+	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
+	maxResponse = 6 << 20
+	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. Quotes
+	// would double the length of a long body, but base64 adds a third only.
+	maxPlainBody = 1 << 20
+	// responseMargin is how long before the deadline of an invocation the request is canceled, so that
+	// its response arrives in time.
+	responseMargin = 250 * time.Millisecond
+)
+
+// Serve serves h until the process ends. If Lambda's runtime API fails, Serve ends the process.
+func Serve(ctx context.Context, h http.Handler) {
+	lambda.StartWithOptions(invoker{h}, lambda.WithContext(ctx))
+}
+
+// invoker implements lambda.Handler.
+type invoker struct{ handler http.Handler }
+
+// Invoke responds to one event. It returns an error if the event is not an HTTP request, if the
+// handler aborts the response, or if the response is too long for Lambda. The client then gets
+// status 502.
+func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-responseMargin))
+		defer cancel()
+	}
+	r, toEvent, err := newRequest(payload)
+	if err != nil {
+		return nil, err
+	}
+	// A Lambda function cannot upgrade a connection.
+	r.Header.Del("Upgrade")
+	w := &responseWriter{header: http.Header{}}
+	if err := serve(i.handler, w, r.WithContext(ctx)); err != nil {
+		return nil, err
+	}
+	// The gateway sets these headers.
+	w.header.Del("Content-Length")
+	w.header.Del("Connection")
+	if r.Method == http.MethodHead {
+		w.body.Reset()
+	}
+	encoded, err := json.Marshal(toEvent(w))
+	if err == nil && len(encoded) > maxResponse {
+		return nil, fmt.Errorf("the response has %d bytes, but Lambda accepts %d: lower ORDERGRAPH_MAX_ANSWER", len(encoded), maxResponse)
+	}
+	return encoded, err
+}
+
+// serve calls a handler. It returns an error if the handler aborts the response.
+func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			aborted, ok := panicked.(error)
+			if !ok || !errors.Is(aborted, http.ErrAbortHandler) {
+				panic(panicked)
+			}
+			err = aborted
+		}
+	}()
+	h.ServeHTTP(w, r)
+	return nil
+}
+
+// newRequest converts an event to a request. toEvent converts the response to the same version of
+// the event format. Function URLs and HTTP APIs send version 2.0, REST APIs send version 1.0
+// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
+func newRequest(payload []byte) (r *http.Request, toEvent func(*responseWriter) any, err error) {
+	var format struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(payload, &format); err != nil {
+		return nil, nil, fmt.Errorf("read the event: %w", err)
+	}
+	if format.Version == "2.0" {
+		r, err = newRequestV2(payload)
+		return r, (*responseWriter).eventV2, err
+	}
+	r, err = newRequestV1(payload)
+	return r, (*responseWriter).eventV1, err
+}
+
+func newRequestV2(payload []byte) (*http.Request, error) {
+	var e events.APIGatewayV2HTTPRequest
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	header := http.Header{}
+	for name, value := range e.Headers {
+		header.Set(name, value)
+	}
+	if len(e.Cookies) > 0 {
+		header.Set("Cookie", strings.Join(e.Cookies, "; "))
+	}
+	// The path of an HTTP API begins with the name of the stage.
+	path := e.RawPath
+	if stage := e.RequestContext.Stage; stage != "" && stage != "$default" {
+		path = strings.TrimPrefix(path, "/"+stage)
+	}
+	about := e.RequestContext.HTTP
+	return buildRequest(about.Method, path, e.RawQueryString, about.SourceIP, e.RequestContext.DomainName, header, e.Body, e.IsBase64Encoded)
+}
+
+func newRequestV1(payload []byte) (*http.Request, error) {
+	var e events.APIGatewayProxyRequest
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	header := http.Header{}
+	for name, value := range e.Headers {
+		header.Set(name, value)
+	}
+	for name, values := range e.MultiValueHeaders {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	// A REST API decodes base64 only for the media types in its settings, so the response must be
+	// text.
+	header.Del("Accept-Encoding")
+	// The path contains the base path of a custom domain.
+	path := (&url.URL{Path: e.Path}).EscapedPath()
+	if proxy, ok := e.PathParameters["proxy"]; ok && e.Resource == "/{proxy+}" {
+		path = "/" + proxy
+	}
+	query := url.Values(e.MultiValueQueryStringParameters)
+	if query == nil {
+		query = url.Values{}
+		for name, value := range e.QueryStringParameters {
+			query.Set(name, value)
+		}
+	}
+	return buildRequest(e.HTTPMethod, path, query.Encode(), e.RequestContext.Identity.SourceIP, e.RequestContext.DomainName, header, e.Body, e.IsBase64Encoded)
+}
+
+// buildRequest returns the request of an event. sourceIP is the address of the client as the
+// gateway sees it. In contrast to X-Forwarded-For, the client cannot choose it.
+func buildRequest(method, path, query, sourceIP, domain string, header http.Header, body string, isBase64 bool) (*http.Request, error) {
+	if method == "" || sourceIP == "" {
+		return nil, errors.New("the event is not an HTTP request of an API Gateway or a function URL: invoke the function through one of them")
+	}
+	content := []byte(body)
+	if isBase64 {
+		decoded, err := base64.StdEncoding.DecodeString(body)
+		if err != nil {
+			return nil, fmt.Errorf("decode the body of the event: %w", err)
+		}
+		content = decoded
+	}
+	requestURI := path
+	if query != "" {
+		requestURI += "?" + query
+	}
+	u, err := url.ParseRequestURI(requestURI)
+	if err != nil {
+		return nil, fmt.Errorf("read the URL of the event: %w", err)
+	}
+	host := header.Get("Host")
+	if host == "" {
+		host = domain
+	}
+	header.Del("Host")
+	return &http.Request{
+		Method: method, URL: u, RequestURI: requestURI, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Host: host, RemoteAddr: net.JoinHostPort(sourceIP, "0"),
+		Body: io.NopCloser(bytes.NewReader(content)), ContentLength: int64(len(content)),
+	}, nil
+}
+
+// responseWriter records a response.
+type responseWriter struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header returns the headers of the response.
+func (w *responseWriter) Header() http.Header { return w.header }
+
+// WriteHeader records the status. It ignores statuses that precede the final one.
+func (w *responseWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+}
+
+// Write records a part of the body.
+func (w *responseWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(b)
+}
+
+// Flush does nothing, because Lambda sends the response as a whole.
+func (w *responseWriter) Flush() {}
+
+// encodedBody returns the body as text or in base64.
+func (w *responseWriter) encodedBody() (body string, isBase64 bool) {
+	b := w.body.Bytes()
+	if w.header.Get("Content-Encoding") == "" && len(b) <= maxPlainBody && utf8.Valid(b) {
+		return string(b), false
+	}
+	return base64.StdEncoding.EncodeToString(b), true
+}
+
+// sentStatus returns the status of the response.
+func (w *responseWriter) sentStatus() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
+}
+
+func (w *responseWriter) eventV2() any {
+	e := events.APIGatewayV2HTTPResponse{StatusCode: w.sentStatus(), Headers: map[string]string{}}
+	for name, values := range w.header {
+		e.Headers[name] = strings.Join(values, ", ")
+	}
+	e.Body, e.IsBase64Encoded = w.encodedBody()
+	return e
+}
+
+func (w *responseWriter) eventV1() any {
+	e := events.APIGatewayProxyResponse{StatusCode: w.sentStatus(), MultiValueHeaders: w.header}
+	e.Body, e.IsBase64Encoded = w.encodedBody()
+	return e
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// sbomTool is the module that lists the modules of a binary and detects their licenses.
+const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
+
+// allowedLicenses are the SPDX IDs of the licenses that dependencies may have. Their texts are part
+// of each archive. The tool reports some ISC and BSD licenses as 0BSD and BSD-Source-Code. MPL-2.0
+// is allowed for unmodified modules: the texts name their versions, so everyone can get the source.
+func allowedLicenses() []string {
+	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-Source-Code", "ISC", "MIT", "MIT-0", "MPL-2.0"}
+}
+
+// standardLibrary is the name of Go's standard library in an SBOM. Its license is in GOROOT.
+const standardLibrary = "std"
+
+// sbomProgram runs the SBOM tool.
+type sbomProgram struct{ path string }
+
+// newSBOMTool installs the SBOM tool in a directory.
+func newSBOMTool(ctx context.Context, dir string) (sbomProgram, error) {
+	_, err := run(ctx, dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", sbomTool)
+	name := "cyclonedx-gomod"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return sbomProgram{filepath.Join(dir, name)}, err
+}
+
+// component is a module in an SBOM.
+type component struct {
+	Name, Version string
+	Evidence      struct {
+		Licenses []struct{ License struct{ ID string } }
+	}
+}
+
+// licenses returns the SPDX IDs of a module.
+func (c component) licenses() (ids []string) {
+	for _, l := range c.Evidence.Licenses {
+		ids = append(ids, l.License.ID)
+	}
+	return ids
+}
+
+// write writes the SBOM of a build to a file and returns the modules. It returns an error if a
+// module has a license that is not allowed.
+func (p sbomProgram) write(ctx context.Context, b build, path string) ([]component, error) {
+	text, err := run(ctx, ".", nil, p.path, "bin", "-json", "-noserial", "-notimestamp", "-licenses", "-std", "-version", b.version, b.path)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = withoutToolHashes(text); err != nil {
+		return nil, err
+	}
+	var document struct{ Components []component }
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	if err := checkLicenses(document.Components); err != nil {
+		return nil, err
+	}
+	return document.Components, os.WriteFile(path, text, 0o644)
+}
+
+// withoutToolHashes removes the checksums of the SBOM tool, which depend on where it was built.
+func withoutToolHashes(text []byte) ([]byte, error) {
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	metadata, _ := document["metadata"].(map[string]any)
+	tools, ok := metadata["tools"].([]any)
+	if !ok {
+		return nil, errors.New("the SBOM does not name its tool")
+	}
+	for _, tool := range tools {
+		if fields, ok := tool.(map[string]any); ok {
+			delete(fields, "hashes")
+		}
+	}
+	out, err := json.MarshalIndent(document, "", "  ")
+	return append(out, '\n'), err
+}
+
+// checkLicenses returns an error that lists the modules without an allowed license.
+func checkLicenses(modules []component) error {
+	if len(modules) == 0 {
+		return errors.New("the SBOM lists no modules")
+	}
+	var problems []error
+	for _, m := range modules {
+		ids := m.licenses()
+		if m.Name == standardLibrary {
+			continue
+		}
+		if len(ids) == 0 || slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(allowedLicenses(), id) }) {
+			problems = append(problems, fmt.Errorf("module %s %s has the licenses %q, but the allowed licenses are %s: replace the module, or extend allowedLicenses", m.Name, m.Version, ids, strings.Join(allowedLicenses(), ", ")))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// licenseFile matches the names of license files.
+var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
+
+// readFiles reads the texts for the archives: license, README, and the licenses of all modules.
+// dir is a clone of the repository.
+func (b *build) readFiles(ctx context.Context, dir string, modules []component) error {
+	var err error
+	if b.license, err = os.ReadFile(filepath.Join(dir, "LICENSE")); err != nil {
+		return err
+	}
+	if b.readme, err = os.ReadFile(filepath.Join(dir, "README.md")); err != nil {
+		return err
+	}
+	directories, err := moduleDirectories(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var notices bytes.Buffer
+	fmt.Fprint(&notices, "Ordergraph contains these modules, unmodified. https://pkg.go.dev has their source.\n")
+	for _, m := range modules {
+		texts, err := licenseTexts(directories[m.Name])
+		if err != nil {
+			return fmt.Errorf("module %s: %w", m.Name, err)
+		}
+		fmt.Fprintf(&notices, "\n======== %s %s ========\n\n%s", m.Name, m.Version, texts)
+	}
+	b.notices = notices.Bytes()
+	return nil
+}
+
+// moduleDirectories returns the directory of each module, and the directory of the standard
+// library.
+func moduleDirectories(ctx context.Context, dir string) (map[string]string, error) {
+	goroot, err := run(ctx, dir, nil, "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	directories := map[string]string{standardLibrary: strings.TrimSpace(string(goroot))}
+	list, err := run(ctx, dir, []string{"GOFLAGS="}, "go", "list", "-m", "-json", "all")
+	if err != nil {
+		return nil, err
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(list)); ; {
+		var m struct{ Path, Dir string }
+		switch err := decoder.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return directories, nil
+		case err != nil:
+			return nil, err
+		}
+		directories[m.Path] = m.Dir
+	}
+}
+
+// licenseTexts returns the license files of a directory, in the order of their names.
+func licenseTexts(dir string) ([]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var texts []byte
+	for _, entry := range entries {
+		if entry.IsDir() || !licenseFile.MatchString(entry.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		texts = append(append(texts, bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))...), '\n')
+	}
+	if len(texts) == 0 {
+		return nil, errors.New("it has no license file")
+	}
+	return texts, nil
+}

@@ -1,0 +1,187 @@
+// Command release builds the files of a release from the last commit: archives, zip files for AWS
+// Lambda, an OCI image, SBOMs and checksums. It runs git and go, and needs no container engine.
+//
+// The files depend only on the commit and on the version of Go. The program builds each binary in
+// two clones of the repository, and fails if they differ. It also fails if a dependency has a
+// license that is not allowed.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// allTargets are the platforms of a release.
+const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
+
+func main() {
+	out := flag.String("out", "dist", "directory for the files; it is emptied first")
+	targets := flag.String("targets", allTargets, "platforms, separated by commas")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := release(ctx, *out, strings.Split(*targets, ",")); err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		os.Exit(1) //nolint:gocritic // there is nothing left to stop
+	}
+}
+
+// release writes the files of a release to the directory out.
+func release(ctx context.Context, out string, targets []string) error {
+	work, err := os.MkdirTemp("", "ordergraph-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	first, second := filepath.Join(work, "first"), filepath.Join(work, "another", "directory")
+	for _, clone := range []string{first, second} {
+		if _, err := run(ctx, ".", nil, "git", "clone", "--quiet", ".", clone); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	sbom, err := newSBOMTool(ctx, work)
+	if err != nil {
+		return err
+	}
+	var builds []build
+	for _, target := range targets {
+		b, err := newBuild(ctx, target, work, first, second)
+		if err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		modules, err := sbom.write(ctx, b, filepath.Join(out, b.name()+".cdx.json"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		if err := b.readFiles(ctx, first, modules); err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		if err := b.writeArchives(out); err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		fmt.Printf("%s: two builds have the same %d bytes\n", b.name(), len(b.binary))
+		builds = append(builds, b)
+	}
+	if err := writeImage(out, builds); err != nil {
+		return err
+	}
+	return writeChecksums(out)
+}
+
+// build is the program for one platform.
+type build struct {
+	os, arch string
+	// version and commit come from the binary. time is the time of the commit.
+	version, commit string
+	time            time.Time
+	binary          []byte
+	// path is the file of the binary.
+	path string
+	// license, notices and readme are the other files of an archive.
+	license, notices, readme []byte
+}
+
+// newBuild builds the program for a platform in two clones. It returns an error if the binaries
+// differ.
+func newBuild(ctx context.Context, target, work, first, second string) (build, error) {
+	b := build{}
+	var ok bool
+	if b.os, b.arch, ok = strings.Cut(target, "/"); !ok {
+		return b, errors.New("the target is not of the form OS/ARCHITECTURE, such as linux/amd64")
+	}
+	var err error
+	b.path = filepath.Join(work, b.os+"-"+b.arch)
+	if b.binary, err = compile(ctx, b, first, b.path); err != nil {
+		return b, err
+	}
+	again, err := compile(ctx, b, second, b.path+"-again")
+	if err != nil {
+		return b, err
+	}
+	if !bytes.Equal(b.binary, again) {
+		return b, errors.New("two builds of the commit differ, so the build depends on the directory or on the time")
+	}
+	info, err := buildinfo.Read(bytes.NewReader(b.binary))
+	if err != nil {
+		return b, err
+	}
+	b.version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.commit = s.Value
+		case "vcs.time":
+			if b.time, err = time.Parse(time.RFC3339, s.Value); err != nil {
+				return b, err
+			}
+		}
+	}
+	if b.commit == "" {
+		return b, errors.New("the binary does not contain its commit: run the release in a Git repository")
+	}
+	return b, nil
+}
+
+// compile builds a static binary in dir and returns its bytes. The tag lambda.norpc omits net/rpc,
+// which would make the binary a third larger. The version of the program is in the
+// binary, because Go writes the tag of the commit into it.
+func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
+	environment := []string{"CGO_ENABLED=0", "GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off"}
+	if _, err := run(ctx, dir, environment, "go", "build", "-trimpath", "-buildvcs=true", "-tags=lambda.norpc", "-ldflags=-s -w", "-o", path, "."); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// name returns the name of the archive, without the extension.
+func (b build) name() string { return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch) }
+
+// run runs a command in a directory and returns its output. environment is added to the process's
+// environment.
+func run(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Dir, command.Env = dir, append(command.Environ(), environment...)
+	var errs bytes.Buffer
+	command.Stderr = &errs
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, errs.String())
+	}
+	return out, nil
+}
+
+// writeChecksums writes the SHA-256 of all files in a directory to SHA256SUMS.
+func writeChecksums(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	var sums bytes.Buffer
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), entry.Name())
+	}
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), sums.Bytes(), 0o644)
+}

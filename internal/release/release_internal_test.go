@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The image of a release has the settings of the Dockerfile.
+func TestImageMatchesDockerfile(t *testing.T) {
+	dockerfile, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := imageConfig()
+	for _, line := range []string{"ENV " + strings.Join(c.Env, " "), "USER " + c.User, `ENTRYPOINT ["` + strings.Join(c.Entrypoint, " ") + `"]`, "EXPOSE 8080"} {
+		if !strings.Contains(string(dockerfile), "\n"+line+"\n") {
+			t.Errorf("the Dockerfile lacks %s", line)
+		}
+	}
+}
+
+func TestLicensesAreChecked(t *testing.T) {
+	module := func(name string, ids ...string) component {
+		c := component{Name: name}
+		for _, id := range ids {
+			c.Evidence.Licenses = append(c.Evidence.Licenses, struct{ License struct{ ID string } }{struct{ ID string }{id}})
+		}
+		return c
+	}
+	if err := checkLicenses([]component{module(standardLibrary), module("a", "MIT"), module("b", "ISC", "Apache-2.0")}); err != nil {
+		t.Error(err)
+	}
+	for name, modules := range map[string][]component{"none": {module("a")}, "another": {module("a", "MIT", "GPL-3.0-only")}, "no modules": nil} {
+		if checkLicenses(modules) == nil {
+			t.Errorf("%s: allowed", name)
+		}
+	}
+}

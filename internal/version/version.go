@@ -1,0 +1,56 @@
+// Package version describes the build of this program. It imports only the standard library.
+//
+// The Git tag of the commit declares the version. `go build` writes it into the binary, so no
+// source file and no build flag repeats it.
+package version
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// Info describes a build.
+type Info struct {
+	// Version is the tag of the commit, such as v1.2.3. Without a tag it is a pseudo-version such as
+	// v0.0.0-20260102150405-0123456789ab. It is "(devel)" for a build without Git.
+	Version string `json:"version"`
+	// Commit is the hash of the commit, and Time its time in RFC 3339. They are empty for a build
+	// without Git.
+	Commit string `json:"commit,omitempty"`
+	Time   string `json:"time,omitempty"`
+	// Modified reports whether the working tree had changes that were not committed.
+	Modified bool `json:"modified"`
+	// Go is the version of Go. Platform is the operating system and the architecture.
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// devel is the version of a build without Git.
+const devel = "(devel)"
+
+// Get returns the description of this build.
+func Get() Info {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		build = &debug.BuildInfo{}
+	}
+	return parse(build)
+}
+
+func parse(build *debug.BuildInfo) Info {
+	info := Info{Version: build.Main.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info.Version == "" {
+		info.Version = devel
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.time":
+			info.Time = s.Value
+		case "vcs.modified":
+			info.Modified = s.Value == "true"
+		}
+	}
+	return info
+}
