@@ -3,7 +3,7 @@ package graph
 import (
 	"math"
 
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // explanation is the content of extensions.explain.
@@ -36,12 +36,12 @@ type explainedTotals struct {
 	WriteUnits float64 `json:"writeUnits"`
 }
 
-func explain(t *table.Trace) explanation {
+func explain(t *trace.Trace) explanation {
 	requests := t.Requests()
 	e := explanation{Requests: make([]explainedRequest, len(requests))}
 	for i, r := range requests {
 		e.Requests[i] = explainedRequest{
-			AccessPattern: r.AccessPattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
+			AccessPattern: r.Pattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
 			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, Wave: r.Wave,
 			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // maxBatchWait is the maximum time before a batch of unplanned keys is read. The batch is read
@@ -185,7 +186,7 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 
 // prime adds the values of several keys.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
-	b := &batch[K, V]{results: values, wave: table.SpanFromContext(ctx).Wave()}
+	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).Wave()}
 	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,10 +224,10 @@ func (b *batch[K, V]) read() {
 		b.results, b.wave, b.waves = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.waves
 		return
 	}
-	ctx := table.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
+	ctx := trace.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
 	b.results, b.err = b.loader.read(ctx, b.keys)
-	b.wave = table.SpanFromContext(ctx).Wave()
-	b.waves = b.wave - table.SpanFromContext(b.ctx).Wave()
+	b.wave = trace.SpanFromContext(ctx).Wave()
+	b.waves = b.wave - trace.SpanFromContext(b.ctx).Wave()
 }
 
 // read reads keys from the store. A panic becomes the error of all keys.
