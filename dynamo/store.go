@@ -94,6 +94,13 @@ func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 // SDK sends all requests. It returns an empty string if the fast path is enabled.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
 
+// Stats returns the counters of the Store. The Stores that Consistent returns share them.
+func (s *Store) Stats() *table.Stats { return s.table.Stats() }
+
+// ClockDifference returns the time of the local clock minus the time of DynamoDB's clock. It
+// returns 0 if the difference is at most table.MaxClockDifference.
+func (s *Store) ClockDifference() time.Duration { return s.table.ClockDifference() }
+
 // OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
 // first subscription.
 func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {

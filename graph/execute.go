@@ -158,7 +158,7 @@ func (x *execution) event(change *feed.OrderChange) []byte {
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
-	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) })
+	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) }, r.observeBatch)
 	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).Unplanned(x.ctx, path), x}
 }
 

@@ -23,6 +23,8 @@ const maxBatchWait = time.Second
 // with one DynamoDB request where possible. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	loaders *Loaders
+	// pattern is the ID of the access pattern.
+	pattern string
 	// Exactly one of the two readers is set. batchReader reads several keys with one request.
 	// keyReader reads one key, if keys cannot share a request.
 	batchReader batchReader[K, V]
@@ -41,8 +43,8 @@ type Loader[K comparable, V any] struct {
 
 // initSingle sets a read function for keys that cannot share a request. At most
 // maxConcurrentQueries reads of one batch run concurrently.
-func (l *Loader[K, V]) initSingle(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
-	l.loaders, l.keyReader = all, singleFunc[K, V](read)
+func (l *Loader[K, V]) initSingle(all *Loaders, pattern string, read func(*Loaders, context.Context, K) (V, error)) {
+	l.loaders, l.pattern, l.keyReader = all, pattern, singleFunc[K, V](read)
 }
 
 type (
@@ -233,6 +235,9 @@ func (b *batch[K, V]) read() {
 // read reads keys from the store. A panic becomes the error of all keys.
 func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
 	defer table.RecoverTo(&err)
+	if observe := l.loaders.observeBatch; observe != nil {
+		observe(l.pattern, len(keys))
+	}
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
 			// Without this check, a missing result would cause a panic. In the goroutine of a concurrent

@@ -95,7 +95,7 @@ func (s fixture) putExternal(attributes map[string]any) {
 func (s fixture) begin() (context.Context, *loaders.Loaders, *trace.Trace) {
 	trace := &trace.Trace{}
 	ctx := trace.NewContext(context.Background())
-	return ctx, loaders.New(ctx, s.store, adminViewer(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+	return ctx, loaders.New(ctx, s.store, adminViewer(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }, nil), trace
 }
 
 // checkRequests compares the requests of a trace, by round trip, with access patterns and
@@ -330,7 +330,7 @@ func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
 	h := newBlockedEngine()
 	s := newFixture(t, dataset, h.pass)
 	ctx, end := context.WithCancel(context.Background())
-	l := loaders.New(ctx, s.store, adminViewer(), nil)
+	l := loaders.New(ctx, s.store, adminViewer(), nil, nil)
 	var planning sync.WaitGroup
 	planning.Go(func() {
 		l.Plan(func(first *loaders.Level) {
@@ -421,7 +421,7 @@ func TestAPanicInThenIsReported(t *testing.T) {
 	s := newFixture(t, dataset, nil)
 	ctx := context.Background()
 	reported := make(chan any, 1)
-	l := loaders.New(ctx, s.store, adminViewer(), func(panicked any) { reported <- panicked })
+	l := loaders.New(ctx, s.store, adminViewer(), func(panicked any) { reported <- panicked }, nil)
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			loaders.Records(l, model.CustomerByID).Plan(ctx, next, ids[2:], nil)
@@ -565,7 +565,7 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 		}
 		return res, err
 	})
-	l := loaders.New(ctx, s.store, adminViewer(), nil)
+	l := loaders.New(ctx, s.store, adminViewer(), nil, nil)
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for _, id := range ids {
 		if _, err := loaders.Records(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) {

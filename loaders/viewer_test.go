@@ -18,7 +18,7 @@ import (
 func (s fixture) beginAs(v loaders.Viewer) (context.Context, *loaders.Loaders, *trace.Trace) {
 	trace := &trace.Trace{}
 	ctx := trace.NewContext(context.Background())
-	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }, nil), trace
 }
 
 // A customer finds only its own records. Another customer's records are not found. For them,

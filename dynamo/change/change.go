@@ -129,6 +129,7 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 		if !errors.Is(err, errStale) {
 			return result, err
 		}
+		t.Stats().CountConflict(p)
 		if remembered != nil && c.known[remembered.key] != nil {
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err

@@ -93,6 +93,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 		return first, true, r.Err()
 	}
 	first, err = decode(model.Reader{Record: result.Value})
+	c.table.Stats().CountReplay()
 	return first, true, err
 }
 

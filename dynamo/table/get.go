@@ -66,6 +66,7 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 		}
 		db, options = fallback.client, fallback.options
 	}
+	t.stats.fallbacks.Add(1)
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistentRead(), ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
 	}, options)
@@ -239,6 +240,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 		}
 		db, options = fallback.client, fallback.options
 	}
+	t.stats.fallbacks.Add(1)
 	keys := make([]map[string]types.AttributeValue, len(ks))
 	for i, k := range ks {
 		keys[i] = k.Attributes()

@@ -77,6 +77,7 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 		}
 		db, options = fallback.client, fallback.options
 	}
+	t.stats.fallbacks.Add(1)
 	in := &dynamodb.QueryInput{
 		TableName:                 &t.Name,
 		KeyConditionExpression:    &q.keyRange.Text,

@@ -29,6 +29,7 @@ type Table struct {
 	entropy io.Reader
 	// observer is notified of all requests. It is nil if nothing observes the table.
 	observer trace.Observer
+	stats    *Stats
 	// consistent selects strongly consistent reads. Reads of the index are always eventually
 	// consistent.
 	consistent bool
@@ -42,10 +43,12 @@ type Table struct {
 // starts to differ from DynamoDB's clock, and when the clocks agree again. If observer is not nil, it
 // is notified of all requests, and all requests ask DynamoDB for the consumed capacity.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer) *Table {
-	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer}
+	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats()}
 	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	t.fastPath, t.FallbackReason = newFastPath(db, watched)
+	if t.fastPath, t.FallbackReason = newFastPath(db, watched); t.fastPath != nil {
+		t.fastPath.stats = t.stats
+	}
 	t.Client = withClockCheck(withReadBudget(watched), watch)
 	t.writeOptions, t.BulkOptions = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
 	return t

@@ -70,6 +70,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 			db, options = fallback.client, fallback.options
 		}
 	}
+	t.stats.fallbacks.Add(1)
 	out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: items, ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
 	}, t.writeOptions, options)
@@ -125,6 +126,7 @@ func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bo
 			db, options = fallback.client, fallback.options
 		}
 	}
+	t.stats.fallbacks.Add(1)
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
 		TransactItems:          []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
 		ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
