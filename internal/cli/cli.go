@@ -24,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/internal/admin"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -341,6 +342,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
+	metrics := newMetrics(cfg)
+	cfg.Table.Observer = metrics.observer()
 	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
@@ -359,6 +362,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err := configureAuth(ctx, cfg, &serving); err != nil {
 		return err
 	}
+	metrics.observeServer(&serving)
 	handler, err := server.New(serving)
 	if err != nil {
 		return err
@@ -366,6 +370,11 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err := trusted(); err != nil {
 		return err
 	}
+	adminAddr, closeAdmin, err := metrics.listen(cfg.AdminAddr, handler, serving)
+	if err != nil {
+		return err
+	}
+	defer closeAdmin()
 	listener, err := net.Listen("tcp", cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use by another program: choose another port with -addr or PORT", cfg.Addr)
@@ -373,7 +382,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
-	printWelcome(env.Stdout, cfg, listener.Addr())
+	printWelcome(env.Stdout, cfg, listener.Addr(), adminAddr)
 	if env.OnListening != nil {
 		env.OnListening(listener.Addr())
 	}
@@ -431,9 +440,12 @@ func loadSample(ctx context.Context, store *dynamo.Store) error {
 
 // printWelcome prints the addresses of the server, its store, the required access, and a command to
 // try.
-func printWelcome(w io.Writer, cfg config.Config, addr net.Addr) {
+func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
+	if adminAddr != nil {
+		fmt.Fprintf(w, "  Metrics   http://%s%s\n", browsableAddr(adminAddr), admin.PathMetrics)
+	}
 	switch {
 	case cfg.Store == config.DynamoDB:
 		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)
