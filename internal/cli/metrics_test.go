@@ -27,8 +27,8 @@ func metricsURL(t *testing.T, c *command) string {
 	return m[1]
 }
 
-// samples returns the sums of all samples of each metric. The key is the name of the metric and, for
-// units, the label unit.
+// samples returns the sums of all samples of each metric. The key is the name of the metric and,
+// for units, the label unit.
 func samples(t *testing.T, url string) map[string]float64 {
 	t.Helper()
 	status, text := get(t, url+"/metrics")
@@ -68,7 +68,9 @@ func explainOperation(t *testing.T, url, operation string) explainTotals {
 	_, answer := readResponse(t)(http.DefaultClient.Do(r))
 	var got struct {
 		Errors     []any
-		Extensions struct{ Explain struct{ Totals explainTotals } }
+		Extensions struct {
+			Explain struct{ Totals explainTotals }
+		}
 	}
 	if err := json.Unmarshal([]byte(answer), &got); err != nil || len(got.Errors) > 0 {
 		t.Fatalf("%s: error %v", answer, err)
