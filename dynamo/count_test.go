@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -18,7 +18,7 @@ func TestOrderCountCountsAllOrders(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
 		store := storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
-		trace := &table.Trace{}
+		trace := &trace.Trace{}
 		n, err := store.OrderCount(trace.NewContext(t.Context()), "c1")
 		if err != nil || n != 3 {
 			t.Errorf("%d orders, %v, want 3", n, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
@@ -168,14 +169,14 @@ func TestParallelReturnsPanicAsError(t *testing.T) {
 
 // Wait never lowers the wave of a span.
 func TestWavesOnlyRise(t *testing.T) {
-	ctx := (&table.Trace{}).NewContext(t.Context())
-	span := table.SpanFromContext(ctx)
+	ctx := (&trace.Trace{}).NewContext(t.Context())
+	span := trace.SpanFromContext(ctx)
 	span.WaitForWave(3)
 	span.WaitForWave(1)
 	if got := span.Wave(); got != 3 {
 		t.Errorf("wave is %d, want 3", got)
 	}
-	if got := table.SpanFromContext(span.Fork(ctx)).Wave(); got != 3 {
+	if got := trace.SpanFromContext(span.Fork(ctx)).Wave(); got != 3 {
 		t.Errorf("the wave of a fork is %d, want 3", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -123,7 +123,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		var got []commerce.OrderID
 		page := dynamo.PageRequest{Limit: limit, FromEnd: fromEnd, DetectMore: true}
 		for {
-			trace := &table.Trace{}
+			trace := &trace.Trace{}
 			slice, err := dynamo.ReadPage(trace.NewContext(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedRange(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
@@ -218,7 +218,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 			storetest.Load(t, store, dataset)
 			stores[c.shards] = store
 		}
-		trace := &table.Trace{}
+		trace := &trace.Trace{}
 		slice, err := dynamo.ReadPage(trace.NewContext(context.Background()), store, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {
 			t.Fatalf("%d orders, %v", len(slice.Items), err)

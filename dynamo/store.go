@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // Options describe the layout of a table and the dependencies of a Store.
@@ -38,6 +39,9 @@ type Options struct {
 	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
 	// be safe for concurrent use.
 	Entropy io.Reader
+	// Observer is notified of all requests that the Store and its change feed make for operations. All
+	// these requests then ask DynamoDB for the consumed capacity. Nil turns this off.
+	Observer trace.Observer
 }
 
 // Store reads and writes the order book in one table. It is safe for concurrent use. It keeps no
@@ -75,7 +79,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		opts.Entropy = rand.Reader
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
-	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
+	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer)), nil
 }
 
 // Consistent returns a Store for the same table that uses strongly consistent reads. Strongly
@@ -89,6 +93,13 @@ func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 // FastPathDisabledBy returns the client setting that disables the fast path. In that case, the AWS
 // SDK sends all requests. It returns an empty string if the fast path is enabled.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
+
+// Stats returns the counters of the Store. The Stores that Consistent returns share them.
+func (s *Store) Stats() *table.Stats { return s.table.Stats() }
+
+// ClockDifference returns the time of the local clock minus the time of DynamoDB's clock. It
+// returns 0 if the difference is at most table.MaxClockDifference.
+func (s *Store) ClockDifference() time.Duration { return s.table.ClockDifference() }
 
 // OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
 // first subscription.

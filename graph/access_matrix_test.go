@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/paging"
@@ -392,7 +392,7 @@ type observation struct{ answer, requests string }
 // returns the error at the start, or the response to an event of the subject's order. The event
 // does not contain the order, so the order is read.
 func (m *accessMatrix) executeRequest(principal commerce.Principal, about recordSet, document string) observation {
-	trace := &table.Trace{}
+	trace := &trace.Trace{}
 	ctx := trace.NewContext(WithPrincipal(context.Background(), principal))
 	stream, result := m.e.Start(ctx, Request{Query: about.in(document)})
 	if stream != nil {
@@ -402,7 +402,7 @@ func (m *accessMatrix) executeRequest(principal commerce.Principal, about record
 	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
-		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Items)
+		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.Wave, r.Pattern, r.Operation, r.Key, r.Items)
 	}
 	return observation{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
 }

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
@@ -35,9 +35,9 @@ func newAuthenticatedExecutor(t *testing.T, opts Options) *Executor {
 }
 
 // executeAs executes a request as a principal. It returns the result and the DynamoDB requests.
-func executeAs(t *testing.T, e *Executor, principal commerce.Principal, r Request) (Result, []table.Request) {
+func executeAs(t *testing.T, e *Executor, principal commerce.Principal, r Request) (Result, []trace.Request) {
 	t.Helper()
-	trace := &table.Trace{}
+	trace := &trace.Trace{}
 	result := e.Execute(trace.NewContext(WithPrincipal(t.Context(), principal)), r)
 	return result, trace.Requests()
 }
@@ -59,7 +59,7 @@ func TestPrincipalIsRequired(t *testing.T) {
 	}
 	// Nothing is read, and no subscription starts.
 	for _, c := range allCells(t, documentedRules(t)) {
-		trace := &table.Trace{}
+		trace := &trace.Trace{}
 		stream, result := e.Start(trace.NewContext(t.Context()), Request{Query: ownSubject.in(c.document)})
 		if stream != nil || result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Unauthenticated || result.Data != nil || len(trace.Requests()) > 0 {
 			t.Errorf("%s: %s %v", c.document, result.Data, result.Errors)
@@ -276,7 +276,7 @@ func TestRuntimeMessagesHideSchema(t *testing.T) {
 	}
 }
 
-func first(result Result, _ []table.Request) Result { return result }
+func first(result Result, _ []trace.Request) Result { return result }
 
 // Customers read their own records with the documented number of requests. Timelines take one more
 // round trip, because the owner of an order is known only after the order has been read.
@@ -314,7 +314,7 @@ func TestBudgetsOfOwnRecords(t *testing.T) {
 		result, requests := executeAs(t, e, ann, c.r)
 		var got []string
 		for _, r := range requests {
-			got = append(got, fmt.Sprintf("%d %s %s", r.Wave, r.AccessPattern, r.Operation))
+			got = append(got, fmt.Sprintf("%d %s %s", r.Wave, r.Pattern, r.Operation))
 		}
 		if text := strings.Join(got, ", "); text != c.want || result.Outcome != Executed {
 			t.Errorf("%s\n  took %s\n  want %s\n  %.300s %v", c.r.Query, text, c.want, result.Data, result.Errors)
@@ -362,7 +362,7 @@ func TestSubscriptionPermissions(t *testing.T) {
 		{principal: staff, customer: otherSubject.customer, found: true, requests: "AP6"},
 		{principal: staff, customer: unknownSubject.customer, requests: "AP6"},
 	} {
-		trace := &table.Trace{}
+		trace := &trace.Trace{}
 		ctx := trace.NewContext(WithPrincipal(t.Context(), c.principal))
 		ctx = loading(ctx, e)
 		var err error
@@ -377,7 +377,7 @@ func TestSubscriptionPermissions(t *testing.T) {
 		}
 		var requests []string
 		for _, r := range trace.Requests() {
-			requests = append(requests, r.AccessPattern)
+			requests = append(requests, r.Pattern)
 		}
 		if strings.Join(requests, " ") != c.requests {
 			t.Errorf("%+v: read %v", c, requests)

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -37,7 +37,7 @@ type execution struct {
 	// budget limits the number of DynamoDB requests of all loaders.
 	budget *table.ReadBudget
 	// trace records the requests for the explain output. It is nil if no explain output was requested.
-	trace *table.Trace
+	trace *trace.Trace
 	// arguments are the arguments that contain variables.
 	arguments []any
 	// currentField is the field whose resolver was called last.
@@ -48,7 +48,7 @@ type execution struct {
 	// mutations is the number of executed mutations.
 	values, pages, mutations int
 	// written counts the write units of mutations.
-	written units.WriteMeter
+	written trace.Usage
 	boundedResponse
 }
 
@@ -69,7 +69,7 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
 	}
 	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.PermissionExplain) != commerce.GrantNone {
-		x.trace = &table.Trace{}
+		x.trace = &trace.Trace{}
 		ctx = x.trace.NewContext(ctx)
 	}
 	if o.Operation != nil && o.Operation.Operation == ast.Mutation {
@@ -102,7 +102,7 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 // with the record, and a list with several shards takes several reads.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
-	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
+	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
 }
 
 // respond returns the response: the data, all errors and, if requested, the explain output.
@@ -159,8 +159,8 @@ func (x *execution) event(change *feed.OrderChange) []byte {
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
-	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) })
-	x.resolverCtx = &resolverContext{table.SpanFromContext(x.ctx).Unplanned(x.ctx, path), x}
+	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) }, r.observeBatch)
+	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).Unplanned(x.ctx, path), x}
 }
 
 // plan reads the records that the operation needs, before the resolvers run. If the plan panics,

@@ -126,7 +126,7 @@ func NewExecutor(opts Options) *Executor {
 
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
-		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID,
+		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, observeBatch: opts.ObserveBatch,
 		access: operation.NewAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)

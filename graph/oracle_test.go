@@ -12,7 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
@@ -57,7 +57,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 			x.mutations++
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
 			x.newLoaders(o.resolver.store.Consistent(), alias)
-			ctx = context.WithValue(table.SpanFromContext(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
+			ctx = context.WithValue(trace.SpanFromContext(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
 		}
 		made := next(ctx)
 		spent.Add(int64(valuesIn(made)))

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -201,7 +201,7 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 	if len(w.keys) == 0 {
 		return
 	}
-	ctx = table.SpanFromContext(ctx).WithPath(ctx, w.path)
+	ctx = trace.SpanFromContext(ctx).WithPath(ctx, w.path)
 	if then == nil || !w.selections.readsMore() {
 		planLoads(ctx, p.level, w.keys, nil)
 		return
@@ -229,7 +229,7 @@ func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequ
 		return
 	}
 	l := loaders.Pages(p.loaders, pattern)
-	ctx = table.SpanFromContext(ctx).WithPath(ctx, w.path)
+	ctx = trace.SpanFromContext(ctx).WithPath(ctx, w.path)
 	if then == nil || !w.selections.readsMore() {
 		l.Plan(ctx, p.level, w.keys, nil)
 		return
@@ -372,7 +372,7 @@ func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey],
 		itemReferences(w.targets(), referenced)
 		return
 	}
-	p.loaders.PlanOwnItems(table.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
+	p.loaders.PlanOwnItems(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
 		var to references
 		for _, key := range visible {
 			itemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
@@ -386,7 +386,7 @@ func (p plan) emails(ctx context.Context, w *pendingKeys[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	loaders.Records(p.loaders, model.EmailClaim).Plan(table.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[string, commerce.CustomerID]) {
+	loaders.Records(p.loaders, model.EmailClaim).Plan(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[string, commerce.CustomerID]) {
 		var ids pendingKeys[commerce.CustomerID]
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.selections.of(f.Key))

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -138,7 +138,7 @@ func (p plan) customerRecords(ctx context.Context, targets []planTarget[*commerc
 	}
 	p.planReferences(ctx, &to)
 	if len(uncounted) > 0 {
-		p.loaders.PlanOrderCounts(table.SpanFromContext(ctx).WithPath(ctx, path), p.level, uncounted)
+		p.loaders.PlanOrderCounts(trace.SpanFromContext(ctx).WithPath(ctx, path), p.level, uncounted)
 	}
 }
 

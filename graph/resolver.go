@@ -73,6 +73,8 @@ type Options struct {
 	TrustedOnly bool
 	// EventTime is the time limit for executing one event of a subscription. Zero means no limit.
 	EventTime time.Duration
+	// ObserveBatch, if not nil, is called with the pattern ID and the number of keys of each batch.
+	ObserveBatch func(pattern string, keys int)
 	// OnInvalidDocument, if not nil, is called with each trusted document that is invalid or exceeds a
 	// limit, and with its first error.
 	OnInvalidDocument func(document.Trusted, document.Error)
@@ -105,6 +107,7 @@ type Resolver struct {
 	access        operation.Access
 	entityTypes   []entityType
 	requestID     func(ctx context.Context) string
+	observeBatch  func(pattern string, keys int)
 }
 
 // Schema returns the schema that clients see. It omits @defer, because deferred data would be lost

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/explain"
@@ -457,7 +458,7 @@ func TestEventsHaveATimeLimit(t *testing.T) {
 func TestEventsReadConsistently(t *testing.T) {
 	e := executor(t, Options{})
 	units := func(by func(context.Context) Result) float64 {
-		trace := &table.Trace{}
+		trace := &trace.Trace{}
 		if got := by(trace.NewContext(t.Context())); len(got.Errors) > 0 || len(trace.Requests()) != 1 {
 			t.Fatal(text(t, got), trace.Requests())
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -100,11 +100,11 @@ func TestPagesOfOrderItemCollections(t *testing.T) {
 }
 
 // checkCounts is checkRequests for reads in any order.
-func checkCounts(t testing.TB, trace *table.Trace, want []string) {
+func checkCounts(t testing.TB, trace *trace.Trace, want []string) {
 	t.Helper()
 	count := map[string]int{}
 	for _, r := range trace.Requests() {
-		count[r.AccessPattern+" "+r.Operation]++
+		count[r.Pattern+" "+r.Operation]++
 	}
 	for _, r := range want {
 		count[r]--
@@ -364,8 +364,8 @@ func TestPlannedOrderCounts(t *testing.T) {
 		t.Errorf("counts %v, want %v", got, want)
 	}
 	checkCounts(t, trace, []string{"AP21 Query", "AP6 BatchGetItem", "AP2 Query"})
-	if all := trace.Requests(); all[len(all)-1].AccessPattern != "AP2" || all[len(all)-1].Wave != 2 {
-		t.Errorf("the count is %s in round trip %d, want AP2 in 2", all[len(all)-1].AccessPattern, all[len(all)-1].Wave)
+	if all := trace.Requests(); all[len(all)-1].Pattern != "AP2" || all[len(all)-1].Wave != 2 {
+		t.Errorf("the count is %s in round trip %d, want AP2 in 2", all[len(all)-1].Pattern, all[len(all)-1].Wave)
 	}
 }
 

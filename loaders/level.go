@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // Level is a set of planned reads that run concurrently. When a read finishes, the reads that
@@ -123,7 +123,7 @@ func (p *plannedRead[K, V]) run() {
 		return
 	}
 	found := make([]FoundValue[K, V], 0, len(p.keys))
-	span := table.SpanFromContext(p.own.ctx)
+	span := trace.SpanFromContext(p.own.ctx)
 	requestedIn := span.Wave()
 	ctx := span.Fork(p.own.ctx)
 	for i, key := range p.keys {
@@ -133,7 +133,7 @@ func (p *plannedRead[K, V]) run() {
 		}
 		if v, err := location.value(); err == nil {
 			found = append(found, FoundValue[K, V]{key, v.value})
-			table.SpanFromContext(ctx).WaitForWave(v.availableAfter(requestedIn))
+			trace.SpanFromContext(ctx).WaitForWave(v.availableAfter(requestedIn))
 		}
 	}
 	if ctx.Err() == nil {

@@ -10,7 +10,7 @@ import (
 // If a reader returns too few results, all its keys get an error. The server keeps running.
 func TestMissingResults(t *testing.T) {
 	ctx := t.Context()
-	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) })
+	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) }, nil)
 	few := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {
 		return make([]dynamo.Result[string], len(keys)-1), nil
 	})}

@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // maxBatchWait is the maximum time before a batch of unplanned keys is read. The batch is read
@@ -22,6 +23,8 @@ const maxBatchWait = time.Second
 // with one DynamoDB request where possible. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	loaders *Loaders
+	// pattern is the ID of the access pattern.
+	pattern string
 	// Exactly one of the two readers is set. batchReader reads several keys with one request.
 	// keyReader reads one key, if keys cannot share a request.
 	batchReader batchReader[K, V]
@@ -40,8 +43,8 @@ type Loader[K comparable, V any] struct {
 
 // initSingle sets a read function for keys that cannot share a request. At most
 // maxConcurrentQueries reads of one batch run concurrently.
-func (l *Loader[K, V]) initSingle(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
-	l.loaders, l.keyReader = all, singleFunc[K, V](read)
+func (l *Loader[K, V]) initSingle(all *Loaders, pattern string, read func(*Loaders, context.Context, K) (V, error)) {
+	l.loaders, l.pattern, l.keyReader = all, pattern, singleFunc[K, V](read)
 }
 
 type (
@@ -185,7 +188,7 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 
 // prime adds the values of several keys.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
-	b := &batch[K, V]{results: values, wave: table.SpanFromContext(ctx).Wave()}
+	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).Wave()}
 	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,15 +226,18 @@ func (b *batch[K, V]) read() {
 		b.results, b.wave, b.waves = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.waves
 		return
 	}
-	ctx := table.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
+	ctx := trace.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
 	b.results, b.err = b.loader.read(ctx, b.keys)
-	b.wave = table.SpanFromContext(ctx).Wave()
-	b.waves = b.wave - table.SpanFromContext(b.ctx).Wave()
+	b.wave = trace.SpanFromContext(ctx).Wave()
+	b.waves = b.wave - trace.SpanFromContext(b.ctx).Wave()
 }
 
 // read reads keys from the store. A panic becomes the error of all keys.
 func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
 	defer table.RecoverTo(&err)
+	if observe := l.loaders.observeBatch; observe != nil {
+		observe(l.pattern, len(keys))
+	}
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
 			// Without this check, a missing result would cause a panic. In the goroutine of a concurrent

@@ -35,14 +35,14 @@ func TestLoadingPlannedKeysDoesNotAllocate(t *testing.T) {
 func loadersOf(t testing.TB, n int) (context.Context, *loaders.Loaders, []commerce.CustomerID) {
 	dataset, ids := customers(n)
 	ctx := context.Background()
-	return ctx, loaders.New(ctx, newFixture(t, dataset, nil).store, adminViewer(), nil), ids
+	return ctx, loaders.New(ctx, newFixture(t, dataset, nil).store, adminViewer(), nil, nil), ids
 }
 
 func BenchmarkNew(b *testing.B) {
 	store, viewer := newFixture(b, commerce.Dataset{}, nil).store, adminViewer()
 	b.ReportAllocs()
 	for b.Loop() {
-		loaders.New(context.Background(), store, viewer, nil)
+		loaders.New(context.Background(), store, viewer, nil, nil)
 	}
 }
 

@@ -40,24 +40,28 @@ type Loaders struct {
 	store       *dynamo.Store
 	viewer      Viewer
 	reportPanic func(panicked any)
+	// observeBatch is called with the access pattern and the number of keys of each batch. It may be
+	// nil.
+	observeBatch func(pattern string, keys int)
 }
 
 // New returns the loaders of one GraphQL request. They return only records that the viewer may
 // read. Their requests to the store end when ctx ends. If a callback of Plan panics, report is
-// called with the panic value.
-func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
-	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report}
+// called with the panic value. If observeBatch is not nil, it is called with the ID of the access
+// pattern and the number of keys of each batch.
+func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any), observeBatch func(pattern string, keys int)) *Loaders {
+	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report, observeBatch: observeBatch}
 	// These functions capture no variables, so no memory is allocated for them in each request.
-	l.OrderCountQueries.initSingle(l, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
+	l.OrderCountQueries.initSingle(l, model.CustomerOrders.ID, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
 		if !l.viewer.canReadOrdersOf(id) {
 			return 0, nil
 		}
 		return l.store.OrderCount(ctx, id)
 	})
-	l.orderCollections.initSingle(l, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderItemCollection, error) {
+	l.orderCollections.initSingle(l, model.OrderCollection.ID, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderItemCollection, error) {
 		return l.store.OrderItemCollection(ctx, id)
 	})
-	l.productCollections.initSingle(l, func(l *Loaders, ctx context.Context, sku commerce.SKU) (*dynamo.ProductItemCollection, error) {
+	l.productCollections.initSingle(l, model.ProductInventory.ID, func(l *Loaders, ctx context.Context, sku commerce.SKU) (*dynamo.ProductItemCollection, error) {
 		return l.store.ProductItemCollection(ctx, sku)
 	})
 	return l
@@ -69,7 +73,7 @@ func Records[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, 
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[K, V])
 	if !ok {
-		loader = &Loader[K, V]{loaders: l, batchReader: lookupReader[K, V]{p}}
+		loader = &Loader[K, V]{loaders: l, pattern: p.ID, batchReader: lookupReader[K, V]{p}}
 		overrideReaders(l, loader)
 		l.patterns[p.Number()] = loader
 	}
@@ -82,7 +86,7 @@ func Pages[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dyna
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Page[V]])
 	if !ok {
-		loader = &Loader[dynamo.ListRequest, dynamo.Page[V]]{loaders: l, keyReader: listReader[V]{p}}
+		loader = &Loader[dynamo.ListRequest, dynamo.Page[V]]{loaders: l, pattern: p.ID, keyReader: listReader[V]{p}}
 		l.patterns[p.Number()] = loader
 	}
 	return loader

@@ -21,7 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -92,19 +92,19 @@ func (s fixture) putExternal(attributes map[string]any) {
 
 // begin returns a context, loaders and a trace, as for one GraphQL request. A panic in a plan fails
 // the test.
-func (s fixture) begin() (context.Context, *loaders.Loaders, *table.Trace) {
-	trace := &table.Trace{}
+func (s fixture) begin() (context.Context, *loaders.Loaders, *trace.Trace) {
+	trace := &trace.Trace{}
 	ctx := trace.NewContext(context.Background())
-	return ctx, loaders.New(ctx, s.store, adminViewer(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+	return ctx, loaders.New(ctx, s.store, adminViewer(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }, nil), trace
 }
 
 // checkRequests compares the requests of a trace, by round trip, with access patterns and
 // operations such as "AP6 GetItem".
-func checkRequests(t testing.TB, trace *table.Trace, want ...string) {
+func checkRequests(t testing.TB, trace *trace.Trace, want ...string) {
 	t.Helper()
 	var got []string
 	for _, r := range trace.Requests() {
-		got = append(got, r.AccessPattern+" "+r.Operation)
+		got = append(got, r.Pattern+" "+r.Operation)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("requests: %q, want %q", got, want)
@@ -330,7 +330,7 @@ func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
 	h := newBlockedEngine()
 	s := newFixture(t, dataset, h.pass)
 	ctx, end := context.WithCancel(context.Background())
-	l := loaders.New(ctx, s.store, adminViewer(), nil)
+	l := loaders.New(ctx, s.store, adminViewer(), nil, nil)
 	var planning sync.WaitGroup
 	planning.Go(func() {
 		l.Plan(func(first *loaders.Level) {
@@ -421,7 +421,7 @@ func TestAPanicInThenIsReported(t *testing.T) {
 	s := newFixture(t, dataset, nil)
 	ctx := context.Background()
 	reported := make(chan any, 1)
-	l := loaders.New(ctx, s.store, adminViewer(), func(panicked any) { reported <- panicked })
+	l := loaders.New(ctx, s.store, adminViewer(), func(panicked any) { reported <- panicked }, nil)
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			loaders.Records(l, model.CustomerByID).Plan(ctx, next, ids[2:], nil)
@@ -565,7 +565,7 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 		}
 		return res, err
 	})
-	l := loaders.New(ctx, s.store, adminViewer(), nil)
+	l := loaders.New(ctx, s.store, adminViewer(), nil, nil)
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for _, id := range ids {
 		if _, err := loaders.Records(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) {
@@ -770,8 +770,8 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 	}
 	// Statuses are read in lifecycle order, in four groups.
 	for _, r := range trace.Requests()[:5] {
-		if r.AccessPattern != "AP7" || r.Wave > 4 {
-			t.Errorf("%s in round trip %d, want AP7 in 4 at most", r.AccessPattern, r.Wave)
+		if r.Pattern != "AP7" || r.Wave > 4 {
+			t.Errorf("%s in round trip %d, want AP7 in 4 at most", r.Pattern, r.Wave)
 		}
 	}
 }

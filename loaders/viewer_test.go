@@ -9,16 +9,16 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // beginAs is begin for a viewer.
-func (s fixture) beginAs(v loaders.Viewer) (context.Context, *loaders.Loaders, *table.Trace) {
-	trace := &table.Trace{}
+func (s fixture) beginAs(v loaders.Viewer) (context.Context, *loaders.Loaders, *trace.Trace) {
+	trace := &trace.Trace{}
 	ctx := trace.NewContext(context.Background())
-	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }, nil), trace
 }
 
 // A customer finds only its own records. Another customer's records are not found. For them,

@@ -60,17 +60,9 @@ type change struct {
 	// known contains the records that were read. nil means that the record does not exist.
 	known map[model.Keys]model.Record
 	model.KeyBuilder
-	writes []write
+	writes []table.Write
 	// attempt is the number of earlier attempts.
 	attempt int
-}
-
-// write is one action of a transaction.
-type write struct {
-	key    model.Keys
-	action types.TransactWriteItem
-	// units are the write units that the action consumes.
-	units float64
 }
 
 // errStale means that a record has changed after the change read it.
@@ -137,6 +129,7 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 		if !errors.Is(err, errStale) {
 			return result, err
 		}
+		t.Stats().CountConflict(p)
 		if remembered != nil && c.known[remembered.key] != nil {
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
@@ -249,7 +242,7 @@ func (c *change) withCounters(attributes []string, counters ...string) []string 
 func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
-	c.writes = append(c.writes, write{key: k.Primary(), units: units, action: action})
+	c.writes = append(c.writes, table.Write{Key: k.Primary(), Units: units, Action: action})
 }
 
 // create writes a record that must not exist.
@@ -528,22 +521,7 @@ func (c *change) commit(ctx context.Context) error {
 	if len(c.writes) > table.MaxTransactionActions {
 		return fmt.Errorf("%s: %d actions exceed the maximum of %d per transaction", c.pattern.Mutation, len(c.writes), table.MaxTransactionActions)
 	}
-	items, consumed := make([]types.TransactWriteItem, len(c.writes)), 0.0
-	for i, w := range c.writes {
-		items[i] = w.action
-		consumed += w.units
-	}
-	t := table.StartTimer(ctx)
-	err := c.table.TransactWrite(ctx, items)
-	// A cancelled transaction also consumes write units.
-	units.AddWrite(ctx, consumed)
-	if t.Enabled() {
-		keys := make([]model.Keys, len(c.writes))
-		for i, w := range c.writes {
-			keys[i] = w.key
-		}
-		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.DescribeKeys(keys), Items: len(keys), WriteUnits: consumed})
-	}
+	err := c.table.TransactWrite(ctx, c.pattern, c.writes)
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		stale, learning := c.rememberCurrentRecords(ctx, cancelled.CancellationReasons)
 		if learning != nil {
@@ -573,7 +551,7 @@ func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.Can
 			continue
 		}
 		stale = true
-		k := c.writes[i].key
+		k := c.writes[i].Key
 		delete(c.known, k)
 		if len(reason.Item) > 0 {
 			c.known[k] = reason.Item

@@ -13,7 +13,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // idempotencyTTL is the time after which an idempotency record expires.
@@ -94,6 +93,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 		return first, true, r.Err()
 	}
 	first, err = decode(model.Reader{Record: result.Value})
+	c.table.Stats().CountReplay()
 	return first, true, err
 }
 
@@ -103,21 +103,9 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 //
 // It returns the errors of table.WrapError.
 func (c *change) readIdempotencyRecord(ctx context.Context, k model.Keys) (model.Record, error) {
-	t := table.StartTimer(ctx)
-	a, err := c.table.TransactGet(ctx, k)
+	record, err := c.table.TransactGet(ctx, c.pattern, k)
 	if err != nil {
 		return nil, table.WrapError("TransactGetItems", k.Redacted(), err)
-	}
-	var record model.Record
-	if len(a.Records) > 0 && a.Records[0].Has(model.AttrPK) {
-		record = a.Records[0].Attributes()
-	}
-	if t.Enabled() {
-		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * units.Read(model.SizeOf(record))}
-		if record != nil {
-			r.Items = 1
-		}
-		t.Stop(r)
 	}
 	return record, nil
 }

@@ -110,6 +110,7 @@ type Feed struct {
 	acquireRead func(context.Context) (done func(), err error)
 	// backlog is the number of undelivered events from timelines in all subscriptions.
 	backlog atomic.Int64
+	counters
 	// runs contains the goroutines that read the source.
 	runs sync.WaitGroup
 

@@ -59,6 +59,7 @@ func (r *shardReader) findEnd(ctx context.Context) (err error) {
 // errStreamGone, ErrAccessDenied or a panic. It retries after all other errors.
 func (r *shardReader) read(ctx context.Context) (err error) {
 	defer table.RecoverTo(&err)
+	defer r.run.feed.lag.end(r.shard)
 	r.report(r.firstRecords)
 	r.firstRecords = nil
 	pause := r.opts.MinPause
@@ -127,6 +128,7 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.run.feed.lag.read(r.shard, records, r.run.feed.table.Now())
 	// Report the gap before the records that follow it.
 	if r.gapCause != nil {
 		r.run.gap(r.gapCause)

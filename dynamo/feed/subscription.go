@@ -61,6 +61,7 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 		s.lastEventID = until
 		return nil
 	}
+	s.feed.catchUps.Add(1)
 	s.mu.Lock()
 	s.catchingUp = true
 	s.mu.Unlock()
@@ -142,6 +143,7 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 			s.backlog = nil
 		}
 		s.lastEventID = change.Position
+		s.feed.delivered.Add(1)
 		return change, true, nil
 	}
 	if s.behind || s.readUntil != "" {
@@ -159,6 +161,7 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 		if change.Position != "" {
 			s.lastEventID = change.Position
 		}
+		s.feed.delivered.Add(1)
 		return change, true, nil
 	}
 	return OrderChange{}, false, s.err
@@ -187,6 +190,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 		return err
 	}
 	defer done()
+	s.feed.catchUps.Add(1)
 	s.mu.Lock()
 	behind, from, until := s.behind, s.lastEventID, s.readUntil
 	// If a gap occurs during the read, markBehind sets behind to true again.

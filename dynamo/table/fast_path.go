@@ -50,6 +50,7 @@ type fastPath struct {
 	// clockSkew is the SDK's correction of the local clock in nanoseconds. It is positive if the clock
 	// is behind.
 	clockSkew atomic.Int64
+	stats     *Stats
 }
 
 // endpoint describes where the requests of an account are sent and how they are signed.
@@ -232,6 +233,7 @@ type sdkFallback struct {
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback) {
 	good, failed, ok := w.send(ctx, operation, table, body, capacity)
 	if ok {
+		w.stats.fast.Add(1)
 		return &good, sdkFallback{}
 	}
 	// The read has already been charged to its budget. The client of the fallback does not charge

@@ -265,7 +265,8 @@ func TestContextErrors(t *testing.T) {
 						return err
 					},
 					"TransactWriteItems": func(ctx context.Context, s *Table) error {
-						return WrapError("TransactWriteItems", "of a test", s.TransactWrite(ctx, testActions()))
+						_, err := s.transactWrite(ctx, testActions(), false)
+						return WrapError("TransactWriteItems", "of a test", err)
 					},
 				} {
 					ctx, cancel := begin()

@@ -45,7 +45,7 @@ func newTestTable(t testing.TB, do httpClientFunc, optFns ...func(*dynamodb.Opti
 
 // newTable returns a table that uses the client db.
 func newTable(db *dynamodb.Client) *Table {
-	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
+	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil)
 }
 
 // onFastPath returns s, which uses the fast path.
@@ -139,9 +139,9 @@ func TestFastPathRequestsMatchSDK(t *testing.T) {
 						return s.batchGetItem(context.Background(), []model.Keys{k, {PK: "a", SK: "b"}}, priced)
 					},
 					"Query":            func(s *Table) (readResult, error) { return s.queryPage(context.Background(), q, priced) },
-					"TransactGetItems": func(s *Table) (readResult, error) { return s.TransactGet(context.Background(), k) },
+					"TransactGetItems": func(s *Table) (readResult, error) { return s.transactGet(context.Background(), k, priced) },
 					"TransactWriteItems": func(s *Table) (readResult, error) {
-						return readResult{}, s.TransactWrite(context.Background(), actions)
+						return s.transactWrite(context.Background(), actions, priced)
 					},
 				} {
 					if _, err := read(s); err != nil {
@@ -250,10 +250,10 @@ func TestFirstAttemptsCountForTheSDK(t *testing.T) {
 				return s.getItem(context.Background(), testKeys, false)
 			}},
 			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Table) (readResult, error) {
-				return s.TransactGet(context.Background(), testKeys)
+				return s.transactGet(context.Background(), testKeys, false)
 			}},
 			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Table) (readResult, error) {
-				return readResult{}, s.TransactWrite(context.Background(), testActions())
+				return s.transactWrite(context.Background(), testActions(), false)
 			}},
 		} {
 			for _, attempts := range []int{0, 1, 2} {
@@ -477,7 +477,7 @@ func readWithSDK(t testing.TB, body []byte, read func(*Table) (readResult, error
 
 // equalResults reports whether two results are equal.
 func equalResults(a, b readResult) bool {
-	if len(a.Records) != len(b.Records) || a.more != b.more || a.unitsReported != b.unitsReported || a.units != b.units || len(a.unprocessed) != len(b.unprocessed) {
+	if len(a.Records) != len(b.Records) || a.more != b.more || a.unitsReported != b.unitsReported || a.units != b.units || a.transactionReads != b.transactionReads || len(a.unprocessed) != len(b.unprocessed) {
 		return false
 	}
 	for i := range a.Records {
@@ -497,6 +497,8 @@ var fuzzSeeds = []string{
 	`{"ConsumedCapacity":{"TableName":"shop","CapacityUnits":0.5},"Item":{ "pk" : { "S" : "a" } } }`,
 	`{"Item":{"a":{"S":"1"},"a":{"S":"2"}}}`, `{"Item":{"a":{"S":"\ud800"}}}`, `{"Item":{"a":{}}}`, `{"Item":{"a":{"X":"1"}}}`, `{"Item":null}`,
 	`{"Responses":{"shop":[]},"ConsumedCapacity":[{}]}`,
+	`{"ConsumedCapacity":[{"TableName":"shop","CapacityUnits":6.0,"WriteCapacityUnits":6.0}]}`,
+	`{"ConsumedCapacity":[{"TableName":"shop","CapacityUnits":2.0,"ReadCapacityUnits":2.0,"WriteCapacityUnits":0}]}`,
 	`{"Responses":[{"Item":{"pk":{"S":"a"}}}]}`, `{"Responses":[{}]}`, `{"Responses":[{"Item":{}},{}]}`, `{"Responses":[]}`, `{"Responses":[null]}`,
 }
 
@@ -528,10 +530,9 @@ func FuzzParseResponse(f *testing.F) {
 			"Query": func(s *Table) (readResult, error) {
 				return s.queryPage(context.Background(), queryRequest{pattern: &model.CustomerOrders.AccessPattern, keyRange: model.NewKeyCondition(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
 			},
-			"TransactGetItems": func(s *Table) (readResult, error) { return s.TransactGet(context.Background(), testKeys) },
-			// TransactWrite returns no content of the response.
+			"TransactGetItems": func(s *Table) (readResult, error) { return s.transactGet(context.Background(), testKeys, true) },
 			"TransactWriteItems": func(s *Table) (readResult, error) {
-				return parsed, s.TransactWrite(context.Background(), testActions())
+				return s.transactWrite(context.Background(), testActions(), true)
 			},
 		}
 		name := []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}[operation%5]
@@ -548,8 +549,7 @@ func FuzzParseResponse(f *testing.F) {
 			if owner != "" && owner != name {
 				return
 			}
-			// Transactions do not request the consumed capacity.
-			if member == "ConsumedCapacity" && (list != (name == "BatchGetItem") || strings.HasPrefix(name, "Transact")) {
+			if member == "ConsumedCapacity" && list != (name == "BatchGetItem" || strings.HasPrefix(name, "Transact")) {
 				return
 			}
 		}

@@ -190,9 +190,9 @@ func (w *jsonWriter) key(k model.Keys) {
 	w.raw(`}`)
 }
 
-// finish completes the body of a read and returns it.
-func (w *jsonWriter) finish(a readOptions) ([]byte, bool) {
-	if a.reportCapacity {
+// finish completes a body and returns it.
+func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
+	if reportCapacity {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)
 	}
 	w.raw(`}`)
@@ -213,7 +213,7 @@ func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
-	return w.finish(a)
+	return w.finish(a.reportCapacity)
 }
 
 // batchBody returns the body of a BatchGetItem.
@@ -233,7 +233,7 @@ func batchBody(a readOptions, ks []model.Keys) ([]byte, bool) {
 		w.raw(`,"ConsistentRead":true`)
 	}
 	w.raw(`}}`)
-	return w.finish(a)
+	return w.finish(a.reportCapacity)
 }
 
 // queryBody returns the body of a Query.
@@ -264,22 +264,22 @@ func queryBody(a readOptions, q queryRequest) ([]byte, bool) {
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
-	return w.finish(a)
+	return w.finish(a.reportCapacity)
 }
 
 // transactGetBody returns the body of a TransactGetItems request that reads one record.
-func transactGetBody(table string, k model.Keys) ([]byte, bool) {
+func transactGetBody(table string, k model.Keys, reportCapacity bool) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
 	w.string(table)
 	w.raw(`,"Key":`)
 	w.key(k)
-	w.raw(`}}]}`)
-	return w.body, w.ok
+	w.raw(`}}]`)
+	return w.finish(reportCapacity)
 }
 
 // transactWriteBody returns the body of a TransactWriteItems.
-func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, bool) {
+func transactWriteBody(token string, items []types.TransactWriteItem, reportCapacity bool) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + 3*requestOverhead*len(items))
 	w.names = make([]string, 0, 32)
 	w.raw(`{"ClientRequestToken":`)
@@ -289,8 +289,8 @@ func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, b
 		w.comma()
 		w.action(item)
 	}
-	w.raw(`]}`)
-	return w.body, w.ok
+	w.raw(`]`)
+	return w.finish(reportCapacity)
 }
 
 // action adds one action of a TransactWriteItems.

@@ -31,6 +31,9 @@ type readResult struct {
 	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is set.
 	units         float64
 	unitsReported bool
+	// transactionReads are the reported units of reads by a transaction. A TransactWriteItems consumes
+	// read units only if an earlier attempt has committed the transaction.
+	transactionReads float64
 	// unprocessed are the keys of a batch that DynamoDB did not process.
 	unprocessed []model.Keys
 }
@@ -488,10 +491,12 @@ func (p *parser) consumedCapacity(a *readResult) bool {
 				_, _, ok := p.string()
 				return ok
 			case "CapacityUnits":
-				text, ok := p.number()
-				units, err := strconv.ParseFloat(text, 64)
-				a.units += units
-				return ok && err == nil
+				return p.units(&a.units)
+			case "ReadCapacityUnits":
+				return p.units(&a.transactionReads)
+			case "WriteCapacityUnits":
+				var included float64
+				return p.units(&included)
 			}
 			return false
 		})
@@ -500,4 +505,12 @@ func (p *parser) consumedCapacity(a *readResult) bool {
 		return p.elements(one)
 	}
 	return one()
+}
+
+// units parses a number and adds it to *sum.
+func (p *parser) units(sum *float64) bool {
+	text, ok := p.number()
+	units, err := strconv.ParseFloat(text, 64)
+	*sum += units
+	return ok && err == nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
@@ -34,15 +35,18 @@ const MaxParallel = 32
 // Get reads one record by its key. It returns commerce.ErrNotFound if the record does not exist.
 // Other errors come from WrapError.
 func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
-	timed := StartTimer(ctx)
-	a, err := t.getItem(ctx, k, timed.Enabled())
+	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "GetItem"})
+	a, err := t.getItem(ctx, k, timer.Enabled())
 	if err != nil {
+		timer.Stop(ctx, trace.Request{}, err)
 		return model.Reader{}, WrapError("GetItem", k.Redacted(), err)
 	}
-	if timed.Enabled() {
-		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.Records)}
-		r.ReadUnits = t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)
-		timed.Stop(r)
+	if timer.Enabled() {
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)}
+		if timer.Traced() {
+			r.Key = k.PK + " " + k.SK
+		}
+		timer.Stop(ctx, r, nil)
 	}
 	if len(a.Records) == 0 {
 		return model.Reader{}, commerce.ErrNotFound
@@ -62,6 +66,7 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 		}
 		db, options = fallback.client, fallback.options
 	}
+	t.stats.fallbacks.Add(1)
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistentRead(), ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
 	}, options)
@@ -190,8 +195,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 		if err := BackOff(ctx, attempt); err != nil {
 			return nil, WrapError("BatchGetItem", describeRedacted(ks), err)
 		}
-		timed := StartTimer(ctx)
-		a, err := t.batchGetItem(ctx, pending, timed.Enabled())
+		a, err := t.measuredBatch(ctx, p, pending)
 		if err != nil {
 			return nil, WrapError("BatchGetItem", describeRedacted(ks), err)
 		}
@@ -200,14 +204,28 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 		} else {
 			found = append(found, a.Records...)
 		}
-		if timed.Enabled() {
-			processed := len(pending) - len(a.unprocessed)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: DescribeKeys(ks), Items: len(a.Records),
-				ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)})
-		}
 		pending = a.unprocessed
 	}
 	return found, nil
+}
+
+// measuredBatch is like batchGetItem, and measures the request.
+func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) (readResult, error) {
+	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "BatchGetItem"})
+	a, err := t.batchGetItem(ctx, ks, timer.Enabled())
+	if err != nil {
+		timer.Stop(ctx, trace.Request{}, err)
+		return a, err
+	}
+	if timer.Enabled() {
+		processed := len(ks) - len(a.unprocessed)
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)}
+		if timer.Traced() {
+			r.Key = DescribeKeys(ks)
+		}
+		timer.Stop(ctx, r, nil)
+	}
+	return a, nil
 }
 
 // batchGetItem sends one BatchGetItem. If reportCapacity is true, the response contains the
@@ -222,6 +240,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 		}
 		db, options = fallback.client, fallback.options
 	}
+	t.stats.fallbacks.Add(1)
 	keys := make([]map[string]types.AttributeValue, len(ks))
 	for i, k := range ks {
 		keys[i] = k.Attributes()
@@ -247,6 +266,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 func (a *readResult) addConsumedCapacity(consumed *types.ConsumedCapacity) {
 	if consumed != nil {
 		a.units, a.unitsReported = a.units+aws.ToFloat64(consumed.CapacityUnits), true
+		a.transactionReads += aws.ToFloat64(consumed.ReadCapacityUnits)
 	}
 }
 

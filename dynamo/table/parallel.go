@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // Parallel calls do with each number from 0 to n-1 and waits for all calls. At most limit calls run
@@ -17,13 +19,13 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	if n == 1 {
 		return callRecovering(ctx, 0, do)
 	}
-	span := SpanFromContext(ctx)
+	span := trace.SpanFromContext(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, limit)
 	forks := make([]context.Context, n)
-	span.resolveWave()
+	span.ResolveWave()
 	for i := range forks {
 		forks[i] = span.Fork(ctx)
 	}
@@ -41,7 +43,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	}
 	group.Wait()
 	for _, forked := range forks {
-		span.WaitForWave(SpanFromContext(forked).Wave())
+		span.WaitForWave(trace.SpanFromContext(forked).Wave())
 	}
 	return context.Cause(ctx)
 }

@@ -10,20 +10,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Query sends one Query. The bounds apply to the part of the sort key after prefix. Query reports
 // whether the bounds may contain more records.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
-	timed := StartTimer(ctx)
-	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.Enabled())
+	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
+	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timer.Enabled())
 	if err != nil {
+		timer.Stop(ctx, trace.Request{}, err)
 		return nil, false, WrapError("Query", partition, err)
 	}
-	if timed.Enabled() {
-		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeKeyRange(p, partition, prefix, bounds),
-			Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
+	if timer.Enabled() {
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)}
+		if timer.Traced() {
+			r.Key = describeKeyRange(p, partition, prefix, bounds)
+		}
+		timer.Stop(ctx, r, nil)
 	}
 	return a.Records, a.more, nil
 }
@@ -72,6 +77,7 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 		}
 		db, options = fallback.client, fallback.options
 	}
+	t.stats.fallbacks.Add(1)
 	in := &dynamodb.QueryInput{
 		TableName:                 &t.Name,
 		KeyConditionExpression:    &q.keyRange.Text,
@@ -122,17 +128,21 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	}
 	n := 0
 	for range MaxCountPages {
-		timed := StartTimer(ctx)
-		in.ReturnConsumedCapacity = returnConsumedCapacity(timed.Enabled())
+		ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query"})
+		in.ReturnConsumedCapacity = returnConsumedCapacity(timer.Enabled())
 		out, err := t.Client.Query(ctx, in)
 		if err != nil {
+			timer.Stop(ctx, trace.Request{}, err)
 			return 0, WrapError("Query", partition, err)
 		}
-		if timed.Enabled() {
+		if timer.Enabled() {
 			a := readResult{Records: newReaders(out.Items)}
 			a.addConsumedCapacity(out.ConsumedCapacity)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeKeyRange(p, partition, prefix, model.Range{}),
-				Items: int(out.Count), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
+			r := trace.Request{Items: int(out.Count), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)}
+			if timer.Traced() {
+				r.Key = describeKeyRange(p, partition, prefix, model.Range{})
+			}
+			timer.Stop(ctx, r, nil)
 		}
 		n += int(out.Count)
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // Table reads and writes the records of one DynamoDB table. It is safe for concurrent use. It does
@@ -26,6 +27,9 @@ type Table struct {
 	// watch compares the local clock with DynamoDB's clock.
 	watch   *clockWatch
 	entropy io.Reader
+	// observer is notified of all requests. It is nil if nothing observes the table.
+	observer trace.Observer
+	stats    *Stats
 	// consistent selects strongly consistent reads. Reads of the index are always eventually
 	// consistent.
 	consistent bool
@@ -36,12 +40,15 @@ type Table struct {
 
 // OpenTable returns a Table that uses the client db. It sends no request. clock provides the times
 // of new records, and entropy provides the random bytes of new IDs. A message is logged when clock
-// starts to differ from DynamoDB's clock, and when the clocks agree again.
-func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
-	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy}
+// starts to differ from DynamoDB's clock, and when the clocks agree again. If observer is not nil,
+// it is notified of all requests, and all requests ask DynamoDB for the consumed capacity.
+func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer) *Table {
+	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats()}
 	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	t.fastPath, t.FallbackReason = newFastPath(db, watched)
+	if t.fastPath, t.FallbackReason = newFastPath(db, watched); t.fastPath != nil {
+		t.fastPath.stats = t.stats
+	}
 	t.Client = withClockCheck(withReadBudget(watched), watch)
 	t.writeOptions, t.BulkOptions = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
 	return t

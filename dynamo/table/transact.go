@@ -2,42 +2,129 @@ package table
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
+
+// Write is one action of a transaction.
+type Write struct {
+	// Key is the key of the written or checked record.
+	Key    model.Keys
+	Action types.TransactWriteItem
+	// Units are the computed write units of the action.
+	Units float64
+}
 
 // TransactWrite sends one TransactWriteItems. The AWS SDK retries it with the same bytes. The error
 // is a ClockError while the clocks differ. Otherwise it is the error of the SDK.
-func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
+func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
+	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0
+	for i, w := range writes {
+		items[i] = w.Action
+		computed += w.Units
+	}
+	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactWriteItems"})
+	a, err := t.transactWrite(ctx, items, timer.Observed())
+	r := trace.Request{Items: len(writes)}
+	if err == nil || isCancellation(err) { // a cancelled transaction also consumes write units
+		r.WriteUnits = computed
+	}
+	// If the transaction was committed by an earlier attempt, DynamoDB reports only the read units of
+	// the last attempt.
+	if err == nil && a.unitsReported && a.transactionReads == 0 {
+		r.ReportedWriteUnits = a.units
+	}
+	if timer.Traced() {
+		keys := make([]model.Keys, len(writes))
+		for i, w := range writes {
+			keys[i] = w.Key
+		}
+		r.Key = DescribeKeys(keys)
+	}
+	timer.Stop(ctx, r, err)
+	return err
+}
+
+// isCancellation reports whether err means that DynamoDB cancelled a transaction.
+func isCancellation(err error) bool {
+	_, ok := errors.AsType[*types.TransactionCanceledException](err)
+	return ok
+}
+
+// transactWrite sends one TransactWriteItems. If reportCapacity is true, the result contains the
+// consumed write units. transactWrite returns the errors of TransactWrite.
+func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteItem, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
 		if err := t.ClockErr(); err != nil {
-			return err
+			return readResult{}, err
 		}
 		// If no token can be generated, the request is sent through the AWS SDK, which fails with the
 		// same error.
 		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
-		if body, ok := transactWriteBody(token, items); ok && err == nil {
+		if body, ok := transactWriteBody(token, items, reportCapacity); ok && err == nil {
 			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
 			if a != nil {
-				return nil
+				return *a, nil
 			}
 			db, options = fallback.client, fallback.options
 		}
 	}
-	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, t.writeOptions, options)
-	return err
+	t.stats.fallbacks.Add(1)
+	out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: items, ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+	}, t.writeOptions, options)
+	if err != nil {
+		return readResult{}, err
+	}
+	a := readResult{}
+	for i := range out.ConsumedCapacity {
+		a.addConsumedCapacity(&out.ConsumedCapacity[i])
+	}
+	return a, nil
 }
 
 // TransactGet reads one record with TransactGetItems. It is retried like a transaction that writes.
-// It returns the error of the AWS SDK.
-func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, error) {
+// It returns nil if the record does not exist. It returns the error of the AWS SDK.
+func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
+	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
+	a, err := t.transactGet(ctx, k, timer.Enabled())
+	if err != nil {
+		timer.Stop(ctx, trace.Request{}, err)
+		return nil, err
+	}
+	var record model.Record
+	if len(a.Records) > 0 && a.Records[0].Has(model.AttrPK) {
+		record = a.Records[0].Attributes()
+	}
+	if timer.Enabled() {
+		r := trace.Request{ReadUnits: 4 * units.Read(model.SizeOf(record))}
+		if a.unitsReported {
+			r.ReadUnits = a.units
+		}
+		if record != nil {
+			r.Items = 1
+		}
+		if timer.Traced() {
+			r.Key = k.PK + " " + k.SK
+		}
+		timer.Stop(ctx, r, nil)
+	}
+	return record, nil
+}
+
+// transactGet sends one TransactGetItems. If reportCapacity is true, the result contains the
+// consumed read units. transactGet returns the error of the AWS SDK.
+func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
-		if body, ok := transactGetBody(t.Name, k); ok {
+		if body, ok := transactGetBody(t.Name, k, reportCapacity); ok {
 			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
 			if a != nil {
 				return *a, nil
@@ -45,8 +132,10 @@ func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, erro
 			db, options = fallback.client, fallback.options
 		}
 	}
+	t.stats.fallbacks.Add(1)
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
-		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
+		TransactItems:          []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
+		ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
 	}, t.writeOptions, options)
 	if err != nil {
 		return readResult{}, err
@@ -56,6 +145,9 @@ func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, erro
 		if r.Item != nil {
 			a.Records = append(a.Records, model.Reader{Record: r.Item})
 		}
+	}
+	for i := range out.ConsumedCapacity {
+		a.addConsumedCapacity(&out.ConsumedCapacity[i])
 	}
 	return a, nil
 }

@@ -70,12 +70,12 @@ func actionGenerator() *rapid.Generator[types.TransactWriteItem] {
 
 // Equal transactions have equal bytes except for the token.
 func TestTransactionEncodingIsDeterministic(t *testing.T) {
-	first, ok := transactWriteBody("token", testActions())
+	first, ok := transactWriteBody("token", testActions(), false)
 	if !ok {
 		t.Fatal("the fast path cannot encode the transaction")
 	}
 	for range 20 {
-		if again, _ := transactWriteBody("token", testActions()); !bytes.Equal(again, first) {
+		if again, _ := transactWriteBody("token", testActions(), false); !bytes.Equal(again, first) {
 			t.Fatalf("the transaction is encoded as\n%s\nand as\n%s", first, again)
 		}
 	}
@@ -90,7 +90,7 @@ func TestTransactionsHaveTokens(t *testing.T) {
 		return newResponse(http.StatusOK, `{}`), nil
 	})
 	for range 3 {
-		if err := s.TransactWrite(context.Background(), testActions()); err != nil {
+		if _, err := s.transactWrite(context.Background(), testActions(), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestTransactionsThatOnlyTheSDKEncodes(t *testing.T) {
 	for _, value := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
 		requests = 0
 		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": value}}}
-		if err := s.TransactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
+		if _, err := s.transactWrite(context.Background(), []types.TransactWriteItem{put}, false); err != nil || requests != 1 {
 			t.Errorf("%#v: got %v after %d requests, want 1 request", value, err, requests)
 		}
 	}
@@ -128,7 +128,7 @@ func TestTransactionsThatOnlyTheSDKEncodes(t *testing.T) {
 		t.Error("a request without a token is sent")
 		return newResponse(http.StatusOK, `{}`), nil
 	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = failingToken{} })
-	if err := s.TransactWrite(context.Background(), testActions()); !errors.Is(err, errNoToken) {
+	if _, err := s.transactWrite(context.Background(), testActions(), false); !errors.Is(err, errNoToken) {
 		t.Errorf("without a token: got %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 			return newResponse(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
 		}))
 		var cancelled *types.TransactionCanceledException
-		if err := s.TransactWrite(context.Background(), testActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
+		if _, err := s.transactWrite(context.Background(), testActions(), false); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
 			t.Fatalf("%s: got %v", name, err)
 		}
 		for i, want := range []types.CancellationReason{
@@ -171,10 +171,10 @@ func TestTransactionsAreNotChargedToReadBudget(t *testing.T) {
 		}))
 		budget := NewReadBudget(0)
 		ctx := budget.NewContext(context.Background())
-		if err := s.TransactWrite(ctx, testActions()); err != nil {
+		if _, err := s.transactWrite(ctx, testActions(), false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := s.TransactGet(ctx, testKeys); err != nil {
+		if _, err := s.transactGet(ctx, testKeys, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if requests != 4 || budget.Remaining() != 0 {

@@ -24,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // testServer is the handler with its table.
@@ -35,6 +36,12 @@ type testServer struct {
 // newTestServer returns the handler with a table that contains the dataset.
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
+	return newServerWithMetrics(t, nil)
+}
+
+// newServerWithMetrics is like newTestServer, but the server has metrics unless m is nil.
+func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry) *testServer {
+	t.Helper()
 	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
 		return map[string]string{"ORDERGRAPH_STORE": "dynamodb", "ORDERGRAPH_AUTH": "none"}[name]
@@ -44,6 +51,10 @@ func newTestServer(t testing.TB) *testServer {
 	}
 	engine := embedded.New()
 	db, table := replay.WrapClient(engine.Client())
+	var observeBatch func(string, int)
+	if m != nil {
+		cfg.Table.Observer, observeBatch = m, m.ObserveBatch
+	}
 	store := storetest.NewTable(t, db, cfg.Table)
 	storetest.Load(t, store, newDataset(t))
 	table.ReplayTransactions()
@@ -52,7 +63,7 @@ func newTestServer(t testing.TB) *testServer {
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{
-			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
+			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
 		},
 		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log,
 	})

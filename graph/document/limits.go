@@ -1,6 +1,7 @@
 package document
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -33,6 +34,15 @@ type Limits PerLimit[int]
 
 // Codes are the error codes of the limits.
 var Codes = setting.Codes[PerLimit[string]]()
+
+// AllCodes returns all fields of Codes.
+func AllCodes() (all []string) {
+	codes := reflect.ValueOf(Codes)
+	for i := range codes.NumField() {
+		all = append(all, codes.Field(i).String())
+	}
+	return all
+}
 
 // Fixed bounds, which protect the stack and the time of the recursive functions in this package.
 const (

@@ -81,6 +81,17 @@ const (
 	UntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
+// All returns all codes except the codes of document limits.
+func All() []string {
+	return []string{
+		BadUserInput, Unavailable, TimedOut, Internal, Unauthenticated, Forbidden, NotFound,
+		RateLimited, TooSlow, TooManySubscriptions, BadRequest, MethodNotAllowed, NotAcceptable,
+		RequestTimeout, BodyTooLarge, UnsupportedMediaType, CSRFPrevented, HostNotAllowed,
+		Overloaded, IntrospectionOff, PersistedQueryNotFound, PersistedQueryMismatch,
+		UntrustedDocument,
+	}
+}
+
 // New returns an error with a code for clients. If position is nil, the error has no location.
 func New(position *ast.Position, code, format string, args ...any) *gqlerror.Error {
 	if position == nil {

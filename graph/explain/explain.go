@@ -1,5 +1,5 @@
 // Package explain describes the DynamoDB requests of an operation and their price, for
-// extensions.explain of a response. Within the module, it imports only dynamo/table and
+// extensions.explain of a response. Within the module, it imports only dynamo/trace and
 // internal/price.
 package explain
 
@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/internal/price"
 )
 
@@ -44,12 +44,12 @@ type Totals struct {
 }
 
 // Describe describes the requests of a trace.
-func Describe(t *table.Trace, prices price.Prices) Explanation {
+func Describe(t *trace.Trace, prices price.Prices) Explanation {
 	requests := t.Requests()
 	e := Explanation{Requests: make([]Request, len(requests))}
 	for i, r := range requests {
 		e.Requests[i] = Request{
-			AccessPattern: r.AccessPattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
+			AccessPattern: r.Pattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
 			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, Wave: r.Wave,
 			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
 		}

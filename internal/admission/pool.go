@@ -40,6 +40,8 @@ type Pool struct {
 	queues  map[string]*callerQueue
 	// grants counts how often a waiting caller has been granted capacity.
 	grants uint64
+	// fullRefusals and shareRefusals count the refusals of TryAcquire.
+	fullRefusals, shareRefusals uint64
 }
 
 func newPool(d Declaration) *Pool {
@@ -58,11 +60,17 @@ func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	part := p.amount(c, n)
-	if refused := p.refusal(c, part); refused != nil {
+	switch refused := p.refusal(c, part); refused {
+	case nil:
+		p.add(c, part)
+		return nil
+	case &p.full:
+		p.fullRefusals++
+		return refused
+	default:
+		p.shareRefusals++
 		return refused
 	}
-	p.add(c, part)
-	return nil
 }
 
 // Release releases n units that the caller has acquired.
@@ -157,6 +165,14 @@ func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting)
+}
+
+// Refusals returns how often TryAcquire refused capacity: because the pool was exhausted, and
+// because the caller's share was exhausted.
+func (p *Pool) Refusals() (full, share uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fullRefusals, p.shareRefusals
 }
 
 // ExceedsShare reports whether a caller exceeds its share.

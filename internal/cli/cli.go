@@ -25,6 +25,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/internal/admin"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -339,6 +340,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
+	metrics := newMetrics(cfg)
+	cfg.Table.Observer = metrics.observer()
 	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
@@ -349,11 +352,16 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	defer events.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	handler, serving, err := newHandler(ctx, cfg, graph.Options{Store: store, Feed: events}, pools, log, env)
+	handler, serving, err := newHandler(ctx, cfg, graph.Options{Store: store, Feed: events}, pools, log, metrics, env)
 	if err != nil {
 		return err
 	}
 	watchSecrets(ctx, cfg, serving, env)
+	adminAddr, closeAdmin, err := metrics.listen(cfg, handler, serving)
+	if err != nil {
+		return err
+	}
+	defer closeAdmin()
 	listener, err := net.Listen("tcp", cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use by another program: choose another port with -addr or PORT", cfg.Addr)
@@ -361,7 +369,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
-	printWelcome(env.Stdout, cfg, listener.Addr())
+	printWelcome(env.Stdout, cfg, listener.Addr(), adminAddr)
 	if env.OnListening != nil {
 		env.OnListening(listener.Addr())
 	}
@@ -370,7 +378,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 
 // newHandler returns the handler of a server and its options. opts contains the store and the
 // change feed. The handler refreshes the JWKS until ctx ends.
-func newHandler(ctx context.Context, cfg config.Config, opts graph.Options, pools *admission.Controller, log *slog.Logger, env Environment) (http.Handler, server.Options, error) {
+func newHandler(ctx context.Context, cfg config.Config, opts graph.Options, pools *admission.Controller, log *slog.Logger, m *metrics, env Environment) (http.Handler, server.Options, error) {
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursors(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {
@@ -384,6 +392,7 @@ func newHandler(ctx context.Context, cfg config.Config, opts graph.Options, pool
 	if err := configureAuth(ctx, cfg, &serving, env); err != nil {
 		return nil, serving, err
 	}
+	m.observeServer(&serving)
 	handler, err := server.New(serving)
 	if err != nil {
 		return nil, serving, err
@@ -448,9 +457,12 @@ func loadSample(ctx context.Context, store *dynamo.Store) error {
 
 // printWelcome prints the addresses of the server, its store, the required access, and a command to
 // try.
-func printWelcome(w io.Writer, cfg config.Config, addr net.Addr) {
+func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
+	if adminAddr != nil {
+		fmt.Fprintf(w, "  Metrics   http://%s%s\n", browsableAddr(adminAddr), admin.PathMetrics)
+	}
 	switch {
 	case cfg.Store == config.DynamoDB:
 		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)

@@ -56,7 +56,7 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	handler, _, err := newHandler(ctx, cfg, graph.Options{Store: store}, admission.New(cfg.PoolSizes), log, env)
+	handler, _, err := newHandler(ctx, cfg, graph.Options{Store: store}, admission.New(cfg.PoolSizes), log, nil, env)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admin"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
@@ -38,6 +39,9 @@ type Config struct {
 	// Addr is the address to listen on, in the form host:port. By default, the host is 127.0.0.1
 	// without authentication.
 	Addr string
+	// AdminAddr is the address of the admin listener, in the form host:port. If it is empty, there is
+	// no admin listener.
+	AdminAddr string
 	// Store is Embedded or DynamoDB.
 	Store string
 	// Data is the file of the embedded store. If it is empty, the store is in memory.
@@ -129,6 +133,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: fileSetting, Value: setting.Text(&r.file, ""), Meaning: "file with settings, one line `NAME=value` each"},
 			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on, such as `:8080` for all addresses of the machine"},
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the server listens on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
+			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.Parsed(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics) for metrics and profiles; a port alone means this port of `127.0.0.1`; without it, there is no admin listener"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication accepts, in addition to `localhost`, names below `.localhost` and IP addresses"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table. Required with `ORDERGRAPH_AUTH=jwt`. The default is derived from the table's name, so clients can forge cursors", minCursorKeyBytes)},

@@ -61,6 +61,8 @@ type Options struct {
 	// Weights contains a factor for each role. The share of a caller is multiplied by the factor of
 	// its role. The factor of a missing role is 1.
 	Weights map[commerce.Role]int
+	// OnReadiness, if not nil, is called with the result of each readiness check.
+	OnReadiness func(ready bool)
 	// Log is the server's logger.
 	Log *slog.Logger
 }
@@ -152,7 +154,7 @@ func New(opts Options) (http.Handler, error) {
 	}
 	mux.Handle(PathGraphQL, serve)
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
+	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, opts.OnReadiness, time.Now, opts.Log))
 	mux.Handle("/", pages)
 	return withRequestID(opts.Log, mux), nil
 }
@@ -179,7 +181,7 @@ const readinessTTL = time.Second
 
 // readiness returns a handler that reports whether the table can be read and the server's clock is
 // right. If the clock is wrong, the server rejects all writes.
-func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
+func readiness(ping func(context.Context) error, onCheck func(ready bool), now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time
 	var last error
@@ -190,7 +192,9 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 			defer cancel()
 			before := last
-			last, checked = ping(ctx), now()
+			if last, checked = ping(ctx), now(); onCheck != nil {
+				onCheck(last == nil)
+			}
 			switch {
 			case before == nil && last != nil:
 				log.ErrorContext(ctx, "not ready", "error", last)

@@ -1,4 +1,8 @@
-package table
+// Package trace measures requests to DynamoDB. A Trace records the requests of one operation, and
+// which requests waited for other requests. A Usage counts the requests of one operation and their
+// units. An Observer is notified of all requests of a table. The package imports nothing of
+// Ordergraph.
+package trace
 
 import (
 	"cmp"
@@ -16,23 +20,33 @@ type Trace struct {
 	requests []Request
 }
 
-// Request is one request to DynamoDB.
-type Request struct {
-	// AccessPattern is the ID of the access pattern, such as AP1.
-	AccessPattern string
+// Target describes a request before it is sent.
+type Target struct {
+	// Pattern is the ID of the access pattern or write pattern, such as AP1 or WP1.
+	Pattern string
 	// Operation is the DynamoDB operation, such as GetItem, BatchGetItem or Query.
 	Operation string
-	// Index is the name of the index that was read. It is empty if the table was read.
+	// Index is the name of the index to read. It is empty for a request to the table.
 	Index string
-	// Key describes the keys that were read or written.
+}
+
+// Request is one request to DynamoDB.
+type Request struct {
+	Target
+	// Key describes the keys that were read or written. It is set only if the context of the request
+	// has a Trace.
 	Key string
 	// Path is the caller's name for the data, such as the path of a GraphQL field.
 	Path string
 	// Items is the number of records in the response or in the transaction.
 	Items int
-	// ReadUnits and WriteUnits are the consumed capacity units.
+	// ReadUnits and WriteUnits are the consumed capacity units. The write units of a transaction are
+	// computed for a Trace and a Usage, so that they do not depend on the Observer of the table.
 	ReadUnits, WriteUnits float64
-	Duration              time.Duration
+	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0. For an
+	// Observer, they replace WriteUnits.
+	ReportedWriteUnits float64
+	Duration           time.Duration
 	// Wave numbers the waves of a Trace. A wave is a group of requests that can run at the same time.
 	// A request that waited for no other request is in wave 1. Any other request is in the wave
 	// after the latest wave that it waited for.
@@ -52,7 +66,7 @@ func (t *Trace) Requests() []Request {
 		case a.Path != b.Path:
 			return cmp.Compare(a.Path, b.Path)
 		default:
-			return cmp.Compare(a.AccessPattern+a.Key, b.AccessPattern+b.Key)
+			return cmp.Compare(a.Pattern+a.Key, b.Pattern+b.Key)
 		}
 	})
 	return requests
@@ -157,10 +171,10 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// resolveWave replaces the value unknownWave of s.lastWave with the highest Wave that the Trace has
+// ResolveWave replaces the value unknownWave of s.lastWave with the highest Wave that the Trace has
 // recorded. It must be called before Fork if the new Spans run at the same time. Otherwise, the
 // Trace would record that they wait for each other's requests.
-func (s *Span) resolveWave() {
+func (s *Span) ResolveWave() {
 	if s == nil || s.wave() != unknownWave {
 		return
 	}
@@ -171,31 +185,4 @@ func (s *Span) wave() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastWave
-}
-
-// timer measures one request. It is the zero value in a context without a Trace.
-type timer struct {
-	span  *Span
-	wave  int
-	start time.Time
-}
-
-// StartTimer starts to measure a request in the Span of ctx.
-func StartTimer(ctx context.Context) timer {
-	span := SpanFromContext(ctx)
-	if span == nil {
-		return timer{}
-	}
-	span.resolveWave()
-	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
-}
-
-// Enabled reports whether the request is recorded. If it is not, the caller must not call Stop.
-func (t timer) Enabled() bool { return t.span != nil }
-
-// Stop records the request with its path, wave and duration.
-func (t timer) Stop(r Request) {
-	r.Path, r.Wave, r.Duration = t.span.path, t.wave, time.Since(t.start)
-	t.span.trace.add(r)
-	t.span.WaitForWave(t.wave)
 }

@@ -1,0 +1,70 @@
+package feed
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// Stats describes a feed. The counters begin at 0 when the feed is opened.
+type Stats struct {
+	// Subscriptions is the current number of subscriptions.
+	Subscriptions int
+	// Events is the number of changes that Next has returned, for all subscriptions together.
+	Events int64
+	// CatchUps is the number of times that a subscription read missed events from the timelines.
+	CatchUps int64
+	// Lag is the age of the last stream record at the time when it was read. If the shards of the
+	// stream have different lags, Lag is the greatest. It is 0 if no records wait. It is also 0 for
+	// EngineSource.
+	Lag time.Duration
+}
+
+// Stats returns the current Stats.
+func (f *Feed) Stats() Stats {
+	return Stats{Subscriptions: f.Subscriptions(), Events: f.delivered.Load(), CatchUps: f.catchUps.Load(), Lag: f.lag.max()}
+}
+
+// counters are the counters in Stats.
+type counters struct {
+	delivered, catchUps atomic.Int64
+	lag                 shardLags
+}
+
+// shardLags contains the lag of each shard that is being read.
+type shardLags struct {
+	mu   sync.Mutex
+	lags map[*shard]time.Duration
+}
+
+// read records the lag after records of a shard were read at the given time.
+func (l *shardLags) read(s *shard, records []streamtypes.Record, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lags == nil {
+		l.lags = map[*shard]time.Duration{}
+	}
+	l.lags[s] = 0
+	if n := len(records); n > 0 && records[n-1].Dynamodb != nil && records[n-1].Dynamodb.ApproximateCreationDateTime != nil {
+		l.lags[s] = max(0, now.Sub(*records[n-1].Dynamodb.ApproximateCreationDateTime))
+	}
+}
+
+// end removes a shard that is no longer read.
+func (l *shardLags) end(s *shard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lags, s)
+}
+
+func (l *shardLags) max() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	greatest := time.Duration(0)
+	for _, lag := range l.lags {
+		greatest = max(greatest, lag)
+	}
+	return greatest
+}

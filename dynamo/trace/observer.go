@@ -1,0 +1,75 @@
+package trace
+
+import "context"
+
+// Observer is notified of all requests of a table. It must be safe for concurrent use.
+//
+// An Observer must not record keys, because keys contain IDs and email addresses of customers.
+type Observer interface {
+	// BeginRequest is called before a request is sent. It returns the context of the request.
+	// TargetFromContext returns the Target of that context.
+	BeginRequest(ctx context.Context, t Target) context.Context
+	// EndRequest is called once for each BeginRequest, with the context that BeginRequest returned.
+	// The duration of r includes retries. r.Wave is 0 if the context has no Trace. err is nil, an
+	// error of the AWS SDK, or the reason why the request was not sent. A failed request has no units,
+	// except for a cancelled transaction.
+	EndRequest(ctx context.Context, r Request, err error)
+}
+
+// Observers returns an Observer that notifies all given Observers, or nil if there are none. Each
+// BeginRequest receives the context of the previous one. Nil Observers are ignored.
+func Observers(all ...Observer) Observer {
+	var joined observers
+	for _, o := range all {
+		if o != nil {
+			joined = append(joined, o)
+		}
+	}
+	switch len(joined) {
+	case 0:
+		return nil
+	case 1:
+		return joined[0]
+	}
+	return joined
+}
+
+type observers []Observer
+
+func (all observers) BeginRequest(ctx context.Context, t Target) context.Context {
+	for _, o := range all {
+		ctx = o.BeginRequest(ctx, t)
+	}
+	return ctx
+}
+
+func (all observers) EndRequest(ctx context.Context, r Request, err error) {
+	for i := len(all) - 1; i >= 0; i-- {
+		all[i].EndRequest(ctx, r, err)
+	}
+}
+
+// observedContext is the context of a request that is observed.
+type observedContext struct {
+	context.Context
+	target Target
+}
+
+type targetKey struct{}
+
+// Value returns the context itself for targetKey, or a value of the parent context.
+func (c *observedContext) Value(key any) any {
+	if key == (targetKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// TargetFromContext returns the Target of the request that ctx belongs to. It returns the zero
+// Target if ctx belongs to no request, or if the table has no Observer.
+func TargetFromContext(ctx context.Context) Target {
+	if c, ok := ctx.Value(targetKey{}).(*observedContext); ok {
+		return c.target
+	}
+	return Target{}
+}

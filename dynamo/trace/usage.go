@@ -1,0 +1,74 @@
+package trace
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+)
+
+// Usage counts the requests of one operation and their units. It is safe for concurrent use. The
+// methods of a nil Usage do nothing.
+type Usage struct {
+	// Exact makes each read ask DynamoDB for its units. Otherwise, ReadUnits returns only the units of
+	// reads that are measured for another reason. Exact must be set before NewContext.
+	Exact bool
+
+	requests              atomic.Int64
+	readUnits, writeUnits atomicFloat
+	// outer also counts the requests. It is nil if the Usage is not nested.
+	outer *Usage
+}
+
+type usageKey struct{}
+
+// NewContext returns a context that counts its requests in u. A Usage in ctx counts these requests,
+// too. NewContext must be called only once.
+func (u *Usage) NewContext(ctx context.Context) context.Context {
+	u.outer = UsageFromContext(ctx)
+	u.Exact = u.Exact || u.outer.isExact()
+	return context.WithValue(ctx, usageKey{}, u)
+}
+
+// UsageFromContext returns the Usage of ctx, or nil.
+func UsageFromContext(ctx context.Context) *Usage {
+	u, _ := ctx.Value(usageKey{}).(*Usage)
+	return u
+}
+
+// Requests returns the number of requests that have begun. Retries of one request count once.
+func (u *Usage) Requests() int { return int(u.requests.Load()) }
+
+// ReadUnits returns the consumed read units; see Exact.
+func (u *Usage) ReadUnits() float64 { return u.readUnits.load() }
+
+// WriteUnits returns the computed write units. Cancelled transactions also consume units.
+func (u *Usage) WriteUnits() float64 { return u.writeUnits.load() }
+
+func (u *Usage) isExact() bool { return u != nil && u.Exact }
+
+func (u *Usage) addRequest() {
+	for ; u != nil; u = u.outer {
+		u.requests.Add(1)
+	}
+}
+
+func (u *Usage) add(r Request) {
+	for ; u != nil; u = u.outer {
+		u.readUnits.add(r.ReadUnits)
+		u.writeUnits.add(r.WriteUnits)
+	}
+}
+
+// atomicFloat is a float64 that can be changed concurrently.
+type atomicFloat struct{ bits atomic.Uint64 }
+
+func (f *atomicFloat) load() float64 { return math.Float64frombits(f.bits.Load()) }
+
+func (f *atomicFloat) add(delta float64) {
+	for delta != 0 {
+		before := f.bits.Load()
+		if f.bits.CompareAndSwap(before, math.Float64bits(math.Float64frombits(before)+delta)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admin"
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
+	"github.com/ordergraph/ordergraph/internal/version"
+)
+
+// metrics are the metrics of a server. A nil metrics means that the server has no admin listener.
+// The methods of a nil metrics do nothing.
+type metrics struct{ *telemetry.Telemetry }
+
+// newMetrics returns the metrics of a server, or nil if there is no admin listener.
+func newMetrics(cfg config.Config) *metrics {
+	if cfg.AdminAddr == "" {
+		return nil
+	}
+	built := version.Get()
+	return &metrics{telemetry.New(telemetry.Options{Codes: append(errcode.All(), document.AllCodes()...), Version: built.Version, Commit: built.Commit})}
+}
+
+// observer returns the observer of requests to DynamoDB, or nil.
+func (m *metrics) observer() trace.Observer {
+	if m == nil {
+		return nil
+	}
+	return m
+}
+
+// observeServer adds the metrics to the options of a server.
+func (m *metrics) observeServer(opts *server.Options) {
+	if m == nil {
+		return
+	}
+	for _, d := range opts.Graph.Documents {
+		m.TrustOperation(d.Name)
+	}
+	opts.Graph.ObserveBatch, opts.OnReadiness = m.ObserveBatch, m.SetReady
+	m.SetReady(true) // the store was checked at the start
+	m.Watch(telemetry.Sources{Store: opts.Graph.Store, Feed: opts.Graph.Feed, Pools: opts.Admission})
+}
+
+// listen starts the admin listener. handler serves the health checks. close stops the listener.
+func (m *metrics) listen(cfg config.Config, handler http.Handler, opts server.Options) (listening net.Addr, stop func(), err error) {
+	if m == nil {
+		return nil, func() {}, nil
+	}
+	pages := admin.New(admin.Options{Metrics: m.Handler(), Health: handler, HealthPaths: []string{server.PathHealth, server.PathReady}, Log: opts.Log,
+		Config: func(w io.Writer) error { return config.WriteEffective(w, cfg) }})
+	l, err := admin.Listen(cfg.AdminAddr, pages, opts.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.Addr(), func() {
+		if err := l.Close(); err != nil {
+			opts.Log.Error("the admin listener failed", "error", err)
+		}
+	}, nil
+}

@@ -1,0 +1,202 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/prometheus/client_golang/prometheus"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+)
+
+// Results of DynamoDB requests.
+const (
+	resultOK = iota
+	resultThrottled
+	resultConflict
+	resultConditionFailed
+	resultUnavailable
+	resultError
+	resultCount
+)
+
+func results() []string {
+	return []string{resultOK: "ok", resultThrottled: "throttled", resultConflict: "conflict", resultConditionFailed: "condition_failed", resultUnavailable: "unavailable", resultError: "error"}
+}
+
+// resultOf returns the result of a request with this error.
+func resultOf(err error) int {
+	if err == nil {
+		return resultOK
+	}
+	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
+		return cancellationResult(cancelled.CancellationReasons)
+	}
+	if api := smithy.APIError(nil); errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
+			return resultThrottled
+		case "TransactionInProgressException", "TransactionConflictException":
+			return resultConflict
+		case "ConditionalCheckFailedException":
+			return resultConditionFailed
+		}
+	}
+	if errors.Is(table.WrapError("", "", err), table.ErrUnavailable) {
+		return resultUnavailable
+	}
+	return resultError
+}
+
+// cancellationResult returns the result of a cancelled transaction. A failed condition takes
+// precedence, because the transaction would fail again.
+func cancellationResult(reasons []types.CancellationReason) int {
+	result := resultError
+	for _, reason := range reasons {
+		switch aws.ToString(reason.Code) {
+		case table.ReasonConditionFailed:
+			return resultConditionFailed
+		case "TransactionConflict":
+			result = resultConflict
+		case "ThrottlingError", "ProvisionedThroughputExceeded":
+			if result != resultConflict {
+				result = resultThrottled
+			}
+		}
+	}
+	return result
+}
+
+// requestKey selects the metrics of a request.
+type requestKey struct{ pattern, operation string }
+
+// requestMetrics are the metrics of one pattern and operation. They are created by the first
+// request, so that the exported metrics do not include unused combinations.
+type requestMetrics struct {
+	create      sync.Once
+	results     [resultCount]prometheus.Counter
+	duration    prometheus.Observer
+	read, write prometheus.Counter
+}
+
+// requestVectors contains the metrics of requests with all labels.
+type requestVectors struct {
+	requests, units *prometheus.CounterVec
+	duration        *prometheus.HistogramVec
+	// known contains all pairs of a declared pattern and an operation. The map is not modified.
+	known map[requestKey]*requestMetrics
+	other *requestMetrics
+}
+
+// unknown is the label value of undeclared values.
+const unknown = "other"
+
+func newRequestVectors(all [metricCount]metric) *requestVectors {
+	v := &requestVectors{
+		requests: all[requests].counter(), units: all[units].counter(), duration: all[requestDuration].histogram(),
+		known: map[requestKey]*requestMetrics{}, other: &requestMetrics{},
+	}
+	for _, pattern := range patterns() {
+		for _, operation := range []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"} {
+			v.known[requestKey{pattern, operation}] = &requestMetrics{}
+		}
+	}
+	return v
+}
+
+// patterns returns the IDs of all access patterns and write patterns.
+func patterns() (ids []string) {
+	for _, p := range model.AccessPatterns() {
+		ids = append(ids, p.ID)
+	}
+	for _, p := range model.WritePatterns() {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+// of returns the metrics of a request.
+func (v *requestVectors) of(t trace.Target) *requestMetrics {
+	key := requestKey{t.Pattern, t.Operation}
+	m := v.known[key]
+	if m == nil {
+		m, key = v.other, requestKey{unknown, unknown}
+	}
+	m.create.Do(func() {
+		for i, result := range results() {
+			m.results[i] = v.requests.WithLabelValues(key.pattern, key.operation, result)
+		}
+		m.duration = v.duration.WithLabelValues(key.pattern, key.operation)
+		m.read, m.write = v.units.WithLabelValues(key.pattern, "read"), v.units.WithLabelValues(key.pattern, "write")
+	})
+	return m
+}
+
+// BeginRequest implements trace.Observer.
+func (t *Telemetry) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
+
+// EndRequest implements trace.Observer. It ignores requests that were not sent because their read
+// budget is exhausted.
+func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) {
+	if errors.Is(err, table.ErrBudgetExceeded) {
+		return
+	}
+	m := t.requests.of(r.Target)
+	m.results[resultOf(err)].Inc()
+	observeDuration(ctx, m.duration, r.Duration)
+	if r.ReadUnits > 0 {
+		m.read.Add(r.ReadUnits)
+	}
+	if r.WriteUnits > 0 {
+		m.write.Add(r.WriteUnits)
+	}
+}
+
+// observeDuration adds a duration to a histogram. If ctx has a sampled span, the duration has the
+// trace ID as its exemplar.
+func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duration) {
+	if span := oteltrace.SpanContextFromContext(ctx); span.IsSampled() {
+		if to, ok := to.(prometheus.ExemplarObserver); ok {
+			to.ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": span.TraceID().String()})
+			return
+		}
+	}
+	to.Observe(d.Seconds())
+}
+
+// retryCauses returns the causes of retries.
+func retryCauses() []string { return []string{"throttled", "conflict", "server_error", "connection"} }
+
+// throttlingReasons returns the reasons and error codes of throttled attempts. Source:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
+func throttlingReasons() []string {
+	reasons := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ThrottlingError", "ProvisionedThroughputExceeded"}
+	for _, resource := range []string{"Table", "Index"} {
+		for _, access := range []string{"Read", "Write"} {
+			for _, limit := range []string{"KeyRangeThroughputExceeded", "ProvisionedThroughputExceeded", "AccountLimitExceeded", "MaxOnDemandThroughputExceeded"} {
+				reasons = append(reasons, resource+access+limit)
+			}
+		}
+	}
+	return reasons
+}
+
+// ObserveThrottle counts a throttled attempt of the request in ctx. reason is DynamoDB's throttling
+// reason, or the error code.
+func (t *Telemetry) ObserveThrottle(ctx context.Context, reason string) {
+	t.throttles.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.declared(reason)).Inc()
+}
+
+// ObserveRetry counts an attempt after the first of the request in ctx. cause is throttled,
+// conflict, server_error or connection.
+func (t *Telemetry) ObserveRetry(ctx context.Context, cause string) {
+	t.retries.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.retryCauses.declared(cause)).Inc()
+}

@@ -1,0 +1,147 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+)
+
+// Options configure a Telemetry.
+type Options struct {
+	// Version and Commit identify the build. The default is "unknown".
+	Version, Commit string
+	// Codes are the error codes of the API. All other codes are counted as "other".
+	Codes []string
+}
+
+// Telemetry contains the metrics of a server. It is safe for concurrent use.
+//
+// All label values come from declarations, so clients cannot increase the number of time series.
+type Telemetry struct {
+	registry *prometheus.Registry
+	requests *requestVectors
+
+	throttles, retries                       *prometheus.CounterVec
+	operations, graphQLErrors, httpResponses *prometheus.CounterVec
+	operationDuration                        *prometheus.HistogramVec
+	// batches contains the histogram of batch sizes of each pattern. The map is not modified.
+	batches map[string]prometheus.Observer
+	ready   atomic.Bool
+
+	operationNames, types, codes             declaredValues
+	patterns, throttlingReasons, retryCauses declaredValues
+}
+
+var _ trace.Observer = (*Telemetry)(nil)
+
+// declaredValues are the allowed values of a label.
+type declaredValues map[string]struct{}
+
+func newDeclaredValues(all ...string) declaredValues {
+	v := declaredValues{}
+	for _, value := range all {
+		v[value] = struct{}{}
+	}
+	return v
+}
+
+// declared returns the value, or "other" if it is not declared.
+func (v declaredValues) declared(value string) string {
+	if _, ok := v[value]; ok {
+		return value
+	}
+	return unknown
+}
+
+const (
+	// codeOK is the code of operations without errors.
+	codeOK = "OK"
+	// typeUnknown is the type of an operation if the document was rejected.
+	typeUnknown = "unknown"
+)
+
+// New returns a Telemetry with its own registry.
+func New(opts Options) *Telemetry {
+	all := declarations()
+	t := &Telemetry{
+		registry: prometheus.NewRegistry(), requests: newRequestVectors(all),
+		throttles: all[throttles].counter(), retries: all[retries].counter(),
+		operations: all[operations].counter(), graphQLErrors: all[graphQLErrors].counter(), httpResponses: all[httpResponses].counter(),
+		operationDuration: all[operationDuration].histogram(), batches: map[string]prometheus.Observer{},
+		operationNames: newDeclaredValues(), types: newDeclaredValues("query", "mutation", "subscription", typeUnknown),
+		codes: newDeclaredValues(append([]string{codeOK}, opts.Codes...)...), patterns: newDeclaredValues(patterns()...),
+		throttlingReasons: newDeclaredValues(throttlingReasons()...), retryCauses: newDeclaredValues(retryCauses()...),
+	}
+	sizes, build := all[batchSize].histogram(), all[buildInfo].gauge()
+	for _, pattern := range patterns() {
+		if pattern[0] == 'A' { // loaders read only access patterns
+			t.batches[pattern] = sizes.WithLabelValues(pattern)
+		}
+	}
+	build.WithLabelValues(cmp.Or(opts.Version, "unknown"), cmp.Or(opts.Commit, "unknown"), runtime.Version()).Set(1)
+	t.registry.MustRegister(t.requests.requests, t.requests.units, t.requests.duration, t.throttles, t.retries,
+		t.operations, t.graphQLErrors, t.httpResponses, t.operationDuration, sizes, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return t
+}
+
+// Handler returns the handler of /metrics. It supports OpenMetrics, which contains the exemplars.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+}
+
+// TrustOperation adds the name of a trusted operation. All other operations are counted as "other".
+// TrustOperation must not be called concurrently with other methods.
+func (t *Telemetry) TrustOperation(name string) {
+	if name != "" {
+		t.operationNames[name] = struct{}{}
+	}
+}
+
+// ObserveOperation records an operation. name is the name of a trusted operation, or empty.
+// operationType is query, mutation, subscription, or unknown if the document was rejected. code is
+// empty, or the code of the first error.
+func (t *Telemetry) ObserveOperation(ctx context.Context, name, operationType, code string, d time.Duration) {
+	if code == "" {
+		code = codeOK
+	}
+	if name = t.operationNames.declared(name); t.types.declared(operationType) != operationType {
+		operationType = typeUnknown
+	}
+	t.operations.WithLabelValues(name, operationType, t.codes.declared(code)).Inc()
+	observeDuration(ctx, t.operationDuration.WithLabelValues(name, operationType), d)
+}
+
+// ObserveError counts an error in a response.
+func (t *Telemetry) ObserveError(code string) {
+	t.graphQLErrors.WithLabelValues(t.codes.declared(code)).Inc()
+}
+
+// ObserveResponse counts an HTTP response of the GraphQL endpoint.
+func (t *Telemetry) ObserveResponse(status int) {
+	label := unknown
+	if http.StatusText(status) != "" {
+		label = strconv.Itoa(status)
+	}
+	t.httpResponses.WithLabelValues(label).Inc()
+}
+
+// ObserveBatch records the number of keys of a loader's batch.
+func (t *Telemetry) ObserveBatch(pattern string, keys int) {
+	if sizes := t.batches[pattern]; sizes != nil {
+		sizes.Observe(float64(keys))
+	}
+}
+
+// SetReady records the result of a readiness check.
+func (t *Telemetry) SetReady(ready bool) { t.ready.Store(ready) }

@@ -1,0 +1,215 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
+)
+
+func TestGoldenMetricsDocs(t *testing.T) {
+	golden.Section(t, "../../docs/metrics.md", "metrics", telemetry.Markdown())
+}
+
+// scrape returns the metrics in the format that the Accept header selects.
+func scrape(t *testing.T, m *telemetry.Telemetry, accept string) string {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, r)
+	body, err := io.ReadAll(w.Body)
+	if err != nil || w.Code != http.StatusOK {
+		t.Fatalf("status %d, error %v", w.Code, err)
+	}
+	return string(body)
+}
+
+// observed returns metrics that all have at least one sample.
+func observed(t *testing.T) *telemetry.Telemetry {
+	t.Helper()
+	m := telemetry.New(telemetry.Options{Version: "1.2.3", Commit: "abc", Codes: []string{"TIMED_OUT"}})
+	engine := embedded.New()
+	t.Cleanup(func() { _ = engine.Close() })
+	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := store.OpenFeed(feed.EngineSource(engine), feed.Options{})
+	t.Cleanup(changes.Close)
+	m.Watch(telemetry.Sources{Store: store, Feed: changes, Pools: admission.New(admission.Sizes{}), Breaker: func() telemetry.Breaker { return telemetry.Breaker{State: 2, Rejections: 3, BudgetExhausted: 4} }})
+	m.TrustOperation("Checkout")
+	m.ObserveOperation(t.Context(), "Checkout", "mutation", "", time.Millisecond)
+	m.ObserveOperation(t.Context(), "made up", "made up", "made up", time.Millisecond)
+	m.ObserveError("TIMED_OUT")
+	m.ObserveResponse(http.StatusOK)
+	m.ObserveResponse(999)
+	m.ObserveBatch("AP1", 3)
+	m.ObserveBatch("made up", 3)
+	m.SetReady(true)
+	observeRequest(t, m, trace.Target{Pattern: "AP1", Operation: "GetItem"}, nil)
+	observeRequest(t, m, trace.Target{Pattern: "made up", Operation: "made up"}, nil)
+	return m
+}
+
+// attempts is an Observer that reports a throttled attempt and a retry of each request.
+type attempts struct{ *telemetry.Telemetry }
+
+func (a attempts) BeginRequest(ctx context.Context, t trace.Target) context.Context {
+	a.ObserveThrottle(ctx, "TableReadKeyRangeThroughputExceeded")
+	a.ObserveThrottle(ctx, "made up")
+	a.ObserveRetry(ctx, "throttled")
+	return a.Telemetry.BeginRequest(ctx, t)
+}
+
+// observeRequest observes a request with this error.
+func observeRequest(t *testing.T, m *telemetry.Telemetry, target trace.Target, err error) {
+	t.Helper()
+	ctx, timer := trace.Begin(t.Context(), attempts{m}, target)
+	timer.Stop(ctx, trace.Request{Items: 1, ReadUnits: 0.5}, err)
+}
+
+// Each declared metric is exported with its type and labels, and no other metric of Ordergraph is
+// exported. The declarations are read from the docs.
+func TestDeclaredMetricsAreExported(t *testing.T) {
+	var declared []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(ordergraph_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(telemetry.Markdown(), -1) {
+		labels := strings.FieldsFunc(m[3], func(r rune) bool { return strings.ContainsRune("`, ", r) })
+		slices.Sort(labels)
+		declared = append(declared, fmt.Sprint(m[1], " ", m[2], " ", labels))
+	}
+	text := scrape(t, observed(t), "")
+	kinds, exported := map[string]string{}, map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (ordergraph_\w+) (\w+)$`).FindAllStringSubmatch(text, -1) {
+		kinds[m[1]] = m[2]
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(ordergraph_\w+?)(_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`).FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		if kinds[name] == "" {
+			name += m[2]
+		}
+		labels := []string{}
+		for _, l := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(m[3], -1) {
+			if l[1] != "le" {
+				labels = append(labels, l[1])
+			}
+		}
+		slices.Sort(labels)
+		exported[fmt.Sprint(name, " ", kinds[name], " ", labels)] = true
+	}
+	if len(declared) != len(kinds) {
+		t.Errorf("%d metrics are declared, %d are exported", len(declared), len(kinds))
+	}
+	for _, d := range declared {
+		if !exported[d] {
+			t.Errorf("%s is declared but not exported", d)
+		}
+		delete(exported, d)
+	}
+	for e := range exported {
+		t.Errorf("%s is exported but not declared", e)
+	}
+	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
+		if !strings.Contains(text, "\n"+name+" ") {
+			t.Errorf("%s is not exported", name)
+		}
+	}
+}
+
+// Values that are not declared become "other", so that clients cannot add time series.
+func TestUndeclaredLabelValuesAreCountedTogether(t *testing.T) {
+	text := scrape(t, observed(t), "")
+	for _, line := range []string{
+		`ordergraph_operations_total{code="OK",operation="Checkout",type="mutation"} 1`,
+		`ordergraph_operations_total{code="other",operation="other",type="unknown"} 1`,
+		`ordergraph_errors_total{code="TIMED_OUT"} 1`,
+		`ordergraph_http_responses_total{status="other"} 1`,
+		`ordergraph_dynamodb_requests_total{operation="other",pattern="other",result="ok"} 1`,
+		`ordergraph_dynamodb_throttles_total{pattern="AP1",reason="TableReadKeyRangeThroughputExceeded"} 1`,
+		`ordergraph_dynamodb_throttles_total{pattern="AP1",reason="other"} 1`,
+		`ordergraph_dynamodb_retries_total{cause="throttled",pattern="AP1"} 1`,
+		`ordergraph_dynamodb_units_total{pattern="AP1",unit="read"} 0.5`,
+		`ordergraph_dynamodb_breaker_rejections_total 3`,
+		`ordergraph_dynamodb_breaker_state 2`,
+		`ordergraph_loader_batch_size_sum{pattern="AP1"} 3`,
+		`ordergraph_ready 1`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the metrics do not contain %s", line)
+		}
+	}
+	if strings.Contains(text, "made up") {
+		t.Error("an undeclared label value is exported")
+	}
+}
+
+func TestResultsOfRequests(t *testing.T) {
+	cancelled := func(codes ...string) error {
+		e := &types.TransactionCanceledException{}
+		for _, code := range codes {
+			e.CancellationReasons = append(e.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
+		}
+		return e
+	}
+	for _, c := range []struct {
+		err    error
+		result string
+	}{
+		{nil, "ok"},
+		{&types.ProvisionedThroughputExceededException{}, "throttled"},
+		{cancelled("None", "ThrottlingError"), "throttled"},
+		{cancelled("TransactionConflict", "ThrottlingError"), "conflict"},
+		{&types.TransactionInProgressException{}, "conflict"},
+		{cancelled("TransactionConflict", "ConditionalCheckFailed"), "condition_failed"},
+		{&types.InternalServerError{}, "unavailable"},
+		{context.DeadlineExceeded, "unavailable"},
+		{errors.New("unknown"), "error"},
+		{table.ErrBudgetExceeded, ""}, // the request was not sent
+	} {
+		m := telemetry.New(telemetry.Options{})
+		observeRequest(t, m, trace.Target{Pattern: "WP1", Operation: "TransactWriteItems"}, c.err)
+		got := ""
+		if m := regexp.MustCompile(`requests_total\{.*result="(\w+)"\} 1`).FindStringSubmatch(scrape(t, m, "")); m != nil {
+			got = m[1]
+		}
+		if got != c.result {
+			t.Errorf("the result of %v is %q, want %q", c.err, got, c.result)
+		}
+	}
+}
+
+// OpenMetrics contains the trace ID of sampled requests only.
+func TestExemplarsHaveTraceIDs(t *testing.T) {
+	const openMetrics = "application/openmetrics-text; version=1.0.0"
+	for _, sampled := range []bool{true, false} {
+		m := telemetry.New(telemetry.Options{})
+		id := oteltrace.TraceID{1, 2, 3}
+		span := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: id, SpanID: oteltrace.SpanID{4}, TraceFlags: oteltrace.TraceFlags(0).WithSampled(sampled)})
+		ctx := oteltrace.ContextWithSpanContext(t.Context(), span)
+		ctx, timer := trace.Begin(ctx, m, trace.Target{Pattern: "AP1", Operation: "GetItem"})
+		timer.Stop(ctx, trace.Request{}, nil)
+		if text := scrape(t, m, openMetrics); strings.Contains(text, `# {trace_id="`+id.String()+`"}`) != sampled {
+			t.Errorf("the request is sampled: %v, but the metrics are\n%s", sampled, text)
+		}
+	}
+}
