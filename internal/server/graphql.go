@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/crosssite"
 )
 
 // httpHandler serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
@@ -194,7 +195,7 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 		}
 		return h.readBody(w, r)
 	}
-	if possibleCSRF(r.Header) {
+	if crosssite.PossibleCSRF(r.Header, preflightHeaders) {
 		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "the request could have been sent by a page of another site: use POST, or add the header %s with any value", preflightHeaders[0])
 	}
 	return nil, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/crosssite"
 )
 
 // subprotocol is the only supported subprotocol
@@ -79,7 +80,7 @@ type webSocketHandler struct {
 func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get("Origin") != "" && !sameOrigin(r) && !h.originAllowed(r) {
+	if r.Header.Get("Origin") != "" && !crosssite.SameOrigin(r) && !h.originAllowed(r) {
 		h.writeRefusal(w, r, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "pages of this origin may not open a WebSocket: add the origin to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
@@ -143,13 +144,6 @@ func offeredSubprotocols(h http.Header) []string {
 		}
 	}
 	return all
-}
-
-// sameOrigin reports whether the Origin header of a request contains the host of the request. It
-// ignores the scheme, which the server does not know behind a proxy that terminates TLS.
-func sameOrigin(r *http.Request) bool {
-	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
-	return ok && strings.EqualFold(host, r.Host)
 }
 
 // socket is one WebSocket. One goroutine reads messages, and each operation has its own goroutine.
