@@ -32,6 +32,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
@@ -69,6 +70,8 @@ type Options struct {
 	TrustedOnly bool
 	// EventTime is the time limit for executing one event of a subscription. Zero means no limit.
 	EventTime time.Duration
+	// Observer, if not nil, is notified of all operations.
+	Observer observe.Observer
 	// ObserveBatch, if not nil, is called with the ID of the access pattern and the number of keys of
 	// each batch that a loader reads.
 	ObserveBatch func(pattern string, keys int)
