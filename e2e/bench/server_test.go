@@ -21,6 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -32,8 +33,9 @@ type testServer struct {
 	table   *replay.Client
 }
 
-// newTestServer returns the handler with a table that contains the dataset.
-func newTestServer(t testing.TB) *testServer {
+// newTestServer returns the handler with a table that contains the dataset. configure
+// changes the options of the table and of the telemetry.
+func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
 	t.Helper()
 	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
@@ -41,6 +43,10 @@ func newTestServer(t testing.TB) *testServer {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	var telemetry observation.Telemetry
+	for _, change := range configure {
+		change(&cfg, &telemetry)
 	}
 	engine := embedded.New()
 	db, table := replay.WrapClient(engine.Client())
@@ -54,10 +60,13 @@ func newTestServer(t testing.TB) *testServer {
 		Graph: graph.Options{
 			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
 		},
-		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log,
+		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log, Telemetry: telemetry,
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if reason := store.FastPathDisabledBy(); reason != "" {
+		t.Fatalf("the fast path is disabled: %s", reason)
 	}
 	return &testServer{handler, table}
 }

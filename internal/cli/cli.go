@@ -29,6 +29,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -336,14 +337,19 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
 	if cfg.AuthFromAlias {
 		log.Warn("AUTH is deprecated: set ORDERGRAPH_AUTH instead")
 	}
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
 	metrics := newMetrics(cfg)
-	cfg.Table.Observer = metrics.observer()
+	observers, err := openTelemetry(ctx, &cfg, metrics, log)
+	if err != nil {
+		return err
+	}
+	defer observers.Tracer.Close()
+	defer observers.AccessLog.Close()
 	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
@@ -358,7 +364,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log, Telemetry: observers}
 	if err := configureAuth(ctx, cfg, &serving); err != nil {
 		return err
 	}

@@ -68,7 +68,9 @@ func explainOperation(t *testing.T, url, operation string) explainTotals {
 	_, answer := readResponse(t)(http.DefaultClient.Do(r))
 	var got struct {
 		Errors     []any
-		Extensions struct{ Explain struct{ Totals explainTotals } }
+		Extensions struct {
+			Explain struct{ Totals explainTotals }
+		}
 	}
 	if err := json.Unmarshal([]byte(answer), &got); err != nil || len(got.Errors) > 0 {
 		t.Fatalf("%s: error %v", answer, err)
