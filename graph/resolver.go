@@ -72,8 +72,7 @@ type Options struct {
 	EventTime time.Duration
 	// Observer, if not nil, is notified of all operations.
 	Observer observe.Observer
-	// ObserveBatch, if not nil, is called with the ID of the access pattern and the number of keys of
-	// each batch that a loader reads.
+	// ObserveBatch, if not nil, is called with the pattern ID and the number of keys of each batch.
 	ObserveBatch func(pattern string, keys int)
 	// OnInvalidDocument, if not nil, is called with each trusted document that is invalid or exceeds a
 	// limit, and with its first error.
@@ -107,8 +106,7 @@ type Resolver struct {
 	access        operation.Access
 	entityTypes   []entityType
 	requestID     func(ctx context.Context) string
-	// observeBatch is Options.ObserveBatch.
-	observeBatch func(pattern string, keys int)
+	observeBatch  func(pattern string, keys int)
 }
 
 // Schema returns the schema that clients see. It omits @defer, because deferred data would be lost

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -326,6 +327,19 @@ func TestResumeAfterEvent(t *testing.T) {
 		f.expectChanges(w, "placed"+strings.Repeat(", item_set", 128)+", confirmed, item_set, cancelled")
 		f.expectNoChange(w)
 	})
+}
+
+func TestStats(t *testing.T) {
+	f := newFixture(t, embedded.New().Client(), feed.Options{})
+	id := f.placeOrder("c1")
+	f.setQuantity(id, 2)
+	w := f.subscribeOrder(id, f.timeline(id)[0]) // reads the missed event
+	f.setQuantity(id, 3)
+	f.expectChanges(w, "item_set, item_set")
+	f.subscribeCustomer("c2", "")
+	if got, want := f.feed.Stats(), (feed.Stats{Subscriptions: 2, Events: 2, CatchUps: 1}); got != want {
+		t.Errorf("the stats are %+v, want %+v", got, want)
+	}
 }
 
 // A call of Next that is cancelled while it reads missed events loses none of them.

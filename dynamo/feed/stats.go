@@ -17,7 +17,8 @@ type Stats struct {
 	// CatchUps is the number of times that a subscription read missed events from the timelines.
 	CatchUps int64
 	// Lag is the age of the last stream record at the time when it was read. If the shards of the
-	// stream have different lags, Lag is the greatest. It is 0 if no records wait, and for EngineSource.
+	// stream have different lags, Lag is the greatest. It is 0 if no records wait. It is also 0 for
+	// EngineSource.
 	Lag time.Duration
 }
 

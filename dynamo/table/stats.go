@@ -48,6 +48,6 @@ func (s *Stats) Conflicts(pattern string) int64 { return s.conflicts[pattern].Lo
 // Stats returns the counters of the table. Copies of the table share them.
 func (t *Table) Stats() *Stats { return t.stats }
 
-// ClockDifference returns the time of the local clock minus the time of DynamoDB's clock at the last
-// comparison. It returns 0 if the difference was at most MaxClockDifference.
+// ClockDifference returns the time of the local clock minus the time of DynamoDB's clock at the
+// last comparison. It returns 0 if the difference was at most MaxClockDifference.
 func (t *Table) ClockDifference() time.Duration { return t.watch.difference() }

@@ -40,8 +40,8 @@ type Table struct {
 
 // OpenTable returns a Table that uses the client db. It sends no request. clock provides the times
 // of new records, and entropy provides the random bytes of new IDs. A message is logged when clock
-// starts to differ from DynamoDB's clock, and when the clocks agree again. If observer is not nil, it
-// is notified of all requests, and all requests ask DynamoDB for the consumed capacity.
+// starts to differ from DynamoDB's clock, and when the clocks agree again. If observer is not nil,
+// it is notified of all requests, and all requests ask DynamoDB for the consumed capacity.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats()}
 	watched, watch := watchClock(db, clock, clockLogger(log))

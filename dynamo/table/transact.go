@@ -32,10 +32,10 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactWriteItems"})
 	a, err := t.transactWrite(ctx, items, timer.Observed())
 	r := trace.Request{Items: len(writes)}
-	switch cancelled := (*types.TransactionCanceledException)(nil); {
+	switch {
 	case err == nil && a.unitsReported && a.transactionReads == 0:
 		r.WriteUnits = a.units
-	case err == nil, errors.As(err, &cancelled):
+	case err == nil, isCancellation(err):
 		// A cancelled transaction also consumes write units. If the transaction was committed by an
 		// earlier attempt, DynamoDB reports only the read units of the last attempt.
 		r.WriteUnits = computed
@@ -49,6 +49,12 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	}
 	timer.Stop(ctx, r, err)
 	return err
+}
+
+// isCancellation reports whether err means that DynamoDB cancelled a transaction.
+func isCancellation(err error) bool {
+	_, ok := errors.AsType[*types.TransactionCanceledException](err)
+	return ok
 }
 
 // transactWrite sends one TransactWriteItems. If reportCapacity is true, the result contains the

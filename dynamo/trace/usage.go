@@ -41,7 +41,7 @@ func (u *Usage) Requests() int { return int(u.requests.Load()) }
 // ReadUnits returns the consumed read units; see Exact.
 func (u *Usage) ReadUnits() float64 { return u.readUnits.load() }
 
-// WriteUnits returns the consumed write units, including those of cancelled transactions. If
+// WriteUnits returns the consumed write units. Cancelled transactions also consume units. If
 // DynamoDB did not report the units of a transaction, they are computed.
 func (u *Usage) WriteUnits() float64 { return u.writeUnits.load() }
 

@@ -11,11 +11,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/raceenabled"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // BenchmarkHandler measures sequential requests, from the HTTP request to the written response.
-func BenchmarkHandler(b *testing.B) {
-	api := newTestServer(b)
+func BenchmarkHandler(b *testing.B) { benchmarkHandler(b, newTestServer(b)) }
+
+// BenchmarkHandlerWithMetrics is like BenchmarkHandler, but the server has metrics.
+func BenchmarkHandlerWithMetrics(b *testing.B) {
+	benchmarkHandler(b, newServerWithMetrics(b, telemetry.New(telemetry.Options{})))
+}
+
+func benchmarkHandler(b *testing.B, api *testServer) {
 	for _, o := range operations() {
 		b.Run(o.name, func(b *testing.B) {
 			bodies, c := o.bodies(b), api.client()

@@ -25,6 +25,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // testServer is the handler with its table.
@@ -33,9 +34,15 @@ type testServer struct {
 	table   *replay.Client
 }
 
-// newTestServer returns the handler with a table that contains the dataset. configure
-// changes the options of the table and of the telemetry.
+// newTestServer returns the handler with a table that contains the dataset. The
+// functions in configure change the options of the table and of the telemetry.
 func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
+	t.Helper()
+	return newServerWithMetrics(t, nil, configure...)
+}
+
+// newServerWithMetrics is like newTestServer, but the server has metrics unless m is nil.
+func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
 	t.Helper()
 	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
@@ -44,12 +51,16 @@ func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.
 	if err != nil {
 		t.Fatal(err)
 	}
-	var telemetry observation.Telemetry
+	var observed observation.Telemetry
 	for _, change := range configure {
-		change(&cfg, &telemetry)
+		change(&cfg, &observed)
 	}
 	engine := embedded.New()
 	db, table := replay.WrapClient(engine.Client())
+	var observeBatch func(string, int)
+	if m != nil {
+		cfg.Table.Observer, observeBatch = m, m.ObserveBatch
+	}
 	store := storetest.NewTable(t, db, cfg.Table)
 	storetest.Load(t, store, newDataset(t))
 	table.ReplayTransactions()
@@ -58,9 +69,9 @@ func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{
-			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
+			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
 		},
-		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log, Telemetry: telemetry,
+		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log, Telemetry: observed,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -97,8 +97,8 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 	return a, nil
 }
 
-// onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address. It
-// protects a listener on a loopback address from DNS rebinding: a website could otherwise make a
+// onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address.
+// It protects a listener on a loopback address from DNS rebinding: a website could otherwise make a
 // browser on this machine read the pages.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -45,6 +45,19 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// The pool counts refusals by their reason. Waiting is not a refusal.
+func TestRefusalsAreCounted(t *testing.T) {
+	p := pool(8)
+	a, b := Caller{Key: "a"}, Caller{Key: "b"}
+	for range 8 {
+		_ = p.TryAcquire(a, 1) // the eighth exceeds the share
+	}
+	_ = p.TryAcquire(b, 2) // only one is free
+	if full, share := p.Refusals(); full != 1 || share != 1 {
+		t.Errorf("%d refusals because the pool is full and %d because of the share, want 1 and 1", full, share)
+	}
+}
+
 func TestWeights(t *testing.T) {
 	p := pool(1000)
 	heavy, light := Caller{Key: "heavy", Weight: 4}, Caller{Key: "light"}

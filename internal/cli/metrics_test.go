@@ -27,8 +27,8 @@ func metricsURL(t *testing.T, c *command) string {
 	return m[1]
 }
 
-// samples returns the sums of all samples of each metric. The key is the name of the metric and, for
-// units, the label unit.
+// samples returns the sums of all samples of each metric. The key is the name of the metric and,
+// for units, the label unit.
 func samples(t *testing.T, url string) map[string]float64 {
 	t.Helper()
 	status, text := get(t, url+"/metrics")

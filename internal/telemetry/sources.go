@@ -22,8 +22,8 @@ type Sources struct {
 type Breaker struct {
 	// State is 0 if the breaker is closed, 1 if it is half-open, and 2 if it is open.
 	State int
-	// Rejections counts the requests that the open breaker rejected. BudgetExhausted counts the retries
-	// that were not made because the retry budget was exhausted.
+	// Rejections counts the requests that the open breaker rejected. BudgetExhausted counts the
+	// retries that were not made because the retry budget was exhausted.
 	Rejections, BudgetExhausted int64
 }
 

@@ -45,7 +45,7 @@ func scrape(t *testing.T, m *telemetry.Telemetry, accept string) string {
 	return string(body)
 }
 
-// observed returns metrics of which each has at least one sample.
+// observed returns metrics that all have at least one sample.
 func observed(t *testing.T) *telemetry.Telemetry {
 	t.Helper()
 	m := telemetry.New(telemetry.Options{Version: "1.2.3", Commit: "abc", Codes: []string{"TIMED_OUT"}})

@@ -1,0 +1,113 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// sentRequests counts the requests to DynamoDB, and how many ask for the consumed capacity.
+type sentRequests struct {
+	next             dynamodb.HTTPClient
+	all, forCapacity int
+}
+
+// Do counts and sends a request.
+func (s *sentRequests) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.all++
+	if bytes.Contains(body, []byte(`"ReturnConsumedCapacity":"TOTAL"`)) {
+		s.forCapacity++
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return s.next.Do(r)
+}
+
+// observations is an Observer that records the requests.
+type observations []string
+
+func (o *observations) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
+
+func (o *observations) EndRequest(_ context.Context, r trace.Request, err error) {
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	if r.Key != "" || err == nil && r.ReadUnits+r.WriteUnits == 0 {
+		result = "has a key or no units"
+	}
+	*o = append(*o, r.Pattern+" "+r.Operation+" "+result)
+}
+
+// An Observer is notified of all kinds of requests. Only a table with an Observer asks DynamoDB for
+// the consumed capacity.
+func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
+	for _, observed := range []bool{true, false} {
+		sent, got, opts := &sentRequests{}, &observations{}, dynamo.Options{}
+		if observed {
+			opts.Observer = got
+		}
+		db := embedded.New().Client(func(o *dynamodb.Options) {
+			sent.next, o.HTTPClient = o.HTTPClient, sent
+		})
+		store := storetest.NewTable(t, db, opts)
+		dataset, _ := storetest.SampleDataset(t)
+		storetest.Load(t, store, dataset)
+		*sent, *got = sentRequests{next: sent.next}, nil
+		ctx, caller := t.Context(), change.Caller{ID: "test", Name: "test", IdempotencyKey: "key"}
+		for _, step := range []func() error{
+			func() error {
+				_, err := dynamo.ReadRecord(ctx, store, model.OrderByID, "01HVNR4Q3R0000000000000002")
+				return err
+			},
+			func() error {
+				_, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"cust_01", "cust_02"})
+				return err
+			},
+			func() error { _, err := store.OrderItemCollection(ctx, "01HVNR4Q3R0000000000000002"); return err },
+			func() error { _, err := store.OrderCount(ctx, "cust_01"); return err },
+			func() error {
+				_, err := store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
+				return err
+			},
+			// The same command again is not possible, so the idempotency record is read.
+			func() error {
+				_, err := store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
+				return err
+			},
+		} {
+			if err := step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := strings.Join(*got, "\n")
+		if !observed {
+			if all != "" || sent.forCapacity != 0 {
+				t.Errorf("without an observer, %d of %d requests ask for the capacity, and these are observed: %s", sent.forCapacity, sent.all, all)
+			}
+			continue
+		}
+		if len(*got) != sent.all || sent.forCapacity != sent.all {
+			t.Errorf("%d requests are observed, %d of %d ask for the capacity", len(*got), sent.forCapacity, sent.all)
+		}
+		if want := "AP1 GetItem ok\nAP6 BatchGetItem ok\nAP25 Query ok\nAP2 Query ok\nWP5 GetItem ok\nWP5 TransactWriteItems ok\nWP5 GetItem ok\nWP5 TransactGetItems ok"; all != want {
+			t.Errorf("observed are\n%s\nwant\n%s", all, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package trace_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+)
+
+type nameKey struct{}
+
+// recorder is an Observer that records the calls of several recorders.
+type recorder struct {
+	name  string
+	calls *[]string
+}
+
+func (r recorder) BeginRequest(ctx context.Context, t trace.Target) context.Context {
+	*r.calls = append(*r.calls, "begin "+r.name+" "+t.Pattern+" "+trace.TargetFromContext(ctx).Pattern)
+	before, _ := ctx.Value(nameKey{}).(string)
+	return context.WithValue(ctx, nameKey{}, before+r.name)
+}
+
+func (r recorder) EndRequest(ctx context.Context, request trace.Request, err error) {
+	*r.calls = append(*r.calls, "end "+r.name+" "+ctx.Value(nameKey{}).(string)+" "+request.Operation+" "+err.Error())
+}
+
+// Each Observer receives the context of the previous one, and the Target of the request.
+func TestObserversAreNotified(t *testing.T) {
+	var calls []string
+	o := trace.Observers(nil, recorder{"a", &calls}, recorder{"b", &calls})
+	ctx, timer := trace.Begin(t.Context(), o, trace.Target{Pattern: "AP1", Operation: "Query"})
+	if !timer.Enabled() || !timer.Observed() || timer.Traced() {
+		t.Error("the timer of an observed request is not enabled, or it is traced")
+	}
+	timer.Stop(ctx, trace.Request{}, errors.New("failed"))
+	if want := []string{"begin a AP1 AP1", "begin b AP1 AP1", "end b ab Query failed", "end a ab Query failed"}; !slices.Equal(calls, want) {
+		t.Errorf("the calls are %q, want %q", calls, want)
+	}
+	if trace.Observers(nil) != nil {
+		t.Error("no observers are not nil")
+	}
+	if target := trace.TargetFromContext(t.Context()); target != (trace.Target{}) {
+		t.Errorf("a context without a request has the target %+v", target)
+	}
+}
+
+// A request that is not measured costs no memory.
+func TestUnobservedRequestsDoNotAllocate(t *testing.T) {
+	usage := &trace.Usage{}
+	ctx := usage.NewContext(t.Context())
+	allocations := testing.AllocsPerRun(100, func() {
+		ctx, timer := trace.Begin(ctx, nil, trace.Target{Pattern: "AP1", Operation: "GetItem"})
+		if timer.Enabled() || timer.Observed() {
+			t.Error("the timer is enabled")
+		}
+		timer.Stop(ctx, trace.Request{WriteUnits: 2}, nil)
+	})
+	if allocations != 0 || usage.Requests() != 101 || usage.WriteUnits() != 202 || usage.ReadUnits() != 0 {
+		t.Errorf("%v allocations, usage %d requests and %v write units", allocations, usage.Requests(), usage.WriteUnits())
+	}
+}
+
+// A nested Usage also counts for the outer one, and is exact if the outer one is.
+func TestNestedUsage(t *testing.T) {
+	outer, inner := &trace.Usage{Exact: true}, &trace.Usage{}
+	outerCtx := outer.NewContext(t.Context())
+	for _, ctx := range []context.Context{outerCtx, inner.NewContext(outerCtx)} {
+		ctx, timer := trace.Begin(ctx, nil, trace.Target{})
+		if !timer.Enabled() {
+			t.Error("the request is not measured for an exact usage")
+		}
+		timer.Stop(ctx, trace.Request{ReadUnits: 0.5}, nil)
+	}
+	if outer.Requests() != 2 || outer.ReadUnits() != 1 || inner.Requests() != 1 || inner.ReadUnits() != 0.5 {
+		t.Errorf("outer %d %v, inner %d %v", outer.Requests(), outer.ReadUnits(), inner.Requests(), inner.ReadUnits())
+	}
+}
+
+// A Trace omits failed requests, except for a cancelled transaction, which consumed units.
+func TestTraceOmitsFailedRequests(t *testing.T) {
+	recorded := &trace.Trace{}
+	for _, units := range []float64{0, 4} {
+		ctx, timer := trace.Begin(recorded.NewContext(t.Context()), nil, trace.Target{Pattern: "WP1"})
+		timer.Stop(ctx, trace.Request{WriteUnits: units}, errors.New("failed"))
+	}
+	if all := recorded.Requests(); len(all) != 1 || all[0].WriteUnits != 4 {
+		t.Errorf("the trace contains %+v, want the cancelled transaction", all)
+	}
+}
