@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
@@ -37,6 +38,9 @@ type Request struct {
 	// ChargedPoints is the number of points that Charge has charged for the request, or 0 if Charge
 	// was not called.
 	ChargedPoints int
+
+	// measurement is set by the executor.
+	measurement *observe.Measurement
 }
 
 // Outcome is the step at which the processing of a request ended.
@@ -105,6 +109,7 @@ type Executor struct {
 	// documents and variables that subscriptions hold.
 	eventTime          time.Duration
 	subscriptionMemory *document.SubscriptionMemory
+	observer           observe.Observer
 }
 
 // admittedOperation is an operation that passed all checks.
@@ -155,6 +160,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		prices:             cmp.Or(opts.Prices, price.Standard()),
 		eventTime:          opts.EventTime,
 		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.PoolSubscriptionMemory]),
+		observer:           opts.Observer,
 	}
 }
 
@@ -168,7 +174,8 @@ func (e *Executor) Execute(ctx context.Context, r Request) Result {
 
 // start executes a query or a mutation. For a subscription, it calls subscribe.
 func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Stream, Result)) (stream *Stream, result Result) {
-	ctx = withReportedErrors(ctx)
+	ctx, r.measurement = observe.Begin(withReportedErrors(ctx), e.observer, r.Query)
+	defer func() { r.measurement.End(ctx, result.Errors) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			stream, result = nil, Result{Response: e.refusal(ctx, panicError(ctx, panicked)), Outcome: Refused}
@@ -267,6 +274,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		return o, Refused, gqlerror.List{missing}
 	}
 	chosen := doc.Operation(r.OperationName)
+	r.measurement.Select(doc, chosen)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// This error takes precedence over errors in the document.

@@ -33,6 +33,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
@@ -73,6 +74,8 @@ type Options struct {
 	TrustedOnly bool
 	// EventTime is the time limit for executing one event of a subscription. Zero means no limit.
 	EventTime time.Duration
+	// Observer, if not nil, is notified of all operations.
+	Observer observe.Observer
 	// ObserveBatch, if not nil, is called with the pattern ID and the number of keys of each batch.
 	ObserveBatch func(pattern string, keys int)
 	// OnInvalidDocument, if not nil, is called with each trusted document that is invalid or exceeds a

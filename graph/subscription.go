@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
@@ -117,7 +118,10 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	case errors.Is(err, feed.ErrTooSlow):
 		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "the subscriber did not read events fast enough: subscribe again, starting after the last update received")
 	}
-	return Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}, false
+	ctx, measurement := observe.BeginEvent(ctx, s.executor.observer, s.operation.document, s.operation.Operation)
+	result := Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}
+	measurement.End(ctx, result.Errors)
+	return result, false
 }
 
 // Close ends the subscription and releases its memory.
@@ -130,6 +134,8 @@ func (s *Stream) Close() {
 // budget and time limit.
 func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
 	e, spent := s.executor, 0
+	ctx, measurement := observe.BeginEvent(ctx, e.observer, s.operation.document, s.operation.Operation)
+	defer func() { measurement.End(ctx, result.Errors) }()
 	defer func() { paid.Settle(spent, result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {

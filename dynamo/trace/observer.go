@@ -16,6 +16,13 @@ type Observer interface {
 	EndRequest(ctx context.Context, r Request, err error)
 }
 
+// Sampler is an Observer of only some requests. A request that it does not observe is not measured.
+type Sampler interface {
+	Observer
+	// Observes reports whether the requests of ctx are observed.
+	Observes(ctx context.Context) bool
+}
+
 // Observers returns an Observer that notifies all given Observers, or nil if there are none. Each
 // BeginRequest receives the context of the previous one. Nil Observers are ignored.
 func Observers(all ...Observer) Observer {

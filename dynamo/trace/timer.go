@@ -24,6 +24,9 @@ type Timer struct {
 func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
+	if sampler, ok := o.(Sampler); ok && !sampler.Observes(ctx) {
+		o = nil
+	}
 	if o == nil && span == nil && !usage.isExact() {
 		return ctx, Timer{usage: usage}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -33,14 +34,15 @@ type testServer struct {
 	table   *replay.Client
 }
 
-// newTestServer returns the handler with a table that contains the dataset.
-func newTestServer(t testing.TB) *testServer {
+// newTestServer returns the handler with a table that contains the dataset. The
+// functions in configure change the options of the table and of the telemetry.
+func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
 	t.Helper()
-	return newServerWithMetrics(t, nil)
+	return newServerWithMetrics(t, nil, configure...)
 }
 
 // newServerWithMetrics is like newTestServer, but the server has metrics unless m is nil.
-func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry) *testServer {
+func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
 	t.Helper()
 	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
@@ -48,6 +50,10 @@ func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry) *testServer {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	var observed observation.Telemetry
+	for _, change := range configure {
+		change(&cfg, &observed)
 	}
 	engine := embedded.New()
 	db, table := replay.WrapClient(engine.Client())
@@ -65,10 +71,13 @@ func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry) *testServer {
 		Graph: graph.Options{
 			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
 		},
-		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log,
+		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log, Telemetry: observed,
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if reason := store.FastPathDisabledBy(); reason != "" {
+		t.Fatalf("the fast path is disabled: %s", reason)
 	}
 	return &testServer{handler, table}
 }

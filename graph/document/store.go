@@ -39,6 +39,8 @@ const (
 type Document struct {
 	Text   string
 	Parsed *ast.QueryDocument
+	// Trusted reports whether the operator of the server trusts the document.
+	Trusted bool
 	// errs are the reasons why the document cannot be executed. A document with errors is stored only
 	// if it is trusted. redactedErrs are the errors for callers who may not see the schema. They are
 	// empty if the messages are the same.

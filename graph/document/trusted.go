@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
 )
 
 // Trusted is a document that the operator of the server allows clients to execute by ID.
@@ -17,6 +18,22 @@ type Trusted struct {
 	Text string
 }
 
+// OperationNames returns the names of the operations of the document. It returns nothing for
+// operations without names and for a document with a syntax error.
+func (t Trusted) OperationNames() []string {
+	parsed, err := parser.ParseQuery(&ast.Source{Input: t.Text})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, o := range parsed.Operations {
+		if o.Name != "" {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
 // loadTrusted parses and validates the trusted documents. A document that is invalid or exceeds a
 // limit is stored with its errors. Requests for such a document receive these errors. The first
 // error is passed to onInvalid.
@@ -25,6 +42,7 @@ func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error))
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
 		if d.byHash[hash] == nil {
 			d.byHash[hash] = d.Parse(trusted.Text, !d.introspection)
+			d.byHash[hash].Trusted = true
 			if len(d.byHash[hash].errs) > 0 && d.introspection {
 				d.byHash[hash].redactedErrs = d.Parse(trusted.Text, true).errs
 			}

@@ -81,6 +81,16 @@ const (
 	UntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
+// IsServerFault reports whether an error with this code is a fault of the server or of a service
+// that it needs, rather than of the client.
+func IsServerFault(code string) bool {
+	switch code {
+	case Internal, Unavailable, TimedOut, Overloaded:
+		return true
+	}
+	return false
+}
+
 // All returns all codes except the codes of document limits.
 func All() []string {
 	return []string{

@@ -30,6 +30,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -331,7 +332,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
 	for _, warning := range cfg.Warnings {
 		log.Warn(warning)
 	}
@@ -341,7 +342,12 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
 	metrics := newMetrics(cfg)
-	cfg.Table.Observer = metrics.observer()
+	observers, err := openTelemetry(ctx, &cfg, metrics, log)
+	if err != nil {
+		return err
+	}
+	defer observers.Tracer.Close()
+	defer observers.AccessLog.Close()
 	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
@@ -352,7 +358,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	defer events.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	handler, serving, err := newHandler(ctx, cfg, graph.Options{Store: store, Feed: events}, pools, log, metrics, env)
+	handler, serving, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store, Feed: events}, Admission: pools, Log: log, Telemetry: observers}, metrics, env)
 	if err != nil {
 		return err
 	}
@@ -376,19 +382,20 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// newHandler returns the handler of a server and its options. opts contains the store and the
-// change feed. The handler refreshes the JWKS until ctx ends.
-func newHandler(ctx context.Context, cfg config.Config, opts graph.Options, pools *admission.Controller, log *slog.Logger, m *metrics, env Environment) (http.Handler, server.Options, error) {
+// newHandler returns the handler of a server and its options. serving contains the store, the change
+// feed, the pools, the log and the telemetry. The handler refreshes the JWKS until ctx ends.
+func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
+	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
+	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursors(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {
-		return nil, server.Options{}, err
+		return nil, serving, err
 	}
-	trusted, err := loadTrustedDocuments(cfg, &opts, log)
+	trusted, err := loadTrustedDocuments(cfg, opts, serving.Log)
 	if err != nil {
-		return nil, server.Options{}, err
+		return nil, serving, err
 	}
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
 	if err := configureAuth(ctx, cfg, &serving, env); err != nil {
 		return nil, serving, err
 	}

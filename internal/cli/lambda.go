@@ -12,6 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/lambda"
+	"github.com/ordergraph/ordergraph/internal/logging"
+	"github.com/ordergraph/ordergraph/internal/server"
 )
 
 // Environment variables that Lambda sets.
@@ -44,7 +46,7 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
 	for _, warning := range cfg.Warnings {
 		log.Warn(warning)
 	}
@@ -56,7 +58,7 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	handler, _, err := newHandler(ctx, cfg, graph.Options{Store: store}, admission.New(cfg.PoolSizes), log, nil, env)
+	handler, _, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store}, Admission: admission.New(cfg.PoolSizes), Log: log}, nil, env)
 	if err != nil {
 		return err
 	}

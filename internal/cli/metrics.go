@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/internal/admin"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -36,13 +38,23 @@ func (m *metrics) observer() trace.Observer {
 	return m
 }
 
+// ObserveOperation counts an operation and its errors.
+func (m *metrics) ObserveOperation(ctx context.Context, o observe.Operation) {
+	m.Telemetry.ObserveOperation(ctx, o.Name, o.Type, o.Code(), o.Duration)
+	for _, code := range o.Codes {
+		m.ObserveError(code)
+	}
+}
+
 // observeServer adds the metrics to the options of a server.
 func (m *metrics) observeServer(opts *server.Options) {
 	if m == nil {
 		return
 	}
 	for _, d := range opts.Graph.Documents {
-		m.TrustOperation(d.Name)
+		for _, name := range d.OperationNames() {
+			m.TrustOperation(name)
+		}
 	}
 	opts.Graph.ObserveBatch, opts.OnReadiness = m.ObserveBatch, m.SetReady
 	m.SetReady(true) // the store was checked at the start

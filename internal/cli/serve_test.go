@@ -219,19 +219,6 @@ func TestInvalidAddress(t *testing.T) {
 	run(t, "-addr :99999").checkFailed(t, 1, ":99999")
 }
 
-// Logs are JSON on stderr, so stdout stays readable.
-func TestDebugLog(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	c := start(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_LOG=debug")
-	get(t, "http://"+(<-c.listening).String()+server.PathHealth)
-	stop()
-	<-c.done
-	var entry map[string]any
-	if err := json.NewDecoder(strings.NewReader(c.stderr.String())).Decode(&entry); err != nil || entry["path"] != server.PathHealth {
-		t.Errorf("stderr %q: %v", c.stderr.String(), err)
-	}
-}
-
 // ORDERGRAPH_CORS_ORIGINS is applied.
 func TestCORSOrigins(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_CORS_ORIGINS=https://shop.example")

@@ -22,6 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -89,6 +90,12 @@ type Config struct {
 	GCTuning gctuning.Options
 	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
+	// LogFormat is logging.JSON or logging.Text.
+	LogFormat string
+	// AccessLog reports whether each request is logged.
+	AccessLog bool
+	// Traces reports whether traces are exported. The OpenTelemetry SDK reads its own variables.
+	Traces bool
 	// Effective contains the value and source of each setting, without secrets.
 	Effective []Effective
 	// Warnings are sentences about settings that have no effect.
@@ -116,6 +123,7 @@ type reader struct {
 	file string
 	// authAlias is the value of the deprecated variable AUTH.
 	authAlias string
+	traces    traceSettings
 
 	// found contains the text of each setting.
 	found    map[string]found
@@ -141,7 +149,9 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json); the default is that file"},
-			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug` (every request), `info`, `warn` or `error`"},
+			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
+			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, logging.JSON, logging.JSON, logging.Text), Meaning: "`json` or `text`"},
+			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` or `off`: whether [each request](operations.md#logs) is logged"},
 			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
 			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
 		}},
@@ -152,6 +162,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
 		}},
+		{Title: "Traces", Settings: r.traces.settings()},
 		{Title: "Authentication", Settings: append([]setting.Setting{
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); `none` by default with `ORDERGRAPH_STORE=embedded`, required to serve from `dynamodb`"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
@@ -236,6 +247,7 @@ func (r *reader) resolve() {
 			r.problems = append(r.problems, err.Error())
 		}
 	}
+	r.Traces = r.traces.enabled()
 	check(r.resolveAuth())
 	if r.Addr == "" || r.found["PORT"].source > r.found["ORDERGRAPH_ADDR"].source {
 		host := "127.0.0.1"

@@ -109,9 +109,9 @@ func loadFile(path string) (layer, []string) {
 		switch {
 		case l.name == fileSetting:
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s cannot be set in the file itself", path, l.number, l.name))
-		case slices.Contains(known, l.name):
 		case strings.HasPrefix(l.name, "AWS_") || strings.HasPrefix(l.name, "OTEL_"):
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s is read from the environment only: set it there", path, l.number, l.name))
+		case slices.Contains(known, l.name):
 		default:
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s", path, l.number, describeUnknown(l.name)))
 		}

@@ -69,7 +69,7 @@ func TestSources(t *testing.T) {
 		if s.Name == "ORDERGRAPH_CONFIG" {
 			continue
 		}
-		if flag := s.Flag(); flag != "" && flags[flag] || flag == "" && s.AliasOf == "" {
+		if flag := s.Flag(); flag != "" && flags[flag] || flag == "" && s.AliasOf == "" && !s.EnvironmentOnly {
 			t.Errorf("the flag of %s is %q, which is empty or the flag of another setting", s.Name, flag)
 		} else {
 			flags[flag] = true

@@ -376,7 +376,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	}
 	fails.Store(true)
 	checkRefusal(t, request(), http.StatusServiceUnavailable, "UNAVAILABLE", "application/json")
-	if log := g.log.entries(t); len(log) != 2 || log[0]["level"] != "ERROR" || log[0]["requestId"] == nil {
+	if log := g.log.entries(t); len(log) != 1 || log[0]["level"] != "ERROR" || log[0]["requestId"] == nil {
 		t.Errorf("the log is %v", log)
 	}
 	fails.Store(false)

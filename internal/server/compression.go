@@ -22,8 +22,8 @@ const (
 // compressed. zstd is disabled, because each zstd encoder uses megabytes of memory.
 //
 // The BREACH attack (https://www.breachattack.com) guesses secrets from the sizes of compressed
-// responses. It makes a victim's browser send many requests that the attacker chooses. possibleCSRF
-// prevents these requests, and maxCompressionJitter obscures the sizes.
+// responses. It makes a victim's browser send many requests that the attacker chooses.
+// crosssite.PossibleCSRF prevents these requests, and maxCompressionJitter obscures the sizes.
 //
 // newCompressor returns an error if the library rejects the options.
 func newCompressor() (func(http.Handler) http.HandlerFunc, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
 // serveEventStream responds to a request with a stream of server-sent events. Each operation has
@@ -17,6 +18,7 @@ import (
 // as with typeGraphQL.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
+	observation.FromContext(r.Context()).SetEventStream()
 	r, result, refused := h.startOperation(w, r, &stream)
 	delayRefusal(r.Context(), nil, result)
 	if stream != nil {

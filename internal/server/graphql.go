@@ -16,6 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
 // httpHandler serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
@@ -126,9 +128,15 @@ func setStatusHeaders(header http.Header, result graph.Result, status int) {
 // writeRefusal writes the response to a request that is not executed. It logs only refusals by
 // pools. Other refusals are errors of the client, and any client could fill the log with them.
 func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
-	h.shedding.record(r.Context(), refused)
+	h.recordRefusal(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})
 	refused.write(w, contentType)
+}
+
+// recordRefusal passes a refusal to the log and to telemetry.
+func (h httpHandler) recordRefusal(ctx context.Context, refused *refusal) {
+	h.shedding.record(ctx, refused)
+	observation.FromContext(ctx).Fail(refused.code, refused.pool)
 }
 
 // mutationResponseDropped returns the response to a mutation if the pool has no capacity for the
@@ -194,7 +202,7 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 		}
 		return h.readBody(w, r)
 	}
-	if possibleCSRF(r.Header) {
+	if crosssite.PossibleCSRF(r.Header, preflightHeaders) {
 		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "the request could have been sent by a page of another site: use POST, or add the header %s with any value", preflightHeaders[0])
 	}
 	return nil, nil

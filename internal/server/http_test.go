@@ -616,29 +616,3 @@ func TestServeReturnsListenErrors(t *testing.T) {
 		t.Errorf("error %v, want net.ErrClosed", err)
 	}
 }
-
-// At debug level every request is logged, without its content.
-func TestDebugLog(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, forward), slog.LevelDebug)
-	for _, c := range []struct {
-		method, target, body string
-		status               float64
-	}{
-		{http.MethodGet, server.PathHealth, "", 200}, {http.MethodGet, "/nothing-here", "", 404}, {http.MethodPost, server.PathGraphQL, post(aliceQuery), 200},
-	} {
-		w := ask(h, c.method, c.target, c.body)
-		log := j.entries(t)
-		last := log[len(log)-1]
-		if last["level"] != "DEBUG" || last["method"] != c.method || last["path"] != c.target || last["status"] != c.status || last["requestId"] != w.Header().Get("X-Request-Id") {
-			t.Errorf("%s %s is logged as %v", c.method, c.target, last)
-		}
-		for name, value := range last {
-			if text, ok := value.(string); ok && strings.Contains(text, "cust_01") {
-				t.Errorf("the log attribute %s contains a part of the request: %s", name, text)
-			}
-		}
-	}
-	if n := len(j.entries(t)); n != 3 {
-		t.Errorf("the log has %d entries for 3 requests", n)
-	}
-}

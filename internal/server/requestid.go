@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
 // requestIDHeader is the response header with the request ID. Log entries contain the same ID.
@@ -41,18 +41,12 @@ func requestID(ctx context.Context) string {
 	return id
 }
 
-// withRequestID is middleware that assigns request IDs, recovers from panics, and logs requests. It
-// logs requests at debug level, because errors are logged where they occur.
+// withRequestID is middleware that assigns request IDs and recovers from panics.
 func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
 		w.Header().Set(requestIDHeader, id)
 		r = r.WithContext(&requestIDContext{r.Context(), id})
-		logged := log.Enabled(r.Context(), slog.LevelDebug)
-		var start time.Time
-		if logged {
-			start = time.Now()
-		}
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
 			panicked := recover()
@@ -63,18 +57,45 @@ func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 				log.ErrorContext(r.Context(), "request failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", id)
 				seen.writeError(id)
 			}
-			if logged { // the arguments of a log call are allocated even if the level is disabled
-				log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.sentStatus(), "duration", time.Since(start), "requestId", id)
-			}
 		}()
 		next.ServeHTTP(seen, r)
 	})
 }
 
-// statusWriter records the status of a response.
+// withObservation is middleware that observes requests. The ResponseWriter must be a statusWriter.
+func withObservation(o *observation.Observer, next http.Handler) http.Handler {
+	if o == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, request := o.Begin(r.Context(), requestID(r.Context()), observation.HTTP, r.Method, r.URL.Path, r.Header)
+		r = r.WithContext(ctx)
+		if request == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		sent, completed := w.(*statusWriter), false
+		defer func() {
+			status := sent.sentStatus()
+			switch {
+			case !completed: // the handler has panicked, and withRequestID responds
+				request.Fail(errcode.Internal, "")
+				status = http.StatusInternalServerError
+			case sent.status == http.StatusSwitchingProtocols:
+				status = sent.status
+			}
+			request.AddBytes(sent.bytes)
+			request.End(status)
+		}()
+		next.ServeHTTP(w, r)
+		completed = true
+	})
+}
+
+// statusWriter records the status of a response and the number of bytes of its body.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	status, bytes int
 }
 
 // WriteHeader writes and records the status.
@@ -88,6 +109,7 @@ func (w *statusWriter) WriteHeader(status int) {
 // Write writes a part of the body.
 func (w *statusWriter) Write(b []byte) (int, error) {
 	w.status = w.sentStatus()
+	w.bytes += len(b)
 	return w.ResponseWriter.Write(b)
 }
 

@@ -3,11 +3,12 @@
 // A GraphQL request passes through these steps:
 //
 // - The request gets a request ID. Panics of the handler are recovered (requestid.go).
-// - If authentication is disabled, the Host header is checked (hosts.go).
+// - Telemetry observes the request (package observation).
+// - If authentication is disabled, the Host header is checked (crosssite.AllowedHosts).
 // - The CORS rules are applied.
 // - The Accept header determines the media type of the response (mediatype.go).
 // - The token is verified (authentication.go).
-// - A GET is checked for CSRF (csrf.go).
+// - A GET is checked for CSRF (crosssite.PossibleCSRF).
 // - The body is read (request.go). Its length is charged to the rate limit (graph.Executor.Charge).
 // - The request acquires a slot, and its timeout begins (graphql.go).
 // - The request is decoded (parameters.go) and executed (graph.Executor).
@@ -33,15 +34,19 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/crosssite"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
+	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // Options are the options of a server.
 type Options struct {
-	// Graph contains the options of the executor. New sets Report, RequestID, EventTime and Admission.
+	// Graph contains the options of the executor. New sets Report, RequestID, EventTime, Admission and
+	// Observer.
 	Graph graph.Options
 	// Auth verifies the tokens of requests. If Auth is nil, requests are not authenticated.
 	Auth *auth.Authenticator
@@ -65,6 +70,8 @@ type Options struct {
 	OnReadiness func(ready bool)
 	// Log is the server's logger.
 	Log *slog.Logger
+	// Telemetry receives metrics, traces and the access log.
+	Telemetry observation.Telemetry
 }
 
 // Limits bound the size and duration of one request or connection. If a field is zero, its default
@@ -119,6 +126,10 @@ func New(opts Options) (http.Handler, error) {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
 	opts.Graph.Admission = opts.Admission
+	observed := observation.New(opts.Telemetry)
+	if observed != nil {
+		opts.Graph.Observer = observed
+	}
 	compress, err := newCompressor()
 	if err != nil {
 		return nil, err
@@ -129,7 +140,7 @@ func New(opts Options) (http.Handler, error) {
 		AllowOriginFunc: denyAllOrigins(opts.Origins),
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: slices.Concat([]string{"Accept", "Authorization", "Content-Type", requestIDHeader,
-			"Apollographql-Client-Name", "Apollographql-Client-Version"}, preflightHeaders[:]),
+			"Apollographql-Client-Name", "Apollographql-Client-Version"}, preflightHeaders),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
 	})
@@ -137,7 +148,7 @@ func New(opts Options) (http.Handler, error) {
 		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &sheddingLog{log: opts.Log, now: time.Now},
 		authentication: authentication{opts.Auth, opts.Anonymous, opts.Log}, compress: compress,
 	}
-	webSockets := webSocketHandler{queries, crossOrigin.OriginAllowed, opts.Log}
+	webSockets := webSocketHandler{queries, crossOrigin.OriginAllowed, opts.Log, observed, append(initPayloadHeaders[:], observed.TraceHeaders()...)}
 	withCORS := crossOrigin.Handler(queries)
 
 	mux := http.NewServeMux()
@@ -149,10 +160,10 @@ func New(opts Options) (http.Handler, error) {
 		withCORS.ServeHTTP(w, r)
 	})
 	if opts.Auth == nil {
-		allowed := newAllowedHosts(opts.Hosts)
-		serve, pages = allowed.middleware(serve), allowed.middleware(pages)
+		allowed := crosssite.NewAllowedHosts(opts.Hosts)
+		serve, pages = withAllowedHosts(allowed, serve), withAllowedHosts(allowed, pages)
 	}
-	mux.Handle(PathGraphQL, serve)
+	mux.Handle(PathGraphQL, withObservation(observed, serve))
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, opts.OnReadiness, time.Now, opts.Log))
 	mux.Handle("/", pages)
@@ -166,6 +177,26 @@ func denyAllOrigins(origins []string) func(string) bool {
 		return nil
 	}
 	return func(string) bool { return false }
+}
+
+// preflightHeaders are request headers that pages of other sites cannot send. They must not be
+// modified.
+var preflightHeaders = append(crosssite.PreflightHeaders(), ExplainHeader)
+
+// withAllowedHosts is middleware that responds with status 421 (Misdirected Request) if the Host
+// header is not allowed.
+func withAllowedHosts(allowed crosssite.AllowedHosts, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !allowed.Allow(r.Host) {
+			w.Header()["X-Content-Type-Options"] = nosniff
+			w.Header()["Cache-Control"] = noStore
+			refused := newRefusal(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "without authentication the server does not accept this Host header: use localhost, an IP address, or a host in ORDERGRAPH_ALLOWED_HOSTS")
+			observation.FromContext(r.Context()).Fail(refused.code, refused.pool)
+			refused.write(w, typeJSON)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

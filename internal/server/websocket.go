@@ -22,6 +22,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
 // subprotocol is the only supported subprotocol
@@ -72,6 +75,9 @@ type webSocketHandler struct {
 	// against pages of other sites, because browsers open WebSockets without a preflight.
 	originAllowed func(*http.Request) bool
 	log           *slog.Logger
+	observer      *observation.Observer
+	// initHeaders are initPayloadHeaders and the headers of the trace context.
+	initHeaders []string
 }
 
 // ServeHTTP upgrades a request to a WebSocket. It starts a goroutine that serves the socket until
@@ -79,7 +85,7 @@ type webSocketHandler struct {
 func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get("Origin") != "" && !sameOrigin(r) && !h.originAllowed(r) {
+	if r.Header.Get("Origin") != "" && !crosssite.SameOrigin(r) && !h.originAllowed(r) {
 		h.writeRefusal(w, r, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "pages of this origin may not open a WebSocket: add the origin to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
@@ -90,7 +96,7 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	release := func() { h.pools[admission.PoolSockets].Release(caller, 1) }
 	s := &socket{handler: h, header: http.Header{}, operations: map[string]*socketOperation{}}
-	for _, name := range initPayloadHeaders {
+	for _, name := range h.initHeaders {
 		s.header[name] = r.Header.Values(name)
 	}
 	s.receivedSincePing.Store(true)
@@ -145,13 +151,6 @@ func offeredSubprotocols(h http.Header) []string {
 	return all
 }
 
-// sameOrigin reports whether the Origin header of a request contains the host of the request. It
-// ignores the scheme, which the server does not know behind a proxy that terminates TLS.
-func sameOrigin(r *http.Request) bool {
-	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
-	return ok && strings.EqualFold(host, r.Host)
-}
-
 // socket is one WebSocket. One goroutine reads messages, and each operation has its own goroutine.
 // There is no queue: an operation writes each message before it waits for the next event, so it
 // holds at most one message in memory. A client that does not read its messages blocks only its own
@@ -161,8 +160,9 @@ type socket struct {
 	conn    *websocket.Conn
 	// netConn is the connection that conn uses.
 	netConn net.Conn
-	// header has the initPayloadHeaders of the upgrade request.
-	header http.Header
+	// header has the initHeaders of the upgrade request. traceContext has the headers of the client's
+	// trace context.
+	header, traceContext http.Header
 	// ctx ends when the socket is closed.
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -197,6 +197,8 @@ type socketOperation struct {
 	charged int
 	ctx     context.Context
 	cancel  context.CancelFunc
+	// observed is nil if telemetry is off.
+	observed *observation.Request
 }
 
 // serve reads messages until the socket is closed. Then it releases the resources of the socket.
@@ -367,6 +369,7 @@ func (s *socket) initialise(m clientMessage) bool {
 	if s.handler.authentication.tokens != nil && !s.authenticate(header) {
 		return false
 	}
+	s.traceContext = s.handler.observer.TraceContext(header)
 	s.header = nil // a token is not kept after it has been verified
 	s.acknowledged.Store(true)
 	s.conn.SetReadLimit(int64(s.maxMessageSize()))
@@ -407,12 +410,12 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// initHeaders returns the initPayloadHeaders of the upgrade request. The payload of connection_init
+// initHeaders returns the initHeaders of the upgrade request. The payload of connection_init
 // overrides them. initHeaders returns false if the payload contains a header twice, or a header
 // that is neither a string nor a boolean.
 func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
-	for _, name := range initPayloadHeaders {
+	for _, name := range s.handler.initHeaders {
 		var given []string
 		for key, value := range parameters {
 			if !strings.EqualFold(key, name) || string(value) == "null" {
@@ -461,12 +464,18 @@ func (s *socket) subscribe(m clientMessage) bool {
 			return s.close(closeBadMessage, "Invalid message: "+err.Error())
 		}
 	}
-	o := &socketOperation{id: m.ID, payload: m.Payload, charged: paid}
+	o, parent := &socketOperation{id: m.ID, payload: m.Payload, charged: paid}, s.operationContext
+	if s.handler.observer != nil {
+		parent, o.observed = s.handler.observer.Begin(parent, requestID(parent), observation.WebSocket, "", "", s.traceContext)
+		if identity, ok := parent.Value(identityKey{}).(auth.Identity); ok {
+			o.observed.SetPrincipal(identity.Principal)
+		}
+	}
 	s.mu.Lock()
 	_, exists := s.operations[o.id]
 	full := len(s.operations) >= s.handler.limits.SocketSubscriptions
 	if !exists && !full {
-		o.ctx, o.cancel = context.WithCancel(s.operationContext)
+		o.ctx, o.cancel = context.WithCancel(parent)
 		s.operations[o.id] = o
 	}
 	s.mu.Unlock()
@@ -475,6 +484,8 @@ func (s *socket) subscribe(m clientMessage) bool {
 		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, maxShownID)+" already exists")
 	case full:
 		full := newRefusal(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has reached its maximum of %d operations in progress: complete an operation, or open another socket", s.handler.limits.SocketSubscriptions)
+		o.observed.Fail(full.code, full.pool)
+		defer o.observed.End(0)
 		return s.send(messageError, o.id, mustMarshal(full.result().Errors))
 	}
 	var refused *refusal
@@ -484,9 +495,10 @@ func (s *socket) subscribe(m clientMessage) bool {
 		refused = s.handler.acquire(o.ctx, admission.PoolSubscriptions, 1)
 	}
 	if refused != nil {
-		s.handler.shedding.record(o.ctx, refused)
+		s.handler.recordRefusal(o.ctx, refused)
 		s.goroutines.Go(func() {
 			defer s.recoverPanic()
+			defer o.observed.End(0)
 			delayRefusal(o.ctx, refused, graph.Result{})
 			s.complete(o, refused.result().Errors)
 		})
@@ -495,6 +507,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	done := func() {
 		s.removeOperation(o.id, o)
 		s.handler.releaseCapacity(o.ctx, admission.PoolSubscriptions, 1)
+		o.observed.End(0)
 	}
 	s.goroutines.Go(func() {
 		following := false
@@ -556,7 +569,7 @@ func (s *socket) execute(o *socketOperation) (stream *graph.Stream) {
 	delayRefusal(o.ctx, refused, result)
 	switch {
 	case refused != nil:
-		s.handler.shedding.record(o.ctx, refused)
+		s.handler.recordRefusal(o.ctx, refused)
 		s.complete(o, refused.result().Errors)
 	case stream != nil:
 		return stream
@@ -597,6 +610,7 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 		payload = encodeResult(mutationResponseDropped()) // too short to be counted
 	}
 	defer s.handler.releaseCapacity(o.ctx, admission.PoolAnswers, len(payload))
+	o.observed.AddBytes(len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
@@ -622,7 +636,9 @@ func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 		return
 	}
 	if len(errs) > 0 {
-		s.send(messageError, o.id, mustMarshal(errs))
+		payload := mustMarshal(errs)
+		o.observed.AddBytes(len(payload))
+		s.send(messageError, o.id, payload)
 		return
 	}
 	s.send(messageComplete, o.id, nil)

@@ -28,6 +28,9 @@ type Setting struct {
 	// AliasOf is the name of the setting that replaces this deprecated setting. It is empty for all
 	// other settings.
 	AliasOf string
+	// EnvironmentOnly reports whether the setting has no flag and cannot be in a file, because a library
+	// also reads the variable.
+	EnvironmentOnly bool
 }
 
 // prefix is the prefix of the names of all settings that only this program reads.
@@ -39,10 +42,11 @@ const FileSuffix = "_FILE"
 
 // Flag returns the name of the setting's flag: ORDERGRAPH_MAX_BODY has the flag max-body. Other
 // users of a machine can read the flags of a process, so the flag of a secret is the path of a file
-// with the secret. Flag returns an empty string for a deprecated setting.
+// with the secret. Flag returns an empty string for a deprecated setting, and for a setting that is
+// only an environment variable.
 func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
-	case s.AliasOf != "":
+	case s.AliasOf != "", s.EnvironmentOnly:
 		return ""
 	case s.Secret:
 		return name + strings.ToLower(strings.ReplaceAll(FileSuffix, "_", "-"))

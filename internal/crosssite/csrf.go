@@ -1,4 +1,6 @@
-package server
+// Package crosssite detects requests that a page of another site could have made a browser send. It
+// imports only the standard library.
+package crosssite
 
 import (
 	"mime"
@@ -7,24 +9,26 @@ import (
 	"strings"
 )
 
-// preflightHeaders are request headers that a page cannot send to another site without a CORS
+// PreflightHeaders returns request headers that a page cannot send to another site without a CORS
 // preflight request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's
 // clients and gateways send the first of these headers.
-var preflightHeaders = [...]string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight", ExplainHeader}
+func PreflightHeaders() []string {
+	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}
+}
 
 // browserHeaders are request headers that only browsers send. A browser sends at least one of them
 // with every request that a page of another site causes. Old browsers are identified by User-Agent
 // instead. Sec-Fetch-Mode is not in the list, because the fetch function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// possibleCSRF reports whether a page of another site could have made a browser send this GET
-// request (CSRF). It returns false if the request has a header that needs a preflight, because
-// other sites cannot send this header. It also returns false for requests from this site, from the
-// address bar, and from clients that are not browsers. It ignores the allowed CORS origins, because
-// browsers send simple GETs without a preflight. POSTs need no check, because their Content-Type is
-// JSON and therefore needs a preflight.
-func possibleCSRF(h http.Header) bool {
-	for _, name := range preflightHeaders {
+// PossibleCSRF reports whether a page of another site could have made a browser send this GET
+// request (CSRF). It returns false if the request has one of the headers in preflight, because
+// other sites cannot send these headers without a CORS preflight request. It also returns false for
+// requests from this site, from the address bar, and from clients that are not browsers. It ignores
+// the allowed CORS origins, because browsers send simple GETs without a preflight. POSTs need no
+// check, because their Content-Type is JSON and therefore needs a preflight.
+func PossibleCSRF(h http.Header, preflight []string) bool {
+	for _, name := range preflight {
 		if h.Get(name) != "" {
 			return false
 		}
@@ -54,4 +58,11 @@ func possibleCSRF(h http.Header) bool {
 // without a preflight.
 func simpleContentType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
+}
+
+// SameOrigin reports whether the Origin header of a request contains the host of the request. It
+// ignores the scheme, which the server does not know behind a proxy that terminates TLS.
+func SameOrigin(r *http.Request) bool {
+	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
+	return ok && strings.EqualFold(host, r.Host)
 }

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/logging"
+	"github.com/ordergraph/ordergraph/internal/observation"
+	"github.com/ordergraph/ordergraph/internal/tracing"
+	"github.com/ordergraph/ordergraph/internal/version"
+)
+
+// openTelemetry opens the configured traces and access log, and makes the table in cfg notify the
+// metrics and the traces of requests. The caller must close the Tracer and the AccessLog.
+func openTelemetry(ctx context.Context, cfg *config.Config, m *metrics, log *slog.Logger) (observation.Telemetry, error) {
+	var t observation.Telemetry
+	if m != nil {
+		t.Metrics = m
+	}
+	cfg.Table.Observer = m.observer()
+	if cfg.AccessLog {
+		t.AccessLog = logging.NewAccessLog(log, cfg.CursorKey, time.Now)
+	}
+	if !cfg.Traces {
+		return t, nil
+	}
+	var err error
+	t.Tracer, err = tracing.New(ctx, version.Get().Version, log)
+	cfg.Table.Observer = trace.Observers(m.observer(), t.Tracer.Requests(cfg.Table.Table))
+	return t, err
+}

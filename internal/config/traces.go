@@ -1,0 +1,28 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/ordergraph/ordergraph/internal/setting"
+)
+
+// traceSettings are the variables of OpenTelemetry that turn traces on. The SDK reads all of its
+// variables itself.
+type traceSettings struct{ exporter, endpoint, tracesEndpoint, disabled string }
+
+func (t *traceSettings) settings() []setting.Setting {
+	return []setting.Setting{
+		{Name: "OTEL_TRACES_EXPORTER", EnvironmentOnly: true, Value: setting.Choice(&t.exporter, "", "otlp", "console", "none"), Meaning: "`otlp`, `console` (standard output) or `none`; [traces](operations.md#traces) are off unless this variable or an endpoint is set"},
+		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", EnvironmentOnly: true, Value: setting.Text(&t.endpoint, ""), Meaning: "URL of the OpenTelemetry collector, such as `http://localhost:4318`"},
+		{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", EnvironmentOnly: true, Value: setting.Text(&t.tracesEndpoint, ""), Meaning: "URL for traces only, such as `http://localhost:4318/v1/traces`"},
+		{Name: "OTEL_SDK_DISABLED", EnvironmentOnly: true, Value: setting.Text(&t.disabled, ""), Meaning: "`true` turns traces off"},
+	}
+}
+
+// enabled reports whether traces are exported.
+func (t *traceSettings) enabled() bool {
+	if strings.EqualFold(t.disabled, "true") || t.exporter == "none" {
+		return false
+	}
+	return t.exporter+t.endpoint+t.tracesEndpoint != ""
+}

@@ -1,0 +1,149 @@
+package logging
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ordergraph/ordergraph/graph/observe"
+)
+
+// The access log contains at most maxLines entries a second. Of further requests in the same
+// second, it contains one of sampledShare.
+const (
+	maxLines     = 1000
+	sampledShare = 100
+)
+
+// principalHashLength is the number of bytes of the hash that identifies a principal.
+const principalHashLength = 6
+
+// AccessLog writes one entry for each request. It is safe for concurrent use.
+//
+// An overloaded server must not spend its time on the access log. Therefore, the log omits entries
+// if there are more than maxLines in a second. A later entry contains the number of omitted
+// entries.
+type AccessLog struct {
+	log *slog.Logger
+	key []byte
+	now func() time.Time
+
+	mu sync.Mutex
+	// second is the time of the current second's first entry. requests is the number of requests in
+	// this second. omitted is the number of entries that were omitted since the last report.
+	second            time.Time
+	requests, omitted int
+}
+
+// NewAccessLog returns an access log. secret is the key of the hashes that replace the IDs of
+// principals. Servers with the same secret log the same hash.
+func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *AccessLog {
+	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
+}
+
+// Entry describes a finished request.
+type Entry struct {
+	observe.Operation
+	// Transport is http, event-stream or websocket.
+	Transport string
+	// Status is the HTTP status. It is 0 for an operation of a WebSocket.
+	Status int
+	// Pool is the pool that refused the request. It is empty if no pool refused it.
+	Pool string
+	// Bytes is the length of the response. For an operation of a WebSocket, it is the length of all
+	// messages.
+	Bytes int
+	// Events is the number of events of a subscription.
+	Events int
+	// Principal is the ID of the principal. The log contains only its hash. Role is the role of the
+	// principal. They are empty if the request was not authenticated.
+	Principal, Role string
+	RequestID       string
+}
+
+// Record writes an entry, unless it is omitted.
+func (a *AccessLog) Record(ctx context.Context, e *Entry) {
+	if !a.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	written, omitted := a.sample()
+	a.reportOmitted(ctx, omitted)
+	if !written {
+		return
+	}
+	attributes := make([]slog.Attr, 0, 18)
+	add := func(a slog.Attr) { attributes = append(attributes, a) }
+	addText := func(name, text string) {
+		if text != "" {
+			add(slog.String(name, text))
+		}
+	}
+	add(slog.String("operation", e.Name))
+	addText("document", e.DocumentHash())
+	add(slog.String("type", e.Type))
+	add(slog.String("code", e.Code()))
+	add(slog.String("transport", e.Transport))
+	if e.Status != 0 {
+		add(slog.Int("status", e.Status))
+	}
+	addText("pool", e.Pool)
+	add(slog.Float64("durationMs", float64(e.Duration.Microseconds())/1000))
+	add(slog.Int("requests", e.Requests))
+	add(slog.Float64("readUnits", e.ReadUnits))
+	add(slog.Float64("writeUnits", e.WriteUnits))
+	add(slog.Int("bytes", e.Bytes))
+	if e.Events > 0 {
+		add(slog.Int("events", e.Events))
+	}
+	addText("role", e.Role)
+	if e.Principal != "" {
+		add(slog.String("principal", hex.EncodeToString(hashWithKey(a.key, e.Principal)[:principalHashLength])))
+	}
+	addText("requestId", e.RequestID)
+	a.log.LogAttrs(ctx, slog.LevelInfo, "request", attributes...)
+}
+
+// Close reports the entries that were omitted since the last report. It does nothing if a is nil.
+func (a *AccessLog) Close() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	omitted := a.omitted
+	a.omitted = 0
+	a.mu.Unlock()
+	a.reportOmitted(context.Background(), omitted)
+}
+
+// sample counts a request. It reports whether its entry is written, and how many omitted entries
+// are to be reported.
+func (a *AccessLog) sample() (written bool, omitted int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := a.now(); now.Sub(a.second) >= time.Second {
+		omitted, a.omitted = a.omitted, 0
+		a.second, a.requests = now, 0
+	}
+	a.requests++
+	if a.requests > maxLines && a.requests%sampledShare != 0 {
+		a.omitted++
+		return false, omitted
+	}
+	return true, omitted
+}
+
+func (a *AccessLog) reportOmitted(ctx context.Context, omitted int) {
+	if omitted > 0 {
+		a.log.LogAttrs(ctx, slog.LevelInfo, "requests were omitted from the access log, because there were too many in a second", slog.Int("omitted", omitted))
+	}
+}
+
+func hashWithKey(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}

@@ -1,0 +1,48 @@
+// Package logging creates the server's logger and writes the access log. Within the module, it
+// imports only graph/observe.
+package logging
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Formats of a log.
+const (
+	JSON = "json"
+	Text = "text"
+)
+
+// NewHandler returns a handler that writes entries of at least this level. If the context of an
+// entry belongs to a trace, the entry has the attribute traceId.
+func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
+	options := &slog.HandlerOptions{Level: level}
+	if format == Text {
+		return traceHandler{slog.NewTextHandler(w, options)}
+	}
+	return traceHandler{slog.NewJSONHandler(w, options)}
+}
+
+// traceHandler adds trace IDs to the entries of a handler.
+type traceHandler struct{ slog.Handler }
+
+// Handle writes an entry.
+func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
+	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+		r.AddAttrs(slog.String("traceId", span.TraceID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs returns a handler that adds attributes to each entry.
+func (h traceHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return traceHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup returns a handler that puts the attributes of each entry into a group.
+func (h traceHandler) WithGroup(name string) slog.Handler {
+	return traceHandler{h.Handler.WithGroup(name)}
+}

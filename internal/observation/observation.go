@@ -1,0 +1,207 @@
+// Package observation follows requests and operations until their end, and passes them to metrics,
+// traces and the access log. Within the module, it imports only commerce, graph/observe,
+// internal/logging and internal/tracing.
+package observation
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/observe"
+	"github.com/ordergraph/ordergraph/internal/logging"
+	"github.com/ordergraph/ordergraph/internal/tracing"
+)
+
+// Telemetry receives the metrics, the traces and the access log of GraphQL requests. A nil field is
+// off.
+type Telemetry struct {
+	Metrics   Metrics
+	Tracer    *tracing.Tracer
+	AccessLog *logging.AccessLog
+}
+
+// Metrics counts operations and HTTP responses. It must be safe for concurrent use.
+type Metrics interface {
+	// ObserveOperation counts an operation. If the operation has a span, ctx contains it.
+	ObserveOperation(ctx context.Context, o observe.Operation)
+	// ObserveResponse counts an HTTP response.
+	ObserveResponse(status int)
+}
+
+// Observer passes requests and operations to a Telemetry. It is safe for concurrent use.
+type Observer struct{ telemetry Telemetry }
+
+// New returns an Observer, or nil if all fields of t are nil. Requests are then served without a
+// Request.
+func New(t Telemetry) *Observer {
+	if t == (Telemetry{}) {
+		return nil
+	}
+	return &Observer{t}
+}
+
+// Transports in the access log.
+const (
+	HTTP        = "http"
+	EventStream = "event-stream"
+	WebSocket   = "websocket"
+)
+
+type requestKey struct{}
+
+// Request is an HTTP request or an operation of a WebSocket. It is also the context of the request.
+// Only one goroutine at a time may use it. The methods of a nil Request do nothing.
+type Request struct {
+	context.Context
+	observer  *Observer
+	start     time.Time
+	span      tracing.Span
+	transport tracing.Transport
+	// counted reports whether the request has been counted as an operation.
+	counted bool
+	entry   logging.Entry
+}
+
+// Value returns the request itself, or a value of the parent context.
+func (r *Request) Value(key any) any {
+	if key == (requestKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
+}
+
+// FromContext returns the Request in ctx, or nil if nothing is observed.
+func FromContext(ctx context.Context) *Request {
+	r, _ := ctx.Value(requestKey{}).(*Request)
+	return r
+}
+
+// Begin begins the observation of a request, and returns its context. The header contains the trace
+// context of the client. method and path are empty for an operation of a WebSocket. The Request is
+// nil if its span is not sampled and neither metrics nor the access log are on.
+func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path string, header http.Header) (context.Context, *Request) {
+	if o == nil {
+		return ctx, nil
+	}
+	ctx, span := o.telemetry.Tracer.Start(ctx, header)
+	if !o.Observes(ctx) {
+		return ctx, nil
+	}
+	r := &Request{Context: ctx, span: span, observer: o, start: time.Now(), entry: logging.Entry{Operation: observe.Operation{Name: observe.Other, Type: observe.UnknownType}, Transport: transport, RequestID: requestID}}
+	r.transport = tracing.Transport{Protocol: transport, Method: method, Path: path}
+	return r, r
+}
+
+// SetPrincipal sets the authenticated principal of the request.
+func (r *Request) SetPrincipal(p commerce.Principal) {
+	if r != nil {
+		r.entry.Principal, r.entry.Role = p.ID, p.Role.String()
+	}
+}
+
+// AddBytes counts bytes of the response.
+func (r *Request) AddBytes(n int) {
+	if r != nil {
+		r.entry.Bytes += n
+	}
+}
+
+// SetEventStream marks the request as an event stream.
+func (r *Request) SetEventStream() {
+	if r != nil {
+		r.entry.Transport = EventStream
+	}
+}
+
+// Fail records an error that is not an error of the executor. pool is the pool that refused the
+// request, or empty. Fail counts the request as an operation, unless the executor has counted it.
+func (r *Request) Fail(code, pool string) {
+	if r == nil {
+		return
+	}
+	r.entry.Pool = pool
+	if r.counted {
+		r.entry.Codes = []string{code}
+		return
+	}
+	failed := observe.Refused(code)
+	failed.Duration = time.Since(r.start)
+	r.observer.EndOperation(r, failed)
+}
+
+// End ends the observation. status is 0 for an operation of a WebSocket.
+func (r *Request) End(status int) {
+	if r == nil {
+		return
+	}
+	if status != 0 && r.observer.telemetry.Metrics != nil {
+		r.observer.telemetry.Metrics.ObserveResponse(status)
+	}
+	r.transport.Status = status
+	r.span.End(&r.entry.Operation, r.transport)
+	if r.observer.telemetry.AccessLog != nil {
+		r.entry.Status, r.entry.Duration = status, time.Since(r.start)
+		r.observer.telemetry.AccessLog.Record(r, &r.entry)
+	}
+}
+
+// Observes reports whether the operation is counted, logged, or has a span that is sampled.
+func (o *Observer) Observes(ctx context.Context) bool {
+	return o.telemetry.Metrics != nil || o.telemetry.AccessLog != nil || tracing.SpanFromContext(ctx).Sampled()
+}
+
+// BeginEvent starts the span of an event.
+func (o *Observer) BeginEvent(ctx context.Context) context.Context {
+	ctx, _ = o.telemetry.Tracer.StartEvent(ctx)
+	return ctx
+}
+
+// EndOperation counts an operation. The span of a query or mutation ends with its request. The span
+// that starts a subscription ends here, because the request can last for days.
+func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation) {
+	if o.telemetry.Metrics != nil {
+		o.telemetry.Metrics.ObserveOperation(ctx, finished)
+	}
+	r := FromContext(ctx)
+	if r == nil {
+		return
+	}
+	if finished.Event {
+		tracing.SpanFromContext(ctx).End(&finished, tracing.Transport{Protocol: r.transport.Protocol})
+		total := &r.entry
+		total.Events++
+		total.Requests += finished.Requests
+		total.ReadUnits += finished.ReadUnits
+		total.WriteUnits += finished.WriteUnits
+		if len(total.Codes) == 0 {
+			total.Codes = finished.Codes
+		}
+		return
+	}
+	r.entry.Operation, r.counted = finished, true
+	if finished.Type == "subscription" && len(finished.Codes) == 0 {
+		r.span.End(&finished, r.transport)
+	}
+}
+
+// TraceContext returns the headers of the client's trace context.
+func (o *Observer) TraceContext(header http.Header) http.Header {
+	if o == nil {
+		return nil
+	}
+	found := http.Header{}
+	for _, name := range o.TraceHeaders() {
+		found[name] = header[name]
+	}
+	return found
+}
+
+// TraceHeaders returns the names of the headers that TraceContext returns.
+func (o *Observer) TraceHeaders() []string {
+	if o == nil {
+		return nil
+	}
+	return o.telemetry.Tracer.Headers()
+}

@@ -1,0 +1,295 @@
+// Package tracing exports traces with OpenTelemetry. The standard OTEL_* environment variables
+// configure the SDK. Spans contain no documents, variables, keys or records. Within the module, the
+// package imports only dynamo/trace, graph/errcode and graph/observe.
+package tracing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	otrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/ordergraph/ordergraph/dynamo/trace"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/observe"
+)
+
+// instrumentation is the name of the instrumentation scope and the default service name.
+const instrumentation = "ordergraph"
+
+// closeTimeout limits the time of the last export when the server stops.
+const closeTimeout = 5 * time.Second
+
+// Tracer starts and exports spans. It is safe for concurrent use. The methods of a nil Tracer do
+// nothing.
+type Tracer struct {
+	provider   *sdk.TracerProvider
+	tracer     otrace.Tracer
+	propagator propagation.TextMapPropagator
+	log        *slog.Logger
+}
+
+// New returns a Tracer with the exporter, sampler, propagators and resource of the OTEL_*
+// variables. version is the version of the program. It returns an error if a variable is invalid.
+// Failed exports are logged at most once a minute.
+//
+// New sets OpenTelemetry's global error handler, because the SDK reports failed exports there.
+func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the exporter of traces cannot be created: correct the OTEL_* variables: %w", err)
+	}
+	described, err := resource.New(ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName(instrumentation), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES is invalid: set it to name=value pairs with commas between them: %w", err)
+	}
+	otel.SetErrorHandler(&failedExports{log: log, now: time.Now})
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(described))
+	return &Tracer{
+		provider: provider, tracer: provider.Tracer(instrumentation, otrace.WithInstrumentationVersion(version)),
+		propagator: autoprop.NewTextMapPropagator(), log: log,
+	}, nil
+}
+
+// Close exports the remaining spans, for at most closeTimeout.
+func (t *Tracer) Close() {
+	if t == nil {
+		return
+	}
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			t.log.Error("the exporter of traces failed, so the last spans are lost", "error", fmt.Sprintf("panic: %v", panicked))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.log.Warn("the last spans could not be exported", "error", err)
+	}
+}
+
+// failedExportsInterval is the minimum time between two log entries about failed exports.
+const failedExportsInterval = time.Minute
+
+// failedExports logs the errors of the SDK.
+type failedExports struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu    sync.Mutex
+	last  time.Time
+	count int
+}
+
+// Handle logs an error.
+func (f *failedExports) Handle(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	if f.now().Sub(f.last) < failedExportsInterval {
+		return
+	}
+	f.log.Warn("traces cannot be exported: check the OTEL_* variables and the collector", "error", err, "failures", f.count)
+	f.last, f.count = f.now(), 0
+}
+
+// Headers returns the names of the request headers that contain the trace context, such as
+// Traceparent.
+func (t *Tracer) Headers() []string {
+	if t == nil {
+		return nil
+	}
+	names := t.propagator.Fields()
+	for i, name := range names {
+		names[i] = http.CanonicalHeaderKey(name)
+	}
+	return names
+}
+
+// Span is the span of an operation. The zero Span does nothing.
+type Span struct{ span otrace.Span }
+
+// SpanFromContext returns the span in ctx.
+func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
+
+// Start starts the span of an operation. Its parent is the trace context in the header, not a span
+// in ctx. The spans of the operation's DynamoDB requests need the returned context.
+func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
+	if t == nil {
+		return ctx, Span{}
+	}
+	ctx = otrace.ContextWithSpanContext(ctx, otrace.SpanContext{})
+	return t.start(t.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
+}
+
+// StartEvent starts the span of the operation for an event of a subscription. Each event has its
+// own trace, with a link to the span in ctx, which started the subscription.
+func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
+	if t == nil {
+		return ctx, Span{}
+	}
+	return t.start(ctx, otrace.WithNewRoot(), otrace.WithLinks(otrace.LinkFromContext(ctx)))
+}
+
+// start starts the span of an operation. End sets its name and attributes.
+func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, Span) {
+	ctx, span := t.tracer.Start(ctx, "operation", append(opts, otrace.WithSpanKind(otrace.SpanKindServer))...)
+	if span.IsRecording() {
+		ctx = new(trace.Trace).NewContext(ctx) // determines the waves of requests
+	}
+	return ctx, Span{span}
+}
+
+// Sampled reports whether the span is exported.
+func (s Span) Sampled() bool { return s.span != nil && s.span.IsRecording() }
+
+// Transport describes how an operation was requested.
+type Transport struct {
+	// Protocol is http or websocket.
+	Protocol string
+	// Method is the HTTP method. Path is the path of the URL. They are empty for a WebSocket.
+	Method, Path string
+	// Status is the HTTP status, or 0 if the status is unknown.
+	Status int
+}
+
+// methods are the HTTP methods that spans contain. Other methods are _OTHER.
+var methods = map[string]bool{
+	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
+	http.MethodDelete: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
+}
+
+// End ends the span. Further calls have no effect.
+func (s Span) End(o *observe.Operation, t Transport) {
+	if s.span == nil {
+		return
+	}
+	defer s.span.End()
+	if !s.Sampled() {
+		return
+	}
+	name := ""
+	attributes := append(make([]attribute.KeyValue, 0, 12), semconv.NetworkProtocolName(t.Protocol))
+	if t.Method != "" {
+		method := semconv.HTTPRequestMethodOther
+		name = "HTTP " + t.Path
+		if methods[t.Method] {
+			method = semconv.HTTPRequestMethodKey.String(t.Method)
+			name = t.Method + " " + t.Path
+		}
+		attributes = append(attributes, method, semconv.URLScheme("http"), semconv.URLPath(t.Path), semconv.HTTPRoute(t.Path))
+	}
+	if t.Status != 0 {
+		attributes = append(attributes, semconv.HTTPResponseStatusCode(t.Status))
+	}
+	if o.Type != observe.UnknownType {
+		name = o.Type
+		attributes = append(attributes, semconv.GraphQLOperationTypeKey.String(o.Type))
+	}
+	if o.Name != observe.Other {
+		name += " " + o.Name
+		attributes = append(attributes, semconv.GraphQLOperationName(o.Name))
+	}
+	if name != "" {
+		s.span.SetName(name)
+	}
+	attributes = append(attributes, attribute.Int("ordergraph.requests", o.Requests), attribute.Float64("ordergraph.read_units", o.ReadUnits), attribute.Float64("ordergraph.write_units", o.WriteUnits))
+	code := o.Code()
+	if code != observe.OK {
+		attributes = append(attributes, semconv.ErrorTypeKey.String(code))
+	}
+	if t.Status >= http.StatusInternalServerError || errcode.IsServerFault(code) {
+		s.span.SetStatus(codes.Error, code)
+	}
+	s.span.SetAttributes(attributes...)
+}
+
+// Requests returns an Observer of the requests to a table. A request has a span if it belongs to an
+// operation whose span is sampled.
+func (t *Tracer) Requests(table string) trace.Observer {
+	if t == nil {
+		return nil
+	}
+	return &requests{t.tracer, table}
+}
+
+// requests starts a span for each request to a table.
+type requests struct {
+	tracer otrace.Tracer
+	table  string
+}
+
+// Observes reports whether ctx belongs to a sampled span.
+func (r *requests) Observes(ctx context.Context) bool {
+	return otrace.SpanFromContext(ctx).IsRecording()
+}
+
+// BeginRequest starts the span of a request.
+func (r *requests) BeginRequest(ctx context.Context, target trace.Target) context.Context {
+	if !otrace.SpanFromContext(ctx).IsRecording() {
+		return ctx
+	}
+	ctx, _ = r.tracer.Start(ctx, target.Operation+" "+r.table, otrace.WithSpanKind(otrace.SpanKindClient), otrace.WithAttributes(
+		semconv.DBSystemNameAWSDynamoDB, semconv.DBOperationName(target.Operation), semconv.AWSDynamoDBTableNames(r.table),
+		attribute.String("ordergraph.access_pattern", target.Pattern)))
+	return ctx
+}
+
+// EndRequest ends the span of a request.
+func (r *requests) EndRequest(ctx context.Context, request trace.Request, err error) {
+	span := otrace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	attributes := append(make([]attribute.KeyValue, 0, 8), attribute.Int("ordergraph.wave", request.Wave), attribute.Int("ordergraph.items", request.Items))
+	if request.ReadUnits > 0 {
+		attributes = append(attributes, attribute.Float64("ordergraph.read_units", request.ReadUnits))
+	}
+	if request.WriteUnits > 0 {
+		attributes = append(attributes, attribute.Float64("ordergraph.write_units", request.WriteUnits))
+	}
+	if consumed := request.ReadUnits + request.WriteUnits; consumed > 0 {
+		attributes = append(attributes, semconv.AWSDynamoDBConsumedCapacity(fmt.Sprintf(`{"TableName":%q,"CapacityUnits":%g}`, r.table, consumed)))
+	}
+	if request.Index != "" {
+		attributes = append(attributes, semconv.AWSDynamoDBIndexName(request.Index))
+	}
+	if err != nil {
+		kind := errorType(err)
+		attributes = append(attributes, semconv.ErrorTypeKey.String(kind))
+		span.SetStatus(codes.Error, kind)
+	}
+	span.SetAttributes(attributes...)
+	span.End()
+}
+
+// errorType returns DynamoDB's code of an error, or the kind of the error. The message of an error
+// can contain keys, so spans do not contain it.
+func errorType(err error) string {
+	var api interface{ ErrorCode() string }
+	switch {
+	case errors.As(err, &api) && api.ErrorCode() != "":
+		return api.ErrorCode()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	default:
+		return "_OTHER"
+	}
+}
