@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
@@ -35,6 +36,9 @@ type Options struct {
 	// Log receives a message when Clock starts to differ from DynamoDB's clock, and another message
 	// when both clocks agree again. By default, the messages are discarded.
 	Log *slog.Logger
+	// Attempts configures the circuit breaker and observers of attempts. New sets its field Log. By
+	// default, the circuit breaker is disabled.
+	Attempts attempt.Options
 	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
 	// be safe for concurrent use.
 	Entropy io.Reader
@@ -75,7 +79,8 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		opts.Entropy = rand.Reader
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
-	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
+	opts.Attempts.Log = opts.Log
+	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, attempt.New(opts.Attempts))), nil
 }
 
 // Consistent returns a Store for the same table that uses strongly consistent reads. Strongly
@@ -89,6 +94,10 @@ func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 // FastPathDisabledBy returns the client setting that disables the fast path. In that case, the AWS
 // SDK sends all requests. It returns an empty string if the fast path is enabled.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
+
+// Attempts returns the guard that counts the attempts of requests. It reports the state of the
+// circuit breaker.
+func (s *Store) Attempts() *attempt.Guard { return s.table.Guard }
 
 // OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
 // first subscription.

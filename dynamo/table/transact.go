@@ -10,7 +10,7 @@ import (
 )
 
 // TransactWrite sends one TransactWriteItems. The AWS SDK retries it with the same bytes. The error
-// is a ClockError while the clocks differ. Otherwise it is the error of the SDK.
+// is a ClockError while the clocks differ, or attempt.ErrOpen. Otherwise it is the error of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -21,9 +21,9 @@ func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteIt
 		// same error.
 		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {
-			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
+			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
 			if a != nil {
-				return nil
+				return err
 			}
 			db, options = fallback.client, fallback.options
 		}
@@ -33,14 +33,14 @@ func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteIt
 }
 
 // TransactGet reads one record with TransactGetItems. It is retried like a transaction that writes.
-// It returns the error of the AWS SDK.
+// It returns attempt.ErrOpen or the error of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
 		if body, ok := transactGetBody(t.Name, k); ok {
-			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
+			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
 			if a != nil {
-				return *a, nil
+				return *a, err
 			}
 			db, options = fallback.client, fallback.options
 		}
