@@ -341,6 +341,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
+	cfg.Table.Attempts.Breaker = cfg.Breaker && cfg.Store == config.DynamoDB
 	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
@@ -355,7 +356,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Shutdown: cfg.Shutdown, Log: log}
 	if err := configureAuth(ctx, cfg, &serving); err != nil {
 		return err
 	}

@@ -1,20 +1,31 @@
-package server
+package lifecycle
 
 import "context"
 
-type shutdownKey struct{}
+type phasesKey struct{}
 
-// withShutdown returns a copy of ctx that carries stopping, which ends when the server stops. The
-// returned context does not end then, so that short requests can complete.
-func withShutdown(ctx, stopping context.Context) context.Context {
-	return context.WithValue(ctx, shutdownKey{}, stopping)
+// phases are the phases of a shutdown. Each context ends when its phase begins.
+type phases struct{ shuttingDown, stopping context.Context }
+
+// withPhases returns a copy of ctx that carries the phases. The returned context does not end with
+// them, so that short requests can complete.
+func withPhases(ctx context.Context, p phases) context.Context {
+	return context.WithValue(ctx, phasesKey{}, p)
 }
 
-// shutdownContext returns the context that ends when the server stops. If ctx does not come from
-// withShutdown, it returns a context that never ends.
-func shutdownContext(ctx context.Context) context.Context {
-	if stopping, ok := ctx.Value(shutdownKey{}).(context.Context); ok {
-		return stopping
+// ShuttingDown reports whether the server has been told to stop. It may still accept connections,
+// until its load balancer has noticed.
+func ShuttingDown(ctx context.Context) bool {
+	p, ok := ctx.Value(phasesKey{}).(phases)
+	return ok && p.shuttingDown.Err() != nil
+}
+
+// Stopping returns the context that ends when the server accepts no more connections. WebSockets
+// and event streams must then be closed. If ctx does not belong to a request of Serve, the returned
+// context never ends.
+func Stopping(ctx context.Context) context.Context {
+	if p, ok := ctx.Value(phasesKey{}).(phases); ok {
+		return p.stopping
 	}
 	return context.Background()
 }
