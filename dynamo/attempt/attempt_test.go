@@ -118,9 +118,12 @@ func TestBreakerOpens(t *testing.T) {
 				for range c.successes {
 					_ = try(g, 0, nil)
 				}
-				done := make(chan error)
+				done := make(chan struct{})
 				for range c.failures {
-					go func() { done <- try(g, c.after, c.err) }()
+					go func() {
+						_ = try(g, c.after, c.err)
+						done <- struct{}{}
+					}()
 				}
 				for range c.failures {
 					<-done
@@ -325,8 +328,8 @@ func TestUnprocessedKeys(t *testing.T) {
 	}
 }
 
-// A probe that ends before it is sent does not keep the breaker half-open. The SDK refuses a request
-// without a table before its first attempt.
+// A probe that ends before it is sent does not keep the breaker half-open. The SDK refuses a
+// request without a table before its first attempt.
 func TestProbeIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := attempt.New(attempt.Options{Breaker: true})

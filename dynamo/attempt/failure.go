@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -31,9 +30,6 @@ const (
 	// request.
 	Other Cause = "other"
 )
-
-// Causes returns the causes that a retry can fix.
-func Causes() []Cause { return []Cause{Throttled, Conflict, ServerError, Connection} }
 
 // Failure describes a failed attempt.
 type Failure struct {
@@ -92,7 +88,7 @@ func Classify(err error) Failure {
 		return Failure{Cause: Connection}
 	}
 	// A gateway can respond instead of DynamoDB, for example with an HTML page.
-	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= http.StatusInternalServerError {
+	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return Failure{Cause: ServerError}
 	}
 	if malformed := (*smithy.DeserializationError)(nil); errors.As(err, &malformed) {

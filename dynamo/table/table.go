@@ -39,8 +39,8 @@ type Table struct {
 
 // OpenTable returns a Table that uses the client db. It sends no request. clock provides the times
 // of new records, and entropy provides the random bytes of new IDs. A message is logged when clock
-// starts to differ from DynamoDB's clock, and when the clocks agree again. guard limits the attempts
-// of all requests.
+// starts to differ from DynamoDB's clock, and when the clocks agree again. guard limits the
+// attempts of all requests.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, guard *attempt.Guard) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))

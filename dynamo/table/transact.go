@@ -10,7 +10,8 @@ import (
 )
 
 // TransactWrite sends one TransactWriteItems. The AWS SDK retries it with the same bytes. The error
-// is a ClockError while the clocks differ, or attempt.ErrOpen. Otherwise it is the error of the SDK.
+// is a ClockError while the clocks differ, or attempt.ErrOpen. Otherwise it is the error of the
+// SDK.
 func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
