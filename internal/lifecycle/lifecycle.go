@@ -78,7 +78,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
-	// Shutdown calls stop after it has closed the listener, so that clients reconnect to other servers.
+	// Shutdown calls stop after it has closed the listener, so that clients reconnect to other
+	// servers.
 	srv.RegisterOnShutdown(stop)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener{l, open}) }()
