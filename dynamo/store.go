@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
@@ -36,6 +37,9 @@ type Options struct {
 	// Log receives a message when Clock starts to differ from DynamoDB's clock, and another message
 	// when both clocks agree again. By default, the messages are discarded.
 	Log *slog.Logger
+	// Attempts configures the circuit breaker and observers of attempts. New sets its field Log. By
+	// default, the circuit breaker is disabled.
+	Attempts attempt.Options
 	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
 	// be safe for concurrent use.
 	Entropy io.Reader
@@ -79,7 +83,8 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		opts.Entropy = rand.Reader
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
-	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer)), nil
+	opts.Attempts.Log = opts.Log
+	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.New(opts.Attempts))), nil
 }
 
 // Consistent returns a Store for the same table that uses strongly consistent reads. Strongly
@@ -100,6 +105,10 @@ func (s *Store) Stats() *table.Stats { return s.table.Stats() }
 // ClockDifference returns the time of the local clock minus the time of DynamoDB's clock. It
 // returns 0 if the difference is at most table.MaxClockDifference.
 func (s *Store) ClockDifference() time.Duration { return s.table.ClockDifference() }
+
+// Attempts returns the guard that counts the attempts of requests. It reports the state of the
+// circuit breaker.
+func (s *Store) Attempts() *attempt.Guard { return s.table.Guard }
 
 // OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
 // first subscription.

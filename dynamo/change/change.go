@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/units"
@@ -547,7 +548,7 @@ func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.Can
 	var unseen []model.Keys
 	stale := false
 	for i, reason := range reasons {
-		if aws.ToString(reason.Code) != table.ReasonConditionFailed || i >= len(c.writes) {
+		if aws.ToString(reason.Code) != attempt.ReasonConditionFailed || i >= len(c.writes) {
 			continue
 		}
 		stale = true

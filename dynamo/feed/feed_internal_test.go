@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -19,7 +20,7 @@ import (
 func TestIdleSubscriptions(t *testing.T) {
 	const subscriptions, maxBytes = 5_000, 1_000 // a subscription takes about 500 bytes
 	engine := embedded.New()
-	orders := table.OpenTable(engine.Client(), "orders", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil)
+	orders := table.OpenTable(engine.Client(), "orders", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.New(attempt.Options{}))
 	feed := Open(orders, EngineSource(engine), Options{})
 	defer feed.Close()
 	first := &Subscription{feed: feed, topic: topic{topicOrder, "first"}}

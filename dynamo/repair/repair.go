@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -134,8 +135,8 @@ func refusal(err error) error {
 	changed, busy, other := false, false, ""
 	for _, r := range cancelled.CancellationReasons {
 		switch aws.ToString(r.Code) {
-		case "", table.ReasonNone:
-		case table.ReasonConditionFailed, "TransactionConflict":
+		case "", attempt.ReasonNone:
+		case attempt.ReasonConditionFailed, "TransactionConflict":
 			changed = true
 		case "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
 			busy = true

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 )
 
 // Errors of requests. A missing record is reported as commerce.ErrNotFound.
@@ -80,16 +81,13 @@ func classifyError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return ErrUnavailable
-	}
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return ErrNoTable
 	}
 	if exists := (*types.ResourceInUseException)(nil); errors.As(err, &exists) {
 		return ErrTableExists
 	}
-	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) && isTransient(cancelled) {
+	if errors.Is(err, attempt.ErrOpen) || errors.Is(err, attempt.ErrBudgetExhausted) {
 		return ErrUnavailable
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) {
@@ -97,29 +95,12 @@ func classifyError(err error) error {
 		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException",
 			"MissingAuthenticationToken", "MissingAuthenticationTokenException", "IncompleteSignature", "InvalidClientTokenId":
 			return ErrAccessDenied
-		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException",
-			"InternalServerError", "ServiceUnavailable", "TransactionInProgressException", "TransactionConflictException", "RequestTimeout":
-			return ErrUnavailable
-		}
-		if api.ErrorFault() == smithy.FaultServer {
-			return ErrUnavailable
-		}
-		if api.ErrorCode() == "UnknownError" {
-			return ErrNotDynamoDB // the response has no error code
 		}
 	}
-	// The connection failed, or it was closed before the response was complete.
-	if connection := (interface{ ConnectionError() bool })(nil); errors.As(err, &connection) && connection.ConnectionError() {
-		return ErrUnavailable
-	}
-	// A gateway can respond instead of DynamoDB, for example with an HTML page.
-	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
-		return ErrUnavailable
-	}
-	if malformed := (*smithy.DeserializationError)(nil); errors.As(err, &malformed) {
+	switch failure := attempt.Classify(err); {
+	case failure.Malformed:
 		return ErrNotDynamoDB
-	}
-	if network := net.Error(nil); errors.As(err, &network) {
+	case failure.Cause != attempt.Other:
 		return ErrUnavailable
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"github.com/aws/smithy-go/tracing"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
@@ -38,9 +39,9 @@ import (
 // and corrects the clock skew. A retry sends the same bytes.
 type fastPath struct {
 	client  *dynamodb.Client
+	guard   *attempt.Guard
 	options dynamodb.Options
 	signer  dynamodb.HTTPSignerV4
-	retryer aws.RetryerV2
 	targets targetHeaders
 	// Header values that all requests share. They must not be modified.
 	userAgent, contentType, acceptEncoding []string
@@ -66,17 +67,16 @@ type endpoint struct {
 const signingService = "dynamodb"
 
 // newFastPath returns the fast path for the client db. If the client has a setting that only the
-// AWS SDK supports, newFastPath returns nil and the reason. watched is a copy of db that sends its
-// requests through the clockWatch.
-func newFastPath(db, watched *dynamodb.Client) (*fastPath, string) {
-	w := &fastPath{client: watched, options: db.Options(), targets: newTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
+// AWS SDK supports, newFastPath returns nil and the reason. guarded is a copy of db that sends its
+// requests through the clockWatch and the guard.
+func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath, string) {
+	w := &fastPath{client: guarded, guard: guard, options: db.Options(), targets: newTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
 	o := &w.options
 	if reason := unsupportedSetting(o); reason != "" {
 		return nil, reason
 	}
-	o.HTTPClient = watched.Options().HTTPClient
+	o.HTTPClient = guarded.Options().HTTPClient
 	w.signer = o.HTTPSignerV4
-	w.retryer, _ = o.Retryer.(aws.RetryerV2)
 	headers := probeHeaders(o)
 	if w.userAgent = headers["User-Agent"]; w.userAgent == nil {
 		return nil, "requests have no User-Agent header"
@@ -230,15 +230,23 @@ type sdkFallback struct {
 // try makes the first attempt of an operation. capacity is the expected number of records. If the
 // attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
 // treats the failed attempt as its own first attempt.
-func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback) {
+//
+// The error is attempt.ErrOpen if the attempt was refused. Then the result is empty, not nil.
+func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback, err error) {
+	begun, err := w.guard.Begin()
+	if err != nil {
+		return &readResult{}, sdkFallback{}, err
+	}
 	good, failed, ok := w.send(ctx, operation, table, body, capacity)
 	if ok {
 		w.stats.fast.Add(1)
-		return &good, sdkFallback{}
+		begun.Succeed()
+		return &good, sdkFallback{}, nil
 	}
 	// The read has already been charged to its budget. The client of the fallback does not charge
 	// reads, in contrast to Table.Client.
-	return nil, sdkFallback{client: w.client, options: w.continueInSDK(failed, body)}
+	resend, first := w.continueInSDK(failed, body), begun.Continue()
+	return nil, sdkFallback{client: w.client, options: func(o *dynamodb.Options) { resend(o); first(o) }}, nil
 }
 
 // send makes one attempt of an operation. If ok is false, the caller passes failed to the AWS SDK.
@@ -263,17 +271,6 @@ func (w *fastPath) send(ctx context.Context, operation []string, table string, b
 		}
 	}
 	return readResult{}, &failedAttempt{response: response, body: text, err: err, clockSkew: skew}, false
-}
-
-// recordSuccess reports a successful request to the SDK's retryer. Successful requests refill the
-// retry quota of the retryer.
-func (w *fastPath) recordSuccess(ctx context.Context) {
-	if w.retryer == nil {
-		return
-	}
-	if release, err := w.retryer.GetAttemptToken(ctx); err == nil {
-		_ = release(nil) // it returns no error for a successful request
-	}
 }
 
 // newRequest returns a signed request. Its errors are the errors of the endpoint resolver and of

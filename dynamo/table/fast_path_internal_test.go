@@ -30,22 +30,31 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // newTestTable returns a table whose HTTP client is do.
 func newTestTable(t testing.TB, do httpClientFunc, optFns ...func(*dynamodb.Options)) *Table {
 	t.Helper()
+	return newTable(newTestClient(do, optFns...))
+}
+
+// newTestClient returns a client whose HTTP client is do.
+func newTestClient(do httpClientFunc, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	options := dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"), HTTPClient: do,
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Nanosecond }),
 	}
-	return newTable(dynamodb.New(options, optFns...))
+	return dynamodb.New(options, optFns...)
 }
 
 // newTable returns a table that uses the client db.
-func newTable(db *dynamodb.Client) *Table {
-	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil)
+func newTable(db *dynamodb.Client) *Table { return newGuardedTable(db, attempt.Options{}) }
+
+// newGuardedTable returns a table that uses the client db, and a guard with the given options.
+func newGuardedTable(db *dynamodb.Client, opts attempt.Options) *Table {
+	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.New(opts))
 }
 
 // onFastPath returns s, which uses the fast path.
@@ -272,7 +281,7 @@ func TestFirstAttemptsCountForTheSDK(t *testing.T) {
 // outcome is the outcome of a request.
 type outcome struct {
 	requests int
-	// quota are the changes of the SDK's quota of attempts.
+	// quota are the changes of the retry budget.
 	quota   []string
 	record  model.Record
 	err     string
@@ -284,7 +293,7 @@ func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), att
 	t.Helper()
 	var e outcome
 	quota, open, first := &recordingQuota{}, 0, ""
-	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
+	s := newGuardedTable(newTestClient(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -304,15 +313,15 @@ func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), att
 		}
 		return answer, err
 	}, func(o *dynamodb.Options) {
-		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Nanosecond, quota })
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Nanosecond })
 		o.RetryMaxAttempts = attempts
-	})
+	}), attempt.Options{Budget: quota})
 	if s.fastPath == nil {
 		t.Fatal(s.FallbackReason)
 	}
 	s.writeOptions = func(o *dynamodb.Options) {
-		withMaxAttempts(4)(o)
-		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Nanosecond)
+		s.Guard.Transactions()(o)
+		o.Retryer = retry.AddWithMaxAttempts(retry.AddWithMaxBackoffDelay(o.Retryer, time.Nanosecond), 4)
 	}
 	a, err := do(with(s))
 	if open != 0 {

@@ -88,7 +88,7 @@ func noOptions(*dynamodb.Options) {}
 // could be encoded. If encoded is false, tryFastPath sends nothing.
 //
 // If the result a is nil, the caller must send the request through the AWS SDK with fallback. The
-// error is ErrBudgetExceeded if the read budget is exhausted.
+// error is ErrBudgetExceeded if the read budget is exhausted, or attempt.ErrOpen.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: noOptions}, nil
@@ -96,11 +96,7 @@ func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte
 	if err := chargeRead(ctx); err != nil {
 		return &readResult{}, sdkFallback{}, err
 	}
-	a, fallback = t.fastPath.try(ctx, operation, t.Name, body, capacity)
-	if a != nil {
-		t.fastPath.recordSuccess(ctx)
-	}
-	return a, fallback, nil
+	return t.fastPath.try(ctx, operation, t.Name, body, capacity)
 }
 
 // readOptions returns the options for reading the table on the fast path.
@@ -204,7 +200,11 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 		} else {
 			found = append(found, a.Records...)
 		}
-		pending = a.unprocessed
+		if pending = a.unprocessed; len(pending) > 0 {
+			if err := t.Guard.Unprocessed(ctx); err != nil {
+				return nil, WrapError("BatchGetItem", describeRedacted(ks), err)
+			}
+		}
 	}
 	return found, nil
 }

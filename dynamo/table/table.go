@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
@@ -33,24 +34,28 @@ type Table struct {
 	// consistent selects strongly consistent reads. Reads of the index are always eventually
 	// consistent.
 	consistent bool
-	// writeOptions are the SDK options of transactions, which allow maxWriteAttempts. BulkOptions are
-	// the SDK options of checks, exports and imports, which allow maxBulkAttempts.
+	// Guard limits and counts the attempts of all requests.
+	Guard *attempt.Guard
+	// writeOptions are the SDK options of transactions. BulkOptions are the SDK options of checks,
+	// exports and imports.
 	writeOptions, BulkOptions func(*dynamodb.Options)
 }
 
 // OpenTable returns a Table that uses the client db. It sends no request. clock provides the times
 // of new records, and entropy provides the random bytes of new IDs. A message is logged when clock
 // starts to differ from DynamoDB's clock, and when the clocks agree again. If observer is not nil,
-// it is notified of all requests, and all requests ask DynamoDB for the consumed capacity.
-func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer) *Table {
-	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats()}
+// it is notified of all requests, and all requests ask DynamoDB for the consumed capacity. guard
+// limits the attempts of all requests.
+func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
+	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	if t.fastPath, t.FallbackReason = newFastPath(db, watched); t.fastPath != nil {
+	guarded := guard.Client(watched)
+	if t.fastPath, t.FallbackReason = newFastPath(db, guarded, guard); t.fastPath != nil {
 		t.fastPath.stats = t.stats
 	}
-	t.Client = withClockCheck(withReadBudget(watched), watch)
-	t.writeOptions, t.BulkOptions = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
+	t.Client = withClockCheck(withReadBudget(guarded), watch)
+	t.writeOptions, t.BulkOptions = guard.Transactions(), guard.Bulk()
 	return t
 }
 

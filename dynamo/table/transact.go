@@ -22,7 +22,8 @@ type Write struct {
 }
 
 // TransactWrite sends one TransactWriteItems. The AWS SDK retries it with the same bytes. The error
-// is a ClockError while the clocks differ. Otherwise it is the error of the SDK.
+// is a ClockError while the clocks differ, or attempt.ErrOpen. Otherwise it is the error of the
+// SDK.
 func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
 	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0
 	for i, w := range writes {
@@ -69,9 +70,9 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 		// same error.
 		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items, reportCapacity); ok && err == nil {
-			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
+			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
 			if a != nil {
-				return *a, nil
+				return *a, err
 			}
 			db, options = fallback.client, fallback.options
 		}
@@ -91,7 +92,8 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 }
 
 // TransactGet reads one record with TransactGetItems. It is retried like a transaction that writes.
-// It returns nil if the record does not exist. It returns the error of the AWS SDK.
+// It returns nil if the record does not exist. It returns attempt.ErrOpen or the error
+// of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
 	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())
@@ -125,9 +127,9 @@ func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bo
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
 		if body, ok := transactGetBody(t.Name, k, reportCapacity); ok {
-			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
+			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
 			if a != nil {
-				return *a, nil
+				return *a, err
 			}
 			db, options = fallback.client, fallback.options
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
@@ -149,8 +150,8 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 		}
 		for i, want := range []types.CancellationReason{
 			{Code: aws.String("None")},
-			{Code: aws.String(ReasonConditionFailed), Item: model.Record{"pk": model.Str("a"), "sk": model.Str("b"), "version": model.Num(2)}},
-			{Code: aws.String(ReasonConditionFailed)},
+			{Code: aws.String(attempt.ReasonConditionFailed), Item: model.Record{"pk": model.Str("a"), "sk": model.Str("b"), "version": model.Num(2)}},
+			{Code: aws.String(attempt.ReasonConditionFailed)},
 		} {
 			if got := cancelled.CancellationReasons[i]; aws.ToString(got.Code) != *want.Code || !model.EqualRecords(got.Item, want.Item) {
 				t.Errorf("%s: reason %d is %v, want %v", name, i, got, want)

@@ -60,6 +60,15 @@ type fixture struct {
 	changes, uniqueValues atomic.Int64
 }
 
+// environment returns the environment of a server of the table.
+func (s *fixture) environment(t *testing.T, endpoint string) []string {
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	return append(dynamolocal.Environment(),
+		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+endpoint,
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
+	)
+}
+
 func (s *fixture) randomOrder(source *rand.Rand) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,11 +190,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Load(t, store, w.Dataset(t))
-	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	environment := append(dynamolocal.Environment(),
-		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
-	)
+	environment := s.environment(t, instance.Endpoint())
 	steady := workload.StartServer(t, binary, environment)
 	defer func() { steady.Kill(t) }()
 	killed, killedAddress := workload.StartServer(t, binary, environment), workload.NewServerAddress()

@@ -348,6 +348,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	defer observers.Tracer.Close()
 	defer observers.AccessLog.Close()
+	cfg.Table.Attempts.Breaker = cfg.Breaker && cfg.Store == config.DynamoDB
 	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
@@ -358,7 +359,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	defer events.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	handler, serving, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store, Feed: events}, Admission: pools, Log: log, Telemetry: observers}, metrics, env)
+	handler, serving, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store, Feed: events}, Admission: pools, Shutdown: cfg.Shutdown, Log: log, Telemetry: observers}, metrics, env)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ func openTelemetry(ctx context.Context, cfg *config.Config, m *metrics, log *slo
 	var t observation.Telemetry
 	if m != nil {
 		t.Metrics = m
+		cfg.Table.Attempts.OnFailure, cfg.Table.Attempts.OnRetry = m.ObserveFailure, m.ObserveRetry
 	}
 	cfg.Table.Observer = m.observer()
 	if cfg.AccessLog {

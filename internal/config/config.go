@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -22,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -88,6 +90,10 @@ type Config struct {
 	JWT auth.Options
 	// GCTuning configures the garbage collector. This package does not set the field Memory.
 	GCTuning gctuning.Options
+	// Breaker reports whether the circuit breaker is enabled. It applies only to DynamoDB.
+	Breaker bool
+	// Shutdown contains the durations of a shutdown.
+	Shutdown lifecycle.Shutdown
 	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
 	// LogFormat is logging.JSON or logging.Text.
@@ -103,6 +109,17 @@ type Config struct {
 
 	// secretFiles are the files that contain secrets.
 	secretFiles []secretFile
+}
+
+// The maximum durations of the phases of a shutdown.
+const (
+	maxShutdownDelay = 5 * time.Minute
+	maxDrainTime     = 10 * time.Minute
+)
+
+func parseDrainTime(text string) (time.Duration, bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= time.Second && d <= maxDrainTime
 }
 
 // minCursorKeyBytes is the minimum length of a cursor key in bytes.
@@ -152,6 +169,8 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
 			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, logging.JSON, logging.JSON, logging.Text), Meaning: "`json` or `text`"},
 			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` or `off`: whether [each request](operations.md#logs) is logged"},
+			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server refuses connections; `/readyz` fails at once. Set 5s to 15s behind a load balancer"},
+			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.Parsed(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "then, maximum time for requests in progress"},
 			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
 			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
 		}},
@@ -160,6 +179,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, created if it does not exist; without it, the store is in memory, with sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
+			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "with `dynamodb`: `on` or `off`: whether requests are refused while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
 		}},
 		{Title: "Traces", Settings: r.traces.settings()},

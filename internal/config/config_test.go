@@ -21,6 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -57,6 +58,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo, LogFormat: logging.JSON,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), Introspection: true,
+		Breaker: true, Shutdown: lifecycle.Shutdown{DrainTime: lifecycle.DefaultDrainTime},
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -69,12 +71,14 @@ func TestEveryVariableIsRead(t *testing.T) {
 		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_LOG=debug", "ORDERGRAPH_LOG_FORMAT=text", "ORDERGRAPH_ACCESS_LOG=on", "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://localhost:4318/v1/traces", "OTEL_TRACES_EXPORTER=otlp", "OTEL_SDK_DISABLED=false",
 		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on", "ORDERGRAPH_PRICES=prices.json",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
-		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid", "ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,SERVICE=8"}
+		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid", "ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,SERVICE=8",
+		"ORDERGRAPH_SHUTDOWN_DELAY=10s", "ORDERGRAPH_DRAIN_TIMEOUT=20s", "ORDERGRAPH_CIRCUIT_BREAKER=off"}
 	got := read(t, set...)
 	want := config.Config{
 		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug, LogFormat: logging.Text, AccessLog: true, Traces: true,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
+		Shutdown:  lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second},
 		Documents: "trusted.json", TrustedOnly: true, Prices: "prices.json", Auth: config.AuthJWT, Anonymous: true,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 )
 
 // callerOf returns the caller of an authenticated request. If the principal is a customer, the key
@@ -28,7 +29,7 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
 	}
-	return admission.Caller{Key: "address/" + remoteNetwork(remote), Anonymous: true}
+	return admission.Caller{Key: "address/" + admission.Network(remote), Anonymous: true}
 }
 
 // acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil, or a refusal
@@ -60,7 +61,7 @@ func delay(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-shutdownContext(ctx).Done():
+	case <-lifecycle.Stopping(ctx).Done():
 	}
 }
 

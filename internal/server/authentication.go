@@ -12,6 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
@@ -57,7 +58,7 @@ type identityKey struct{}
 // also makes the caller the owner of the connection.
 func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
 	caller := h.callerOf(identity)
-	setConnectionCaller(ctx, caller)
+	lifecycle.SetCaller(ctx, caller)
 	ctx = admission.WithCaller(graph.WithPrincipal(ctx, identity.Principal), caller)
 	return context.WithValue(ctx, identityKey{}, identity)
 }
@@ -80,7 +81,7 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
 	// The signature has not been verified yet, so the caller is identified by its network address.
 	// Each caller has a share of the concurrent verifications.
-	ctx = admission.WithCaller(ctx, admission.Caller{Key: remoteNetwork(remote)})
+	ctx = admission.WithCaller(ctx, admission.Caller{Key: admission.Network(remote)})
 	given := header.Values("Authorization")
 	switch {
 	case len(given) > 1:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
@@ -43,7 +44,7 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(withExplain(r.Context(), r.Header))
 	defer cancel()
 	defer h.authentication.watch(ctx, cancel)()
-	defer context.AfterFunc(shutdownContext(ctx), cancel)()
+	defer context.AfterFunc(lifecycle.Stopping(ctx), cancel)()
 	s := &eventStream{w: w, control: control, limits: h.limits, cancel: cancel}
 	defer s.stop()
 	w.Header().Set("Content-Type", string(typeEventStream)+"; charset=utf-8")

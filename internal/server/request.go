@@ -27,7 +27,8 @@ import (
 const maxUncountedBody = 16 << 10
 
 // maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. maxURL is less
-// than maxHeader, so that a longer URL gets a JSON response instead of an error of net/http.
+// than the maximum size of headers, so that a longer URL gets a JSON response instead of an error
+// of net/http.
 const maxURL = 16 << 10
 
 // decodeURL decodes a GraphQL request from a URL.

@@ -14,9 +14,9 @@
 // - The request is decoded (parameters.go) and executed (graph.Executor).
 // - A long response is compressed (compression.go).
 //
-// Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). connections.go
-// limits the number of open connections. Package internal/admission gives each caller a share of
-// connections, requests and other resources.
+// Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Package
+// internal/lifecycle accepts connections and stops the server. Package internal/admission gives
+// each caller a share of connections, requests and other resources.
 package server
 
 import (
@@ -32,6 +32,7 @@ import (
 	"github.com/rs/cors"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -39,6 +40,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/crosssite"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -68,6 +70,8 @@ type Options struct {
 	Weights map[commerce.Role]int
 	// OnReadiness, if not nil, is called with the result of each readiness check.
 	OnReadiness func(ready bool)
+	// Shutdown contains the durations of a shutdown.
+	Shutdown lifecycle.Shutdown
 	// Log is the server's logger.
 	Log *slog.Logger
 	// Telemetry receives metrics, traces and the access log.
@@ -87,12 +91,8 @@ type Limits struct {
 	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval between WebSocket pings, or between event stream comments"`
 }
 
-const (
-	maxHeader   = 32 << 10
-	idleTimeout = 2 * time.Minute
-	// drainTimeout is how long a stopping server waits for requests in progress.
-	drainTimeout = 15 * time.Second
-)
+// maxInit is the maximum size of a WebSocket message before connection_ack, in bytes.
+const maxInit = 32 << 10
 
 // Paths of the server.
 const (
@@ -113,8 +113,9 @@ func New(opts Options) (http.Handler, error) {
 		return nil, err
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
-		if errors.Is(err, context.Canceled) {
-			return // the client has disconnected
+		// The client has disconnected, or the circuit breaker is open, which has been logged once.
+		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrOpen) {
+			return
 		}
 		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 	}
@@ -210,13 +211,17 @@ func writeText(w http.ResponseWriter, status int, text string) {
 // reads of the table.
 const readinessTTL = time.Second
 
-// readiness returns a handler that reports whether the table can be read and the server's clock is
-// right. If the clock is wrong, the server rejects all writes.
+// readiness returns a handler that reports whether the server is not shutting down, the table can
+// be read, and the server's clock is right. If the clock is wrong, the server rejects all writes.
 func readiness(ping func(context.Context) error, onCheck func(ready bool), now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time
 	var last error
 	return func(w http.ResponseWriter, r *http.Request) {
+		if lifecycle.ShuttingDown(r.Context()) {
+			writeText(w, http.StatusServiceUnavailable, "shutting down")
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if now().Sub(checked) >= readinessTTL {
@@ -237,6 +242,8 @@ func readiness(ping func(context.Context) error, onCheck func(ready bool), now f
 		switch {
 		case last == nil:
 			writeText(w, http.StatusOK, "ready")
+		case errors.Is(last, attempt.ErrOpen):
+			writeText(w, http.StatusServiceUnavailable, last.Error())
 		case errors.As(last, &clock):
 			writeText(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
 		default:
@@ -245,46 +252,16 @@ func readiness(ping func(context.Context) error, onCheck func(ready bool), now f
 	}
 }
 
-// Serve serves h on l until ctx ends. Then it waits for requests in progress, and closes WebSockets
-// and event streams. It returns an error if serving fails, or if connections are still in use after
-// drainTimeout.
+// Serve serves h on l until ctx ends. It returns the errors of lifecycle.Serve.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Admission == nil {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
-	open := newConnectionTracker(opts.Admission[admission.PoolConnections], opts.Auth != nil)
-	srv := &http.Server{
-		Handler: open.trackRequests(h),
-		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, conn)
-		},
-		BaseContext:       func(net.Listener) context.Context { return withShutdown(context.WithoutCancel(ctx), ctx) },
-		ReadHeaderTimeout: limits.HeaderTime,
-		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
-		// WriteTimeout applies to responses that set no shorter deadline.
-		WriteTimeout:   limits.BodyTime + limits.RequestTime + limits.AnswerTime,
-		IdleTimeout:    idleTimeout,
-		MaxHeaderBytes: maxHeader,
-		// The handler also responds to OPTIONS *, so that the response has a request ID.
-		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener{l, open}) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	err := srv.Shutdown(draining)
-	if err == nil {
-		err = open.wait(draining) // Shutdown does not wait for WebSockets
-	}
-	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-		return served
-	}
-	return err
+	return lifecycle.Serve(ctx, l, h, lifecycle.Options{
+		Connections: opts.Admission[admission.PoolConnections], Authenticated: opts.Auth != nil,
+		HeaderTime: limits.HeaderTime, ReadTime: limits.HeaderTime + limits.BodyTime,
+		WriteTime: limits.BodyTime + limits.RequestTime + limits.AnswerTime,
+		Shutdown:  opts.Shutdown, Log: opts.Log,
+	})
 }

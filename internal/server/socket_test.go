@@ -663,6 +663,33 @@ func TestServeClosesSockets(t *testing.T) {
 	l.waitForNoSubscriptions()
 }
 
+// When the server stops, a query or mutation on a socket completes before the socket is closed.
+func TestServeCompletesOperationsOnSockets(t *testing.T) {
+	b := newBlocked()
+	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{})
+	ctx, stop := context.WithCancel(context.Background())
+	listener := listenLocal(t)
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(ctx, listener, h, server.Options{Log: slog.New(slog.DiscardHandler)})
+	}()
+	l := &liveServer{t: t, addr: listener.Addr().String()}
+	w, idle := l.open(), l.open()
+	w.subscribe("a", aliceQuery)
+	<-b.arrived
+	stop()
+	idle.closed(websocket.StatusGoingAway)
+	close(b.release)
+	if got := w.want("next", "a"); string(got.Payload) != aliceAnswer {
+		t.Errorf("the query in progress got %s", got.Payload)
+	}
+	w.want("complete", "a")
+	w.closed(websocket.StatusGoingAway)
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
 // A panic ends only its operation, with INTERNAL.
 func TestPanicsOnSockets(t *testing.T) {
 	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{})

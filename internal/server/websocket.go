@@ -24,6 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
@@ -115,12 +116,12 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.log.DebugContext(r.Context(), "upgrade to WebSocket failed", "reason", err, "requestId", requestID(r.Context()))
 		return // Accept has sent the response
 	}
-	markWebSocket(r.Context())
+	lifecycle.MarkWebSocket(r.Context())
 	s.conn, s.netConn = conn, upgraded.conn
 	conn.SetReadLimit(int64(s.maxMessageSize()))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
-	stopping := shutdownContext(r.Context())
+	stopping := lifecycle.Stopping(r.Context())
 	// The socket gets its own goroutine. The goroutine of net/http would keep its grown stack, its
 	// buffers and the request in memory while the socket is open.
 	go s.serve(stopping)
@@ -182,6 +183,11 @@ type socket struct {
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
+	// executing counts the operations whose result has not been sent. Subscriptions that have started
+	// are not counted.
+	executing sync.WaitGroup
+	// draining is true when the server stops. The socket then starts no operations.
+	draining bool
 	// The timers do nothing once ended is set.
 	initTimer, pingTimer *time.Timer
 	ended                bool
@@ -222,7 +228,7 @@ func (s *socket) serve(stopping context.Context) {
 		s.close(closeSubprotocol, "Subprotocol not acceptable")
 		return
 	}
-	defer context.AfterFunc(stopping, func() { s.close(websocket.StatusGoingAway, "Going away") })()
+	defer context.AfterFunc(stopping, s.drain)()
 	s.schedule(&s.initTimer, s.handler.limits.InitTime, func() {
 		if !s.acknowledged.Load() {
 			s.close(closeInitTimeout, "Connection initialisation timeout")
@@ -230,6 +236,16 @@ func (s *socket) serve(stopping context.Context) {
 	})
 	for s.handleNext() {
 	}
+}
+
+// drain waits until no query or mutation is in progress. Then it closes the socket, so that the
+// client reconnects to another server.
+func (s *socket) drain() {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	s.executing.Wait()
+	s.close(websocket.StatusGoingAway, "Going away")
 }
 
 // schedule starts a timer that calls f after d, unless the socket has ended. A timer needs no
@@ -346,7 +362,7 @@ func (s *socket) maxMessageSize() int {
 	if s.acknowledged.Load() {
 		return s.handler.limits.Body
 	}
-	return min(maxHeader, s.handler.limits.Body)
+	return min(maxInit, s.handler.limits.Body)
 }
 
 var errNoCapacity = errors.New("no capacity for long messages")
@@ -473,13 +489,16 @@ func (s *socket) subscribe(m clientMessage) bool {
 	}
 	s.mu.Lock()
 	_, exists := s.operations[o.id]
-	full := len(s.operations) >= s.handler.limits.SocketSubscriptions
-	if !exists && !full {
+	full, draining := len(s.operations) >= s.handler.limits.SocketSubscriptions, s.draining
+	if !exists && !full && !draining {
 		o.ctx, o.cancel = context.WithCancel(parent)
 		s.operations[o.id] = o
+		s.executing.Add(1)
 	}
 	s.mu.Unlock()
 	switch {
+	case draining:
+		return true // the client repeats the operation after the socket is closed
 	case exists:
 		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, maxShownID)+" already exists")
 	case full:
@@ -497,6 +516,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	if refused != nil {
 		s.handler.recordRefusal(o.ctx, refused)
 		s.goroutines.Go(func() {
+			defer s.executing.Done()
 			defer s.recoverPanic()
 			defer o.observed.End(0)
 			delayRefusal(o.ctx, refused, graph.Result{})
@@ -510,6 +530,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 		o.observed.End(0)
 	}
 	s.goroutines.Go(func() {
+		defer s.executing.Done()
 		following := false
 		defer s.recoverPanic()
 		defer func() {

@@ -3,15 +3,16 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/prometheus/client_golang/prometheus"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
@@ -37,42 +38,29 @@ func resultOf(err error) int {
 	if err == nil {
 		return resultOK
 	}
-	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
-		return cancellationResult(cancelled.CancellationReasons)
-	}
-	if api := smithy.APIError(nil); errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
-			return resultThrottled
-		case "TransactionInProgressException", "TransactionConflictException":
-			return resultConflict
-		case "ConditionalCheckFailedException":
-			return resultConditionFailed
-		}
-	}
-	if errors.Is(table.WrapError("", "", err), table.ErrUnavailable) {
+	switch attempt.Classify(err).Cause {
+	case attempt.Throttled:
+		return resultThrottled
+	case attempt.Conflict:
+		return resultConflict
+	case attempt.ServerError, attempt.Connection:
 		return resultUnavailable
+	}
+	switch {
+	case errors.Is(err, attempt.ErrOpen):
+		return resultUnavailable
+	case conditionFailed(err):
+		return resultConditionFailed
 	}
 	return resultError
 }
 
-// cancellationResult returns the result of a cancelled transaction. A failed condition takes
-// precedence, because the transaction would fail again.
-func cancellationResult(reasons []types.CancellationReason) int {
-	result := resultError
-	for _, reason := range reasons {
-		switch aws.ToString(reason.Code) {
-		case table.ReasonConditionFailed:
-			return resultConditionFailed
-		case "TransactionConflict":
-			result = resultConflict
-		case "ThrottlingError", "ProvisionedThroughputExceeded":
-			if result != resultConflict {
-				result = resultThrottled
-			}
-		}
-	}
-	return result
+// conditionFailed reports whether a condition of a transaction failed.
+func conditionFailed(err error) bool {
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	return ok && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
+		return aws.ToString(r.Code) == attempt.ReasonConditionFailed
+	})
 }
 
 // requestKey selects the metrics of a request.
@@ -173,12 +161,17 @@ func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duratio
 }
 
 // retryCauses returns the causes of retries.
-func retryCauses() []string { return []string{"throttled", "conflict", "server_error", "connection"} }
+func retryCauses() (causes []string) {
+	for _, c := range []attempt.Cause{attempt.Throttled, attempt.Conflict, attempt.ServerError, attempt.Connection} {
+		causes = append(causes, string(c))
+	}
+	return causes
+}
 
 // throttlingReasons returns the reasons and error codes of throttled attempts. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
 func throttlingReasons() []string {
-	reasons := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ThrottlingError", "ProvisionedThroughputExceeded"}
+	reasons := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException", "ThrottlingError", "ProvisionedThroughputExceeded", attempt.ReasonUnprocessed}
 	for _, resource := range []string{"Table", "Index"} {
 		for _, access := range []string{"Read", "Write"} {
 			for _, limit := range []string{"KeyRangeThroughputExceeded", "ProvisionedThroughputExceeded", "AccountLimitExceeded", "MaxOnDemandThroughputExceeded"} {
@@ -189,14 +182,15 @@ func throttlingReasons() []string {
 	return reasons
 }
 
-// ObserveThrottle counts a throttled attempt of the request in ctx. reason is DynamoDB's throttling
-// reason, or the error code.
-func (t *Telemetry) ObserveThrottle(ctx context.Context, reason string) {
-	t.throttles.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.declared(reason)).Inc()
+// ObserveFailure counts a throttled attempt of the request in ctx. Other failures are not counted.
+func (t *Telemetry) ObserveFailure(ctx context.Context, f attempt.Failure) {
+	if f.Cause == attempt.Throttled {
+		t.throttles.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.declared(f.Reason)).Inc()
+	}
 }
 
-// ObserveRetry counts an attempt after the first of the request in ctx. cause is throttled,
-// conflict, server_error or connection.
-func (t *Telemetry) ObserveRetry(ctx context.Context, cause string) {
-	t.retries.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.retryCauses.declared(cause)).Inc()
+// ObserveRetry counts an attempt after the first of the request in ctx. f is the failure of the
+// attempt before.
+func (t *Telemetry) ObserveRetry(ctx context.Context, f attempt.Failure) {
+	t.retries.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.retryCauses.declared(string(f.Cause))).Inc()
 }

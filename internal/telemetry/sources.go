@@ -14,17 +14,6 @@ type Sources struct {
 	Store *dynamo.Store
 	Feed  *feed.Feed
 	Pools *admission.Controller
-	// Breaker describes the circuit breaker of the table. If it is nil, the breaker counts as closed.
-	Breaker func() Breaker
-}
-
-// Breaker describes a circuit breaker and its retry budget.
-type Breaker struct {
-	// State is 0 if the breaker is closed, 1 if it is half-open, and 2 if it is open.
-	State int
-	// Rejections counts the requests that the open breaker rejected. BudgetExhausted counts the
-	// retries that were not made because the retry budget was exhausted.
-	Rejections, BudgetExhausted int64
 }
 
 // Watch exports the metrics of the sources. It must be called once.
@@ -88,13 +77,11 @@ func (c *sourceCollector) Collect(to chan<- prometheus.Metric) {
 	count(catchUps, float64(f.CatchUps))
 	count(events, float64(f.Events))
 
-	breaker := Breaker{}
-	if c.Breaker != nil {
-		breaker = c.Breaker()
-	}
-	set(breakerState, float64(breaker.State))
-	count(breakerRejections, float64(breaker.Rejections))
-	count(retryBudgetExhausted, float64(breaker.BudgetExhausted))
+	guard := c.Store.Attempts()
+	attempts := guard.Stats()
+	set(breakerState, float64(guard.State()))
+	count(breakerRejections, float64(attempts.Rejections))
+	count(retryBudgetExhausted, float64(attempts.BudgetExhausted))
 
 	isReady := 0.0
 	if c.telemetry.ready.Load() {

@@ -18,6 +18,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
@@ -51,13 +52,14 @@ func observed(t *testing.T) *telemetry.Telemetry {
 	m := telemetry.New(telemetry.Options{Version: "1.2.3", Commit: "abc", Codes: []string{"TIMED_OUT"}})
 	engine := embedded.New()
 	t.Cleanup(func() { _ = engine.Close() })
-	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: m})
+	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: m, Attempts: attempt.Options{Breaker: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	changes := store.OpenFeed(feed.EngineSource(engine), feed.Options{})
 	t.Cleanup(changes.Close)
-	m.Watch(telemetry.Sources{Store: store, Feed: changes, Pools: admission.New(admission.Sizes{}), Breaker: func() telemetry.Breaker { return telemetry.Breaker{State: 2, Rejections: 3, BudgetExhausted: 4} }})
+	m.Watch(telemetry.Sources{Store: store, Feed: changes, Pools: admission.New(admission.Sizes{})})
+	openBreaker(t, store.Attempts(), 3)
 	m.TrustOperation("Checkout")
 	m.ObserveOperation(t.Context(), "Checkout", "mutation", "", time.Millisecond)
 	m.ObserveOperation(t.Context(), "made up", "made up", "made up", time.Millisecond)
@@ -72,13 +74,31 @@ func observed(t *testing.T) *telemetry.Telemetry {
 	return m
 }
 
+// openBreaker opens a circuit breaker with failed attempts. Then the breaker rejects some attempts.
+func openBreaker(t *testing.T, guard *attempt.Guard, rejections int) {
+	t.Helper()
+	for range attempt.MinAttempts {
+		a, err := guard.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Fail(t.Context(), &types.InternalServerError{})
+	}
+	for range rejections {
+		if _, err := guard.Begin(); err == nil {
+			t.Fatal("the breaker is not open")
+		}
+	}
+}
+
 // attempts is an Observer that reports a throttled attempt and a retry of each request.
 type attempts struct{ *telemetry.Telemetry }
 
 func (a attempts) BeginRequest(ctx context.Context, t trace.Target) context.Context {
-	a.ObserveThrottle(ctx, "TableReadKeyRangeThroughputExceeded")
-	a.ObserveThrottle(ctx, "made up")
-	a.ObserveRetry(ctx, "throttled")
+	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.Throttled, Reason: "TableReadKeyRangeThroughputExceeded"})
+	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.Throttled, Reason: "made up"})
+	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.Conflict})
+	a.ObserveRetry(ctx, attempt.Failure{Cause: attempt.Throttled})
 	return a.Telemetry.BeginRequest(ctx, t)
 }
 

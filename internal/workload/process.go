@@ -77,6 +77,18 @@ func (p *Process) QuitWithStacks(t testing.TB) string {
 	return p.stderr.String()
 }
 
+// Terminate ends the server with SIGTERM. It waits until the server has ended. It returns the log,
+// and an error if the exit status is not 0.
+func (p *Process) Terminate(t testing.TB) (log string, err error) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	<-p.stdoutClosed
+	err = p.cmd.Wait()
+	return p.stderr.String(), err
+}
+
 // Kill ends the server with SIGKILL. It waits until the server has ended and returns the log.
 func (p *Process) Kill(t testing.TB) string {
 	t.Helper()

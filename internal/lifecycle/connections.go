@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"container/list"
@@ -52,10 +52,25 @@ func (c *connectionTracker) wait(ctx context.Context) error {
 	}
 }
 
+// closeAll closes all connections.
+func (c *connectionTracker) closeAll() {
+	c.mu.Lock()
+	var all []*connection
+	for _, owned := range c.byOwner {
+		for element := owned.Front(); element != nil; element = element.Next() {
+			all = append(all, element.Value.(*connection))
+		}
+	}
+	c.mu.Unlock()
+	for _, conn := range all {
+		_ = conn.Close()
+	}
+}
+
 // admit adds a new connection to the pool. If the pool is exhausted, admit closes other
 // connections. It returns nil if no other connection can be closed.
 func (c *connectionTracker) admit(conn net.Conn) *connection {
-	caller := admission.Caller{Key: "address/" + remoteNetwork(conn.RemoteAddr().String()), Anonymous: c.authenticated}
+	caller := admission.Caller{Key: "address/" + admission.Network(conn.RemoteAddr().String()), Anonymous: c.authenticated}
 	for c.pool.TryAcquire(caller, 1) != nil {
 		other := c.evictable()
 		if other == nil {
@@ -140,7 +155,8 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 }
 
 // trackRequests is middleware that records which connections serve a request. If a caller exceeds
-// its share of the connections, the server closes the connection after the response.
+// its share of the connections, or the server is shutting down, the server closes the connection
+// after the response.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionKey{}).(*connection)
@@ -148,7 +164,7 @@ func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if conn.beginRequest() {
+		if conn.beginRequest() || ShuttingDown(r.Context()) {
 			w.Header().Set("Connection", "close")
 		}
 		defer conn.endRequest()
@@ -173,8 +189,8 @@ type connection struct {
 
 type connectionKey struct{}
 
-// setConnectionCaller makes the given caller the owner of the connection in ctx.
-func setConnectionCaller(ctx context.Context, caller admission.Caller) {
+// SetCaller makes the given caller the owner of the connection in ctx.
+func SetCaller(ctx context.Context, caller admission.Caller) {
 	conn, ok := ctx.Value(connectionKey{}).(*connection)
 	if !ok {
 		return
@@ -189,8 +205,8 @@ func setConnectionCaller(ctx context.Context, caller admission.Caller) {
 	conn.tracker.appendLocked(conn)
 }
 
-// markWebSocket records that the connection in ctx has become a WebSocket.
-func markWebSocket(ctx context.Context) {
+// MarkWebSocket records that the connection in ctx has become a WebSocket.
+func MarkWebSocket(ctx context.Context) {
 	if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		conn.tracker.mu.Lock()
 		defer conn.tracker.mu.Unlock()

@@ -1,0 +1,118 @@
+package attempt
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// The thresholds of the circuit breaker.
+const (
+	// Window is the period whose attempts the breaker counts.
+	Window = 10 * time.Second
+	// MinAttempts is the minimum number of attempts in the Window. With fewer attempts, the breaker
+	// does not open.
+	MinAttempts = 20
+	// MaxFailedShare is the share of failed attempts at which the breaker opens.
+	MaxFailedShare = 0.5
+	// SlowAfter is the duration after which an attempt counts as failed, with any outcome.
+	SlowAfter = time.Second
+	// OpenTime is how long the breaker refuses all requests. After that, it is half-open.
+	OpenTime = 2 * time.Second
+	// Probes is the number of attempts that a half-open breaker admits. If all of them succeed, the
+	// breaker closes. If one fails, the breaker opens again.
+	Probes = 3
+)
+
+// State is the state of a circuit breaker.
+type State int
+
+// The states of a circuit breaker.
+const (
+	Closed State = iota
+	HalfOpen
+	Open
+)
+
+// String returns the name of the state.
+func (s State) String() string {
+	switch s {
+	case Open:
+		return "open"
+	case HalfOpen:
+		return "half-open"
+	default:
+		return "closed"
+	}
+}
+
+// ErrOpen means that an attempt was refused because the circuit breaker is open, or half-open with
+// enough probes in progress.
+var ErrOpen = errors.New("the circuit breaker is open, because most requests to DynamoDB failed or were slow")
+
+// Outcomes of attempts that are no success.
+var (
+	errFailed = errors.New("failed")
+	// errIgnored is the outcome of an attempt that does not show the state of the table.
+	errIgnored = errors.New("ignored")
+)
+
+// breaker is the circuit breaker of a table.
+type breaker struct {
+	*gobreaker.TwoStepCircuitBreaker[struct{}]
+	rejections atomic.Uint64
+}
+
+func newBreaker(log *slog.Logger) *breaker {
+	var attempts, failures uint32 // guarded by the lock of the breaker, which calls both functions
+	return &breaker{TwoStepCircuitBreaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests: Probes, Interval: Window, BucketPeriod: Window / 10, Timeout: OpenTime,
+		ReadyToTrip: func(counts gobreaker.Counts) bool {
+			failures = counts.TotalFailures
+			attempts = failures + counts.TotalSuccesses
+			return attempts >= MinAttempts && float64(failures) >= MaxFailedShare*float64(attempts)
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, errIgnored) },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			switch {
+			case to == gobreaker.StateClosed:
+				log.Info("DynamoDB responds again: the circuit breaker is closed")
+			case to == gobreaker.StateHalfOpen:
+				log.Info("the circuit breaker is half-open: a few requests to DynamoDB are sent as probes")
+			case from == gobreaker.StateHalfOpen:
+				log.Warn("a probe failed: the circuit breaker is open again")
+			default:
+				log.Error("most requests to DynamoDB failed or were slow: the circuit breaker is open, and requests are refused", "attempts", attempts, "failed", failures, "seconds", Window.Seconds())
+			}
+		},
+	})}
+}
+
+// begin asks for permission to make an attempt. It returns ErrOpen, or a function that must be
+// called with the outcome.
+func (b *breaker) begin() (func(error), error) {
+	done, err := b.Allow()
+	if err != nil {
+		b.rejections.Add(1)
+		return nil, ErrOpen
+	}
+	return done, nil
+}
+
+// outcome returns the outcome of a failed attempt for the breaker. DynamoDB works if it rejects a
+// request because of a conflict or a failed condition. A hot key shows nothing about the table.
+func (f Failure) outcome(err error, duration time.Duration) error {
+	switch {
+	case duration >= SlowAfter, f.Cause == ServerError, f.Cause == Throttled && !f.OneKey:
+		return errFailed
+	case f.Cause == Connection && !isCallersDeadline(err):
+		return errFailed
+	case f.Cause == Conflict, f.Cause == Other && isResponse(err):
+		return nil
+	default:
+		return errIgnored
+	}
+}

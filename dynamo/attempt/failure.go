@@ -1,0 +1,155 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+)
+
+// Cause is the cause of a failed attempt.
+type Cause string
+
+// The causes of failed attempts.
+const (
+	// Throttled: DynamoDB rejected the request to limit the throughput.
+	Throttled Cause = "throttled"
+	// Conflict: another transaction was writing the same record, or the same transaction was still in
+	// progress.
+	Conflict Cause = "conflict"
+	// ServerError: DynamoDB failed, or another server responded in its place.
+	ServerError Cause = "server_error"
+	// Connection: the connection failed, or no response arrived in time.
+	Connection Cause = "connection"
+	// Other is every other cause, such as a failed condition, missing permissions or a canceled
+	// request.
+	Other Cause = "other"
+)
+
+// Failure describes a failed attempt.
+type Failure struct {
+	Cause Cause
+	// Reason is DynamoDB's reason for throttling, such as TableWriteKeyRangeThroughputExceeded. If
+	// DynamoDB sent no reason, it is the error code. It is empty if Cause is not Throttled.
+	Reason string
+	// OneKey reports whether DynamoDB throttled one key or a few records instead of the table.
+	OneKey bool
+	// Malformed reports whether the response does not follow DynamoDB's protocol. In that case, Cause
+	// is ServerError.
+	Malformed bool
+}
+
+// ReasonUnprocessed is the Reason of keys that a batch did not process.
+const ReasonUnprocessed = "UnprocessedKeys"
+
+// Codes in the CancellationReasons of a cancelled transaction. Source:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+const (
+	ReasonNone            = "None"
+	ReasonConditionFailed = "ConditionalCheckFailed"
+	reasonConflict        = "TransactionConflict"
+)
+
+// Classify returns the description of an error of the AWS SDK.
+func Classify(err error) Failure {
+	if errors.Is(err, context.Canceled) {
+		return Failure{Cause: Other}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Failure{Cause: Connection}
+	}
+	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
+		return classifyCancelled(cancelled)
+	}
+	if api := smithy.APIError(nil); errors.As(err, &api) {
+		switch code := api.ErrorCode(); code {
+		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
+			return throttled(code, throttlingReasons(err))
+		case "TransactionInProgressException", "TransactionConflictException", "ReplicatedWriteConflictException":
+			return Failure{Cause: Conflict}
+		case "InternalServerError", "ServiceUnavailable":
+			return Failure{Cause: ServerError}
+		case "RequestTimeout", "RequestTimeoutException":
+			return Failure{Cause: Connection}
+		case "UnknownError": // the response has no error code
+			return Failure{Cause: ServerError, Malformed: api.ErrorFault() != smithy.FaultServer}
+		}
+		if api.ErrorFault() == smithy.FaultServer {
+			return Failure{Cause: ServerError}
+		}
+	}
+	// The connection failed, or it was closed before the response was complete.
+	if connection := (interface{ ConnectionError() bool })(nil); errors.As(err, &connection) && connection.ConnectionError() {
+		return Failure{Cause: Connection}
+	}
+	// A gateway can respond instead of DynamoDB, for example with an HTML page.
+	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
+		return Failure{Cause: ServerError}
+	}
+	if malformed := (*smithy.DeserializationError)(nil); errors.As(err, &malformed) {
+		return Failure{Cause: ServerError, Malformed: true}
+	}
+	if network := net.Error(nil); errors.As(err, &network) {
+		return Failure{Cause: Connection}
+	}
+	return Failure{Cause: Other}
+}
+
+// classifyCancelled describes the cancellation of a transaction. The cause is Other if a condition
+// failed. A throttled record does not mean that the whole table is throttled.
+func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
+	failure := Failure{Cause: Other}
+	for _, reason := range cancelled.CancellationReasons {
+		switch code := aws.ToString(reason.Code); code {
+		case "", ReasonNone:
+		case reasonConflict:
+			failure = Failure{Cause: Conflict}
+		case "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
+			if failure.Cause == Other {
+				failure = Failure{Cause: Throttled, Reason: code, OneKey: true}
+			}
+		default:
+			return Failure{Cause: Other}
+		}
+	}
+	return failure
+}
+
+// throttlingReasons returns the reasons that DynamoDB sent with a throttled request.
+func throttlingReasons(err error) []types.ThrottlingReason {
+	var throughput *types.ProvisionedThroughputExceededException
+	var limit *types.RequestLimitExceeded
+	var rate *types.ThrottlingException
+	switch {
+	case errors.As(err, &throughput):
+		return throughput.ThrottlingReasons
+	case errors.As(err, &limit):
+		return limit.ThrottlingReasons
+	case errors.As(err, &rate):
+		return rate.ThrottlingReasons
+	}
+	return nil
+}
+
+// throttled describes a throttled request. A reason consists of the resource, the operation and the
+// limit. The limit of one partition key is KeyRangeThroughputExceeded.
+func throttled(code string, reasons []types.ThrottlingReason) Failure {
+	failure := Failure{Cause: Throttled, Reason: code}
+	names := make([]string, 0, len(reasons))
+	for _, r := range reasons {
+		if name := aws.ToString(r.Reason); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return failure
+	}
+	failure.Reason = names[0]
+	failure.OneKey = !slices.ContainsFunc(names, func(name string) bool { return !strings.HasSuffix(name, "KeyRangeThroughputExceeded") })
+	return failure
+}

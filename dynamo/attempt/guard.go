@@ -1,0 +1,176 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+	"github.com/sony/gobreaker/v2"
+)
+
+// Options configure a Guard.
+type Options struct {
+	// Breaker enables the circuit breaker. Without it, requests are never refused.
+	Breaker bool
+	// Log receives a message when the breaker changes its state, and when the retry budget is
+	// exhausted. It may be nil.
+	Log *slog.Logger
+	// OnFailure is called after each failed attempt, with the context of the request. OnRetry is
+	// called before each retry, with the failure of the attempt before. Both may be nil.
+	OnFailure, OnRetry func(context.Context, Failure)
+	// Budget is the retry budget. The default has 500 tokens.
+	Budget retry.RateLimiter
+}
+
+// Guard limits and counts the attempts of all requests to one table. It is safe for concurrent use.
+type Guard struct {
+	opts    Options
+	breaker *breaker
+	budget  retry.RateLimiter
+
+	mu        sync.Mutex
+	retries   map[Cause]uint64
+	throttles map[string]uint64
+	exhausted uint64
+	// warned is the time of the last message about the exhausted budget.
+	warned time.Time
+}
+
+// New returns a Guard with a full retry budget and a closed breaker.
+func New(opts Options) *Guard {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Budget == nil {
+		opts.Budget = ratelimit.NewTokenRateLimit(budgetTokens)
+	}
+	g := &Guard{opts: opts, budget: opts.Budget, retries: map[Cause]uint64{}, throttles: map[string]uint64{}}
+	if opts.Breaker {
+		g.breaker = newBreaker(opts.Log)
+	}
+	return g
+}
+
+// Stats are the counters of a Guard since its creation.
+type Stats struct {
+	// Retries counts retries by the cause of the attempt before.
+	Retries map[Cause]uint64
+	// Throttles counts throttled attempts by Failure.Reason.
+	Throttles map[string]uint64
+	// BudgetExhausted counts requests that failed because no retry was allowed.
+	BudgetExhausted uint64
+	// Rejections counts attempts that the breaker has refused.
+	Rejections uint64
+}
+
+// Stats returns the counters.
+func (g *Guard) Stats() Stats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := Stats{Retries: maps.Clone(g.retries), Throttles: maps.Clone(g.throttles), BudgetExhausted: g.exhausted}
+	if g.breaker != nil {
+		s.Rejections = g.breaker.rejections.Load()
+	}
+	return s
+}
+
+// State returns the state of the breaker. Without a breaker, it returns Closed.
+func (g *Guard) State() State {
+	if g.breaker == nil {
+		return Closed
+	}
+	switch g.breaker.State() {
+	case gobreaker.StateOpen:
+		return Open
+	case gobreaker.StateHalfOpen:
+		return HalfOpen
+	default:
+		return Closed
+	}
+}
+
+// Attempt is an attempt in progress. The caller must call Succeed or Fail once.
+type Attempt struct {
+	guard *Guard
+	start time.Time
+	done  func(error)
+}
+
+// Begin starts an attempt. It returns ErrOpen if the breaker refuses the attempt.
+func (g *Guard) Begin() (Attempt, error) {
+	if g.breaker == nil {
+		return Attempt{guard: g}, nil
+	}
+	done, err := g.breaker.begin()
+	if err != nil {
+		return Attempt{}, err
+	}
+	return Attempt{g, time.Now(), done}, nil
+}
+
+// Succeed records that the attempt succeeded.
+func (a Attempt) Succeed() {
+	_ = a.guard.budget.AddTokens(successRefill) // never an error
+	a.end(func(d time.Duration) error {
+		if d >= SlowAfter {
+			return errFailed
+		}
+		return nil
+	})
+}
+
+// Fail records that the attempt failed with an error of the AWS SDK.
+func (a Attempt) Fail(ctx context.Context, err error) {
+	failure := Classify(err)
+	a.guard.recordFailure(ctx, failure)
+	a.end(func(d time.Duration) error { return failure.outcome(err, d) })
+}
+
+// abandon ends an attempt that was not sent.
+func (a Attempt) abandon() {
+	a.end(func(time.Duration) error { return errIgnored })
+}
+
+// end passes the outcome to the breaker.
+func (a Attempt) end(outcome func(time.Duration) error) {
+	if a.done != nil {
+		a.done(outcome(time.Since(a.start)))
+	}
+}
+
+// recordFailure counts a failed attempt and reports it.
+func (g *Guard) recordFailure(ctx context.Context, failure Failure) {
+	if failure.Cause == Throttled {
+		g.mu.Lock()
+		g.throttles[failure.Reason]++
+		g.mu.Unlock()
+	}
+	if g.opts.OnFailure != nil {
+		g.opts.OnFailure(ctx, failure)
+	}
+}
+
+// recordRetry counts a retry and reports it.
+func (g *Guard) recordRetry(ctx context.Context, failure Failure) {
+	g.mu.Lock()
+	g.retries[failure.Cause]++
+	g.mu.Unlock()
+	if g.opts.OnRetry != nil {
+		g.opts.OnRetry(ctx, failure)
+	}
+}
+
+// isResponse reports whether an error is DynamoDB's response.
+func isResponse(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api)
+}
+
+// isCallersDeadline reports whether an attempt failed because the deadline of its caller passed.
+func isCallersDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

@@ -1,0 +1,108 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// request is the state of one request of the AWS SDK. Its attempts do not run concurrently.
+type request struct {
+	// attempts counts the attempts.
+	attempts int
+	// first is the attempt that began before the SDK took over. It is nil if the SDK makes the first
+	// attempt itself, and after the SDK has recorded the outcome.
+	first *Attempt
+}
+
+type requestKey struct{}
+
+// attemptsOf returns the number of attempts of the request in ctx.
+func attemptsOf(ctx context.Context) int {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r.attempts
+	}
+	return 1
+}
+
+// Client returns a copy of the client db whose attempts the guard limits and counts.
+func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
+	each := middleware.FinalizeMiddlewareFunc("Guard", g.handleAttempt)
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+		o.Retryer = g.retryer(o.Retryer)
+		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
+			if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("GuardRequest", handleRequest), middleware.Before); err != nil {
+				return err
+			}
+			if _, retries := stack.Finalize.Get("Retry"); !retries {
+				return stack.Finalize.Add(each, middleware.Before)
+			}
+			return stack.Finalize.Insert(each, "Retry", middleware.After)
+		})
+	})
+}
+
+// handleRequest adds the state of a request to its context.
+func handleRequest(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	if ctx.Value(requestKey{}) == nil {
+		ctx = context.WithValue(ctx, requestKey{}, &request{})
+	}
+	return next.HandleInitialize(ctx, in)
+}
+
+// handleAttempt makes one attempt. Its error is ErrOpen if the breaker refuses the attempt.
+func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
+	r, ok := ctx.Value(requestKey{}).(*request)
+	if !ok {
+		r = &request{}
+	}
+	r.attempts++
+	var a Attempt
+	if r.first != nil {
+		a, r.first = *r.first, nil
+	} else if a, err = g.Begin(); err != nil {
+		return out, metadata, err
+	}
+	ended := false
+	defer func() {
+		if !ended { // a panic
+			a.abandon()
+		}
+	}()
+	out, metadata, err = next.HandleFinalize(ctx, in)
+	ended = true
+	if err != nil {
+		a.Fail(ctx, err)
+	} else {
+		a.Succeed()
+	}
+	return out, metadata, err
+}
+
+// Continue returns SDK options for a request whose first attempt has failed outside the SDK. The
+// SDK must receive the outcome of that attempt as the outcome of its own first attempt, and then
+// records it.
+func (a Attempt) Continue() func(*dynamodb.Options) {
+	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		r := &request{first: &a}
+		defer func() {
+			if r.first != nil { // the SDK failed before its first attempt
+				a.abandon()
+			}
+		}()
+		return next.HandleInitialize(context.WithValue(ctx, requestKey{}, r), in)
+	})
+	return func(o *dynamodb.Options) {
+		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error { return stack.Initialize.Add(step, middleware.Before) })
+	}
+}
+
+// isCancelled reports whether an error is the cancellation of a transaction.
+func isCancelled(err error) bool {
+	var cancelled *types.TransactionCanceledException
+	return errors.As(err, &cancelled)
+}

@@ -1,0 +1,115 @@
+// Package lifecycle serves HTTP connections from the start of a server to its end. It limits the
+// open connections, and stops a server without cutting requests.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/ordergraph/ordergraph/internal/admission"
+)
+
+// Options configure Serve.
+type Options struct {
+	// Connections is the pool of connections that callers share. Authenticated reports whether the
+	// server authenticates requests. If it is false, the owner of a connection is its network address.
+	Connections   *admission.Pool
+	Authenticated bool
+	// HeaderTime, ReadTime and WriteTime limit the time for the headers of a request, for the whole
+	// request, and for the response. A handler can set a shorter time for its response.
+	HeaderTime, ReadTime, WriteTime time.Duration
+	Shutdown                        Shutdown
+	// Log is the server's logger.
+	Log *slog.Logger
+}
+
+// Shutdown contains the durations of the phases of a shutdown.
+type Shutdown struct {
+	// Delay is how long the server still serves all requests, so that its load balancer can notice the
+	// failed readiness check.
+	Delay time.Duration
+	// DrainTime is how long the server then waits for requests in progress. 0 means
+	// DefaultDrainTime.
+	DrainTime time.Duration
+}
+
+// DefaultDrainTime is the default of Shutdown.DrainTime.
+const DefaultDrainTime = 15 * time.Second
+
+const (
+	maxHeader   = 32 << 10
+	idleTimeout = 2 * time.Minute
+)
+
+// Serve serves h on l until ctx ends. Then it shuts down in two phases:
+//
+//  1. During Shutdown.Delay, it serves everything, but closes each connection after its response.
+//     ShuttingDown is true, so that the readiness check fails.
+//  2. It accepts no more connections, and ends the context of Stopping. It waits for requests in
+//     progress, WebSockets and event streams.
+//
+// Serve returns an error if serving fails, or if connections are still in use after
+// Shutdown.DrainTime. In that case, it closes them.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
+	if opts.Shutdown.DrainTime == 0 {
+		opts.Shutdown.DrainTime = DefaultDrainTime
+	}
+	open := newConnectionTracker(opts.Connections, opts.Authenticated)
+	base := context.WithoutCancel(ctx)
+	stopping, stop := context.WithCancel(base)
+	defer stop()
+	srv := &http.Server{
+		Handler: open.trackRequests(h),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, conn)
+		},
+		BaseContext:       func(net.Listener) context.Context { return withPhases(base, phases{ctx, stopping}) },
+		ReadHeaderTimeout: opts.HeaderTime,
+		ReadTimeout:       opts.ReadTime,
+		WriteTimeout:      opts.WriteTime,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		// The handler also responds to OPTIONS *, so that the response has a request ID.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
+	}
+	// Shutdown calls stop after it has closed the listener, so that clients reconnect to other
+	// servers.
+	srv.RegisterOnShutdown(stop)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener{l, open}) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	if opts.Shutdown.Delay > 0 {
+		opts.Log.InfoContext(base, "shutting down after the delay of ORDERGRAPH_SHUTDOWN_DELAY", "delay", opts.Shutdown.Delay.String())
+	}
+	delay := time.NewTimer(opts.Shutdown.Delay)
+	defer delay.Stop()
+	select {
+	case err := <-failed:
+		return err
+	case <-delay.C:
+	}
+	draining, cancel := context.WithTimeout(base, opts.Shutdown.DrainTime)
+	defer cancel()
+	err := srv.Shutdown(draining)
+	if err == nil {
+		err = open.wait(draining) // Shutdown does not wait for WebSockets
+	}
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		return served
+	}
+	if err != nil {
+		open.closeAll()
+		return fmt.Errorf("connections were still in use %s after the shutdown began, and were closed: %w", opts.Shutdown.DrainTime, err)
+	}
+	return nil
+}
