@@ -3,7 +3,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags lambda.norpc -ldflags='-s -w' -o /ordergraph .
+RUN make build OUT=/ordergraph
 
 # Nothing but the binary and what it trusts: no shell, no package manager, no root.
 FROM scratch

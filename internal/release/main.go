@@ -140,12 +140,11 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 	return b, nil
 }
 
-// compile builds a static binary in dir and returns its bytes. The tag lambda.norpc omits net/rpc,
-// which would make the binary a third larger. The version of the program is in the
-// binary, because Go writes the tag of the commit into it.
+// compile builds a static binary in dir with the Makefile and returns its bytes. The version of the
+// program is in the binary, because Go writes the tag of the commit into it.
 func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
-	environment := []string{"CGO_ENABLED=0", "GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off"}
-	if _, err := run(ctx, dir, environment, "go", "build", "-trimpath", "-buildvcs=true", "-tags=lambda.norpc", "-ldflags=-s -w", "-o", path, "."); err != nil {
+	environment := []string{"GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off"}
+	if _, err := run(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
