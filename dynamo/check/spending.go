@@ -41,10 +41,15 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	})
 }
 
-// verifySpending reports spending records that differ from the sums of the customer's orders. It
-// skips customers with an unreadable order or with an inconsistent order that was not repaired.
-// Without opts.Repair, it also skips customers whose orders were never added up.
+// verifySpending reports unreadable spending records, and spending records that differ from the sums
+// of the customer's orders. It computes no sums for customers with an unreadable order or with an
+// inconsistent order that was not repaired. Without opts.Repair, it also computes none for customers
+// whose orders were never added up.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
+	readable := map[model.Keys]model.Record{}
+	for k, have := range v.spendingRecords {
+		readable[k] = diag.Readable(&model.EntitySpending, have)
+	}
 	if v.hasUnreadableOrder || c.isUnreadableCustomer(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
 	}
@@ -55,8 +60,8 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 		rec := model.SpendingRecord(b, s)
 		expected[model.KeyOf(rec)] = rec
 	}
-	for k, have := range v.spendingRecords {
-		if s, err := c.table.DecodeSpending(model.Reader{Record: diag.Readable(&model.EntitySpending, have)}); expected[k] == nil && err == nil {
+	for k, have := range readable {
+		if s, err := c.table.DecodeSpending(model.Reader{Record: have}); expected[k] == nil && err == nil {
 			expected[k] = model.SpendingRecord(b, commerce.Spending{CustomerID: v.id, Month: s.Month, Total: commerce.Money{Currency: s.Total.Currency}})
 		}
 	}

@@ -97,7 +97,7 @@ func All() []string {
 		BadUserInput, Unavailable, TimedOut, Internal, Unauthenticated, Forbidden, NotFound,
 		RateLimited, TooSlow, TooManySubscriptions, BadRequest, MethodNotAllowed, NotAcceptable,
 		RequestTimeout, BodyTooLarge, UnsupportedMediaType, CSRFPrevented, HostNotAllowed,
-		Overloaded, IntrospectionOff, PersistedQueryNotFound, PersistedQueryMismatch,
+		Overloaded, IntrospectionOff, SubscriptionsOff, PersistedQueryNotFound, PersistedQueryMismatch,
 		UntrustedDocument,
 	}
 }

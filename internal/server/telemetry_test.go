@@ -117,7 +117,7 @@ func TestAccessLog(t *testing.T) {
 	ask(g, http.MethodGet, server.PathHealth, "")
 	want := []string{
 		"Alice query OK 200 STAFF 1 0.5 0", "other query OK 200 STAFF 1 0.5 0", "other mutation OK 200 STAFF 2 3 6", "other query BAD_USER_INPUT 200 STAFF 0 0 0", "other unknown BAD_USER_INPUT 200 STAFF 0 0 0",
-		"other subscription BAD_USER_INPUT 200 STAFF 0 0 0", "other unknown BAD_REQUEST 400 STAFF 0 0 0", "other unknown UNAUTHENTICATED 401 0 0 0", "other unknown METHOD_NOT_ALLOWED 405 0 0 0",
+		"other subscription SUBSCRIPTIONS_OFF 200 STAFF 0 0 0", "other unknown BAD_REQUEST 400 STAFF 0 0 0", "other unknown UNAUTHENTICATED 401 0 0 0", "other unknown METHOD_NOT_ALLOWED 405 0 0 0",
 	}
 	if lines := m.lines(t, len(want), "operation", "type", "code", "status", "role", "requests", "readUnits", "writeUnits"); !slices.Equal(lines, want) {
 		t.Errorf("the access log has\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
