@@ -45,8 +45,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "bootstrap")
-	build := exec.Command("go", "build", "-o", program, "../..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Printf("go build: %v: %s\n", err, out)
 		return 1

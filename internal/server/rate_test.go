@@ -107,6 +107,7 @@ func typenames(n int) string {
 // A request that HTTP refuses is charged one point and its bytes, as every request is. Without
 // points the request is not decoded, so the response is 429 for any malformed request.
 func TestRefusedRequestsAreCharged(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat(" ", 10<<10)
 	for name, c := range map[string]struct {
 		method, target, body string

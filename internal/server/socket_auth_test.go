@@ -181,6 +181,7 @@ func (l *liveServer) openAll(init string) (open []*peer) {
 // A customer cannot use the capacity of all others, neither with subscriptions on any number of
 // sockets nor with sockets and streams. A single customer can use most of the capacity.
 func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
+	t.Parallel()
 	l, g := liveWithAuthentication(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolSubscriptions: 16, admission.PoolConnections: 43})})
 	ann, bob := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001"))
 	const follow = `subscription { customerOrders(customerId: "cust_01") { id } }`

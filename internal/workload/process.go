@@ -10,11 +10,12 @@ import (
 )
 
 // BuildServer compiles the program and returns the path of the binary. The binary is built without
-// the race detector, because it runs in a separate process. root is the path of the module.
+// the race detector, because it runs in a separate process. Without debug information, the linker
+// takes a third of the time. root is the path of the module.
 func BuildServer(t testing.TB, root string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ordergraph")
-	if out, err := exec.Command("go", "build", "-o", binary, root).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, root).CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v: %s", err, out)
 	}
 	return binary
