@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
@@ -22,6 +24,8 @@ type connectionTracker struct {
 
 	mu   sync.Mutex
 	open int
+	// evicted is the number of evicted connections that are still open.
+	evicted int
 	// drained is closed when the last connection has been closed. It is nil unless wait is waiting.
 	drained chan struct{}
 	// byOwner contains the connections of each caller, by Caller.Key. A connection moves to the end of
@@ -76,7 +80,7 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 		if other == nil {
 			return nil
 		}
-		_ = other.Close()
+		other.evict()
 	}
 	added := &connection{Conn: conn, tracker: c, caller: caller}
 	c.mu.Lock()
@@ -176,6 +180,8 @@ func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 type connection struct {
 	net.Conn
 	tracker *connectionTracker
+	// isEvicted reports whether the connection was evicted to admit another one.
+	isEvicted atomic.Bool
 
 	// The fields below are guarded by tracker.mu.
 
@@ -233,20 +239,86 @@ func (conn *connection) endRequest() {
 	}
 }
 
-// Close closes the connection and releases its capacity.
+// Close closes the connection and releases its capacity. If the connection was evicted, Close does
+// nothing, because the connection is closed later.
 func (conn *connection) Close() error {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
-	if !conn.closed {
-		conn.closed = true
-		conn.tracker.pool.Release(conn.caller, 1)
-		conn.tracker.removeLocked(conn)
-		if conn.tracker.open--; conn.tracker.open == 0 && conn.tracker.drained != nil {
-			close(conn.tracker.drained)
-			conn.tracker.drained = nil
-		}
+	if conn.isEvicted.Load() {
+		return nil
 	}
+	conn.releaseLocked()
 	return conn.Conn.Close()
+}
+
+// releaseLocked releases the capacity of the connection. tracker.mu must be held.
+func (conn *connection) releaseLocked() {
+	if conn.closed {
+		return
+	}
+	conn.closed = true
+	conn.tracker.pool.Release(conn.caller, 1)
+	conn.tracker.removeLocked(conn)
+	if conn.tracker.open--; conn.tracker.open == 0 && conn.tracker.drained != nil {
+		close(conn.tracker.drained)
+		conn.tracker.drained = nil
+	}
+}
+
+// Evicted connections of anonymous callers stay open for evictionTime without being served.
+// Otherwise, a client that opens a new connection for each closed one could use most of the
+// processor time. At most maxEvicted connections stay open. Further connections are closed at once.
+const (
+	evictionTime = time.Second
+	maxEvicted   = 256
+)
+
+// evict stops serving the connection and releases its capacity. It closes the connection of an
+// anonymous caller after evictionTime. It closes other connections at once, so that the client does
+// not send another request on them.
+func (conn *connection) evict() {
+	t := conn.tracker
+	t.mu.Lock()
+	if conn.closed || !conn.caller.Anonymous || t.evicted >= maxEvicted {
+		t.mu.Unlock()
+		_ = conn.Close()
+		return
+	}
+	conn.isEvicted.Store(true)
+	conn.releaseLocked()
+	t.evicted++
+	t.mu.Unlock()
+	// Reads and writes fail now, so the server abandons the connection.
+	_ = conn.Conn.SetDeadline(time.Unix(1, 0))
+	time.AfterFunc(evictionTime, func() {
+		t.mu.Lock()
+		t.evicted--
+		t.mu.Unlock()
+		_ = conn.Conn.Close()
+	})
+}
+
+// SetDeadline sets the deadlines of the connection. If the connection was evicted, SetDeadline does
+// nothing.
+func (conn *connection) SetDeadline(at time.Time) error {
+	return conn.unlessEvicted(conn.Conn.SetDeadline, at)
+}
+
+// SetReadDeadline is like SetDeadline, but only for reads.
+func (conn *connection) SetReadDeadline(at time.Time) error {
+	return conn.unlessEvicted(conn.Conn.SetReadDeadline, at)
+}
+
+// SetWriteDeadline is like SetDeadline, but only for writes.
+func (conn *connection) SetWriteDeadline(at time.Time) error {
+	return conn.unlessEvicted(conn.Conn.SetWriteDeadline, at)
+}
+
+func (conn *connection) unlessEvicted(set func(time.Time) error, at time.Time) error {
+	if conn.isEvicted.Load() {
+		return nil
+	}
+	return set(at)
 }
 
 // listener accepts connections that the pool admits.
