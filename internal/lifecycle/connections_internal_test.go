@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -34,7 +35,7 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 		}
 		_ = first.Close()
 		began := time.Now()
-		if _, err := client.Read(make([]byte, 1)); err != io.EOF || time.Since(began) != evictionTime {
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != evictionTime {
 			t.Errorf("the client reads %v after %v, want EOF after %v", err, time.Since(began), evictionTime)
 		}
 		synctest.Wait()
@@ -46,7 +47,7 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 		SetCaller(context.WithValue(t.Context(), connectionKey{}, known), admission.Caller{Key: "known"})
 		known.evict()
 		began = time.Now()
-		if _, err := client.Read(make([]byte, 1)); err != io.EOF || time.Since(began) != 0 {
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != 0 {
 			t.Errorf("the client of a known caller reads %v after %v, want EOF at once", err, time.Since(began))
 		}
 		// With too many evicted connections, further ones are closed at once.
@@ -61,7 +62,7 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 			open()
 		}
 		began = time.Now()
-		if _, err := last.Read(make([]byte, 1)); err != io.EOF || time.Since(began) != 0 {
+		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != 0 {
 			t.Errorf("the client reads %v after %v, want EOF at once", err, time.Since(began))
 		}
 		time.Sleep(2 * evictionTime) // all timers of the bubble end
