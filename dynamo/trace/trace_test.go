@@ -11,7 +11,7 @@ import (
 
 type nameKey struct{}
 
-// recorder is an Observer that records the calls of several recorders.
+// recorder is an Observer that appends its calls to a list, which several recorders can share.
 type recorder struct {
 	name  string
 	calls *[]string
@@ -47,7 +47,7 @@ func TestObserversAreNotified(t *testing.T) {
 	}
 }
 
-// A request that is not measured costs no memory.
+// Measuring a request allocates no memory if the table has no Observer and the context no Trace.
 func TestUnobservedRequestsDoNotAllocate(t *testing.T) {
 	usage := &trace.Usage{}
 	ctx := usage.NewContext(t.Context())
@@ -63,7 +63,8 @@ func TestUnobservedRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A nested Usage also counts for the outer one, and is exact if the outer one is.
+// A nested Usage and the Usage around it count the same requests. The nested Usage is exact if the
+// outer Usage is exact.
 func TestNestedUsage(t *testing.T) {
 	outer, inner := &trace.Usage{Exact: true}, &trace.Usage{}
 	outerCtx := outer.NewContext(t.Context())
@@ -79,7 +80,7 @@ func TestNestedUsage(t *testing.T) {
 	}
 }
 
-// A Trace omits failed requests, except for a cancelled transaction, which consumed units.
+// A Trace omits failed requests, but not cancelled transactions, because these consume units.
 func TestTraceOmitsFailedRequests(t *testing.T) {
 	recorded := &trace.Trace{}
 	for _, units := range []float64{0, 4} {
