@@ -18,7 +18,8 @@ const (
 	MinAttempts = 20
 	// MaxFailedShare is the share of failed attempts at which the breaker opens.
 	MaxFailedShare = 0.5
-	// SlowAfter is the duration from which an attempt counts as failed, even if it succeeds.
+	// SlowAfter is the minimum duration of a slow attempt. A slow attempt counts as failed, even if it
+	// succeeds.
 	SlowAfter = time.Second
 	// OpenTime is how long an open breaker refuses all attempts. After OpenTime, the breaker is
 	// half-open.

@@ -102,8 +102,8 @@ func (s Scope) Encode(position string) string {
 
 // Decode returns the position in a cursor.
 //
-// It returns a commerce.InvalidError unless Encode created the cursor for the same list, with the
-// current or the previous key.
+// It accepts only cursors that Encode created for the same list with the current or the previous
+// key. For other cursors, it returns a commerce.InvalidError.
 func (s Scope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")
