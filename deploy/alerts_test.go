@@ -99,7 +99,7 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// The alert for the error budget counts exactly the error codes that are faults of the server. The
+// The alert for the error budget counts the codes of errors that clients do not cause. The
 // dashboard computes the share of failed operations with the same codes.
 func TestFailureCodes(t *testing.T) {
 	want := []string{errcode.Internal, errcode.Overloaded, errcode.TimedOut, errcode.TooManySubscriptions, errcode.Unavailable}

@@ -146,8 +146,8 @@ func TestBreakerOpens(t *testing.T) {
 	})
 }
 
-// An open breaker refuses all attempts. After OpenTime, it admits probes. It closes if all of them
-// succeed.
+// An open breaker refuses all attempts. After OpenTime, it admits a few probes. It closes if all
+// probes succeed.
 func TestBreakerRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -210,7 +210,8 @@ func TestNoBreaker(t *testing.T) {
 // newLog returns a logger that writes one line for each message.
 func newLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// client returns a DynamoDB client that receives the responses of respond.
+// client returns a DynamoDB client that is limited by g. It receives the responses that respond
+// returns.
 func client(g *attempt.Guard, respond func() (status int, body string)) *dynamodb.Client {
 	return g.Client(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""),
@@ -232,8 +233,8 @@ func get(ctx context.Context, db *dynamodb.Client) error {
 
 const internalError = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`
 
-// All requests share the retry budget. When it is exhausted, requests fail after one attempt.
-// Conflicts are still retried, and successes refill the budget.
+// All requests share the retry budget. When the budget is exhausted, requests fail after one
+// attempt, except that conflicts are still retried. Successful attempts refill the budget.
 func TestRetryBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

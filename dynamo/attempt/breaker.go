@@ -93,8 +93,8 @@ func newBreaker(log *slog.Logger) *breaker {
 	})}
 }
 
-// begin asks for permission to make an attempt. It returns ErrOpen, or a function that must be
-// called with the outcome.
+// begin returns ErrOpen if the breaker refuses an attempt. Otherwise, the caller must make the
+// attempt and pass its outcome to the returned function.
 func (b *breaker) begin() (func(error), error) {
 	done, err := b.Allow()
 	if err != nil {

@@ -56,7 +56,7 @@ const (
 	reasonConflict        = "TransactionConflict"
 )
 
-// Classify describes a failed attempt by the error of the AWS SDK.
+// Classify returns the cause of a failed attempt. err is the error of the AWS SDK.
 func Classify(err error) Failure {
 	if errors.Is(err, context.Canceled) {
 		return Failure{Cause: Other}

@@ -14,7 +14,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Options configure a Guard.
+// Options configures a Guard.
 type Options struct {
 	// Breaker enables the circuit breaker. Without a breaker, no attempt is refused.
 	Breaker bool

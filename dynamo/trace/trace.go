@@ -40,8 +40,8 @@ type Request struct {
 	Path string
 	// Items is the number of records in the response or in the transaction.
 	Items int
-	// ReadUnits and WriteUnits are the consumed capacity units. In a Trace and a Usage, the write
-	// units of a transaction are computed, so that they do not depend on the Observer of the table.
+	// ReadUnits and WriteUnits are the consumed capacity units. For a Trace and a Usage, the write
+	// units of a transaction are computed. They therefore do not depend on the Observer of the table.
 	ReadUnits, WriteUnits float64
 	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0. An
 	// Observer receives them as WriteUnits.

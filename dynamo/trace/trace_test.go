@@ -27,7 +27,8 @@ func (r recorder) EndRequest(ctx context.Context, request trace.Request, err err
 	*r.calls = append(*r.calls, "end "+r.name+" "+ctx.Value(nameKey{}).(string)+" "+request.Operation+" "+err.Error())
 }
 
-// Each Observer receives the context of the previous one, and the Target of the request.
+// Each Observer receives the Target of the request, and the context that the previous Observer
+// returned.
 func TestObserversAreNotified(t *testing.T) {
 	var calls []string
 	o := trace.Observers(nil, recorder{"a", &calls}, recorder{"b", &calls})

@@ -28,7 +28,7 @@ var rounds = flag.Int("rounds", longtest.Size(2, 50), "number of times that a se
 const (
 	buyers, readers = 4, 4
 	tick            = 50 * time.Millisecond
-	// roundTime is the time limit of one round.
+	// roundTime is the maximum time to stop and restart one server.
 	roundTime = time.Minute
 )
 

@@ -81,8 +81,8 @@ const (
 	UntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
-// IsServerFault reports whether the server, or a service that it needs, causes errors with this
-// code. Clients cause the errors with all other codes.
+// IsServerFault reports whether an error with this code is a fault of the server, or of a service
+// that the server needs.
 func IsServerFault(code string) bool {
 	switch code {
 	case Internal, Unavailable, TimedOut, Overloaded:
@@ -91,7 +91,7 @@ func IsServerFault(code string) bool {
 	return false
 }
 
-// All returns all codes except the codes for exceeded document limits.
+// All returns all error codes, except the codes of package graph/document for exceeded limits.
 func All() []string {
 	return []string{
 		BadUserInput, Unavailable, TimedOut, Internal, Unauthenticated, Forbidden, NotFound,

@@ -77,7 +77,7 @@ func (s *Scope) addArgument(argument string) {
 	s.arguments[maxListArguments-1] += "\x00" + argument // the separator that sign writes
 }
 
-// sign returns the signature of a position with a key.
+// sign signs a position with a key and returns the signature.
 func (s Scope) sign(key []byte, position string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte{cursorVersion})

@@ -108,7 +108,7 @@ type Config struct {
 	// Warnings contains a sentence for each name that is not a setting and therefore has no effect.
 	Warnings []string
 
-	// secretFiles are the files that contain secrets.
+	// secretFiles contains the files whose secrets are in use.
 	secretFiles []secretFile
 }
 

@@ -16,7 +16,7 @@ import (
 // Source identifies where the value of a setting comes from. A greater Source takes precedence.
 type Source int
 
-// The sources, from the lowest to the highest precedence.
+// The sources of a value, from the lowest to the highest precedence.
 const (
 	SourceDefault Source = iota
 	SourceFile
@@ -56,8 +56,8 @@ type layer struct {
 	get    func(name string) (text, place string, ok bool)
 }
 
-// layers returns the sources of explicit values, with the highest precedence first. layers also
-// returns the problems of the configuration file.
+// layers returns a layer each for the flags, the environment and the configuration file, with the
+// highest precedence first. layers also returns the problems of the file.
 func (s Sources) layers() ([]layer, []string) {
 	all := []layer{
 		{SourceFlag, func(name string) (string, string, bool) {
@@ -172,8 +172,8 @@ func (s Sources) misspelled() (warnings []string) {
 	return warnings
 }
 
-// describeUnknown returns a message that name is not a setting. If a setting has a similar name,
-// the message suggests it.
+// describeUnknown returns a message for a name that is not a setting. If a setting has a similar
+// name, the message suggests that setting.
 func describeUnknown(name string) string {
 	known := variables()
 	nearest := slices.MinFunc(known, func(a, b string) int {

@@ -53,7 +53,7 @@ func places(t *testing.T, s setting.Setting, variable, text string) map[string]c
 	all := map[string]config.Sources{
 		"environment": {Getenv: environment(variable + "=" + text)},
 		"flag":        {Getenv: environment(), Flags: map[string]string{variable: text}},
-		// In a Source, the path of the file is followed by the number of the line.
+		// Effective.Source contains the path of the configuration file and the number of the line.
 		"file " + file + ":2": {Getenv: environment(), Flags: map[string]string{"ORDERGRAPH_CONFIG": file}},
 	}
 	if s.Flag() == "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // PreflightHeaders returns request headers that a page cannot send to another site without a CORS
-// preflight request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's
+// preflight request. See https://fetch.spec.whatwg.org/#cors-safelisted-request-header. Apollo's
 // clients and gateways send some of these headers.
 func PreflightHeaders() []string {
 	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}

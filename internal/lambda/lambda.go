@@ -51,7 +51,7 @@ func Serve(ctx context.Context, h http.Handler) {
 type invoker struct{ handler http.Handler }
 
 // Invoke responds to one event. It returns an error if the event is not an HTTP request, if the
-// handler aborts the response, or if the response is too long for Lambda. The client then gets
+// handler aborts the response, or if the response exceeds maxResponse. The client then receives
 // status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {

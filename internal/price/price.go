@@ -94,7 +94,7 @@ func parsePrices(text []byte) (Prices, error) {
 
 // perUnit returns the exact price in dollars of one unit. million is the price of a million units.
 func perUnit(member string, million json.Number) (*big.Rat, error) {
-	// The price is checked as a float first, because an exact number with a large exponent would need
+	// The price is parsed as a float first, because an exact number with a large exponent would need
 	// gigabytes of memory.
 	dollars, err := million.Float64()
 	if err != nil || dollars <= 0 || dollars > maxPrice {

@@ -20,8 +20,8 @@ const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10
 
 // allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. Each archive
 // contains the license texts. The SBOM tool reports some ISC and BSD licenses as 0BSD and
-// BSD-Source-Code. MPL-2.0 is allowed for unmodified modules, because the archive names their
-// versions, so everyone can get the source.
+// BSD-Source-Code. MPL-2.0 requires that users can get the source of a module. The modules are
+// unmodified, and the archive names their versions.
 func allowedLicenses() []string {
 	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-Source-Code", "ISC", "MIT", "MIT-0", "MPL-2.0"}
 }

@@ -41,9 +41,9 @@ const prefix = "ORDERGRAPH_"
 const FileSuffix = "_FILE"
 
 // Flag returns the name of the setting's flag. For example, ORDERGRAPH_MAX_BODY has the flag
-// max-body. The flag of a secret contains the path of a file with the secret, because other users
-// of a machine can read the flags of a process. Flag returns an empty string for deprecated
-// settings and for settings that only the environment can set.
+// max-body. The flag of a secret contains the path of a file with the secret. Otherwise, other
+// users of the machine could read the secret in the list of processes. Flag returns an empty string
+// for deprecated settings and for settings that only the environment can set.
 func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
 	case s.AliasOf != "", s.EnvironmentOnly:

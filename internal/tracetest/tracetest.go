@@ -96,7 +96,7 @@ func (c *Collector) Resource(name string) string {
 	return c.resource[name]
 }
 
-// Span is a received span.
+// Span is a span that the Collector has received.
 type Span struct {
 	Name, Kind                    string
 	TraceID, ParentID, LinkedSpan string
