@@ -140,8 +140,8 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 	return b, nil
 }
 
-// compile builds a static binary with the Makefile in dir and returns its bytes. Go itself writes the
-// commit's Git tag into the binary, which is the version of the program.
+// compile builds a static binary with the Makefile in dir and returns its bytes. The version of the
+// program is in the binary, because Go writes the Git tag of the commit into it.
 func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 	environment := []string{"GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off"}
 	if _, err := run(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
