@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// rule is an alert or a recording rule of Prometheus.
+// rule is an alert or a recording rule in a file of Prometheus rules.
 type rule struct {
 	Alert, Record, Expr, For string
 	Labels                   struct{ Severity string }
@@ -34,7 +34,7 @@ func rules(t *testing.T) []rule {
 	return all
 }
 
-// dashboard is a dashboard of Grafana.
+// dashboard is the JSON model of a Grafana dashboard.
 type dashboard struct {
 	Panels []struct {
 		Title, Type string
@@ -60,8 +60,9 @@ func readDashboard(t *testing.T) dashboard {
 	return board
 }
 
-// Each alert has a severity, a summary, a unit test and a link to its section in the runbook. The
-// runbook has no other sections.
+// Each alert has a severity, a summary, a unit test and a link to its section in
+// docs/operations.md. The chapter "Alerts" of docs/operations.md contains only sections of existing
+// alerts.
 func TestRunbook(t *testing.T) {
 	_, runbook, found := strings.Cut(read(t, "../docs/operations.md"), "\n## Alerts\n")
 	if !found {
@@ -98,8 +99,8 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// The objective counts the codes of errors that clients do not cause. The dashboard shows the same
-// share of failures.
+// The alert for the error budget counts the codes of errors that clients do not cause. The
+// dashboard computes the share of failed operations with the same codes.
 func TestFailureCodes(t *testing.T) {
 	want := []string{errcode.Internal, errcode.Overloaded, errcode.TimedOut, errcode.TooManySubscriptions, errcode.Unavailable}
 	expressions := map[string]string{}
@@ -124,7 +125,7 @@ func TestFailureCodes(t *testing.T) {
 	}
 }
 
-// All panels use the data source that the reader selects, and do not overlap.
+// All panels of the dashboard use the data source that the viewer selects. No two panels overlap.
 func TestDashboard(t *testing.T) {
 	board := readDashboard(t)
 	taken := map[[2]int]string{}

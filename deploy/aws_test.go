@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
-// template is the CloudFormation template. Its intrinsic functions are read as their arguments:
-// !GetAtt Table.Arn becomes "Table.Arn".
+// template is the CloudFormation template. Intrinsic functions are decoded as their arguments. For
+// example, !GetAtt Table.Arn becomes the string "Table.Arn".
 type template struct {
 	Resources struct {
 		Table struct {
@@ -53,7 +53,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// decode parses a YAML file. Field names may differ in upper and lower case.
+// decode parses a YAML file. It ignores the case of field names.
 func decode(t *testing.T, name string, into any) {
 	t.Helper()
 	var document any
@@ -63,7 +63,7 @@ func decode(t *testing.T, name string, into any) {
 	convert(t, name, document, into)
 }
 
-// convert copies a parsed document to a value of another type.
+// convert copies a parsed document to a value of another type by encoding it as JSON.
 func convert(t *testing.T, name string, document, into any) {
 	t.Helper()
 	text, err := json.Marshal(document)
@@ -75,7 +75,8 @@ func convert(t *testing.T, name string, document, into any) {
 	}
 }
 
-// The template describes the same table as the command "table create".
+// The CloudFormation template describes the same table as the table that `ordergraph table create`
+// creates.
 func TestTemplateTable(t *testing.T) {
 	resource := readTemplate(t).Resources.Table
 	if resource.DeletionPolicy != "Retain" || resource.UpdateReplacePolicy != "Retain" {
@@ -144,7 +145,7 @@ func TestTemplateTable(t *testing.T) {
 	}
 }
 
-// The tasks have the permissions of the server's IAM policy, and no others.
+// The task role has exactly the permissions of the server's IAM policy.
 func TestTemplateRole(t *testing.T) {
 	policies := readTemplate(t).Resources.TaskRole.Properties.Policies
 	if len(policies) != 1 {
@@ -168,7 +169,7 @@ func TestTemplateRole(t *testing.T) {
 	}
 }
 
-// The dashboard is JSON.
+// The body of the CloudWatch dashboard is valid JSON.
 func TestTemplateDashboard(t *testing.T) {
 	var board struct{ Widgets []any }
 	if err := json.Unmarshal([]byte(readTemplate(t).Resources.Dashboard.Properties.DashboardBody), &board); err != nil || len(board.Widgets) == 0 {

@@ -7,15 +7,17 @@ import (
 	"testing"
 )
 
-// In an expression, metric matches the name of a metric and its selector, label matches the name of
-// a label in a selector. In docs/metrics.md, declaration matches the row of a metric.
+// metric and label search expressions of Prometheus. metric matches the name of a metric and its
+// selector. label matches the name of a label in a selector. declaration matches the row of a
+// metric in docs/metrics.md.
 var (
 	metric      = regexp.MustCompile(`\b([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}|\b(ordergraph[_:][a-zA-Z0-9_:]+)`)
 	label       = regexp.MustCompile(`([a-z_]+)(?:=~|!=|!~|=)"[^"]*"`)
 	declaration = regexp.MustCompile("(?m)^\\| `(ordergraph_[a-z0-9_]+)` \\| ([a-z]+) \\| ([^|]*) \\|")
 )
 
-// All metrics of the alerts and of the dashboard are declared, with the labels that select them.
+// docs/metrics.md declares all metrics that the alerts and the dashboard use, and the labels that
+// select them.
 func TestMetricsAreDeclared(t *testing.T) {
 	declared := map[string][]string{"up": nil}
 	for _, row := range declaration.FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
@@ -42,7 +44,7 @@ func TestMetricsAreDeclared(t *testing.T) {
 	for _, expression := range expressions {
 		for _, match := range metric.FindAllStringSubmatch(expression, -1) {
 			name := match[1] + match[3]
-			// The Go client of Prometheus declares these.
+			// The Go client of Prometheus exports the metrics with these prefixes.
 			if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
 				continue
 			}

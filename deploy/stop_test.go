@@ -10,8 +10,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Each platform waits until a server has ended its requests: the longest request ends within the
-// drain timeout, and the process is killed later. The load balancer on AWS waits before SIGTERM.
+// Each platform gives a server enough time to stop. The longest request ends within the drain
+// timeout, and the platform kills the process only after that. The load balancer on AWS waits for
+// the longest request before ECS sends SIGTERM.
 func TestStopTimes(t *testing.T) {
 	limits := setting.OrDefaults(server.Limits{})
 	longest := limits.BodyTime + limits.RequestTime + limits.AnswerTime
@@ -34,7 +35,8 @@ func TestStopTimes(t *testing.T) {
 	}
 }
 
-// seconds returns the number of seconds that a pattern finds in a file.
+// seconds returns the duration that a pattern finds in a file. The first group of the pattern
+// matches the number of seconds.
 func seconds(t *testing.T, file, pattern string) time.Duration {
 	t.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))

@@ -16,7 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/cli"
 )
 
-// TestMain runs the command ordergraph if the test binary is started as ordergraph.
+// If the name of the test binary is ordergraph, TestMain runs the command ordergraph instead of the
+// tests.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "ordergraph" {
 		env := cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
@@ -25,13 +26,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// systemctl imitates systemctl. It logs its commands and the files of the backup directory.
+// systemctl is a script that replaces systemctl. It logs its arguments and the files in the backup
+// directory.
 const systemctl = `#!/bin/sh
 echo "$1" "$(ls "$BACKUPS" 2>/dev/null | sed 's/orders-.*Z/copy/')" >>"$LOG"
 [ "$1" != is-active ] || [ "$ACTIVE" ]
 `
 
-// The backup stops the server while it copies the file. It checks the copy and deletes old copies.
+// The backup script stops the server while it copies the file. It verifies the new copy before it
+// deletes old copies.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	bin, file, backups, log := filepath.Join(dir, "bin"), filepath.Join(dir, "orders.db"), filepath.Join(dir, "backups"), filepath.Join(dir, "log")

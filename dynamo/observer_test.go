@@ -19,7 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// sentRequests counts the requests to DynamoDB, and how many ask for the consumed capacity.
+// sentRequests is an HTTP client that counts the requests to DynamoDB. It also counts the requests
+// that ask for the consumed capacity.
 type sentRequests struct {
 	next             dynamodb.HTTPClient
 	all, forCapacity int
@@ -39,7 +40,7 @@ func (s *sentRequests) Do(r *http.Request) (*http.Response, error) {
 	return s.next.Do(r)
 }
 
-// observations is an Observer that records the requests.
+// observations is an Observer that records a line for each request.
 type observations []string
 
 func (o *observations) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
@@ -55,8 +56,8 @@ func (o *observations) EndRequest(_ context.Context, r trace.Request, err error)
 	*o = append(*o, r.Pattern+" "+r.Operation+" "+result)
 }
 
-// An Observer is notified of all kinds of requests. Only a table with an Observer asks DynamoDB for
-// the consumed capacity.
+// An Observer is notified of all kinds of requests. A table asks DynamoDB for the consumed capacity
+// only if it has an Observer.
 func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 	for _, observed := range []bool{true, false} {
 		sent, got, opts := &sentRequests{}, &observations{}, dynamo.Options{}
@@ -86,7 +87,8 @@ func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 				_, err := store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
 				return err
 			},
-			// The same command again is not possible, so the idempotency record is read.
+			// The order cannot be moved to the same status again. The server therefore checks whether an
+			// idempotency record contains the result.
 			func() error {
 				_, err := store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
 				return err

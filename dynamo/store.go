@@ -43,8 +43,9 @@ type Options struct {
 	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
 	// be safe for concurrent use.
 	Entropy io.Reader
-	// Observer is notified of all requests that the Store and its change feed make for operations. All
-	// these requests then ask DynamoDB for the consumed capacity. Nil turns this off.
+	// Observer is notified of all requests that the Store and its change feed send for operations.
+	// Each of these requests then asks DynamoDB for the consumed capacity. If Observer is nil, no
+	// request does.
 	Observer trace.Observer
 }
 
@@ -99,7 +100,7 @@ func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 // SDK sends all requests. It returns an empty string if the fast path is enabled.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
 
-// Stats returns the counters of the Store. The Stores that Consistent returns share them.
+// Stats returns the counters of the Store. Stores that Consistent returns have the same counters.
 func (s *Store) Stats() *table.Stats { return s.table.Stats() }
 
 // ClockDifference returns the time of the local clock minus the time of DynamoDB's clock. It

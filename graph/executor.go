@@ -39,7 +39,7 @@ type Request struct {
 	// was not called.
 	ChargedPoints int
 
-	// measurement is set by the executor.
+	// measurement measures the operation for an Observer. The executor sets it.
 	measurement *observe.Measurement
 }
 

@@ -76,7 +76,8 @@ type Options struct {
 	EventTime time.Duration
 	// Observer, if not nil, is notified of all operations.
 	Observer observe.Observer
-	// ObserveBatch, if not nil, is called with the pattern ID and the number of keys of each batch.
+	// ObserveBatch, if not nil, is called for each batch of reads. pattern is the ID of the access
+	// pattern, and keys is the number of keys.
 	ObserveBatch func(pattern string, keys int)
 	// OnInvalidDocument, if not nil, is called with each trusted document that is invalid or exceeds a
 	// limit, and with its first error.

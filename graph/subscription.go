@@ -41,7 +41,7 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
 
-// refuseSubscription returns the result of a subscription that is not started.
+// refuseSubscription returns the response to a subscription that is refused.
 func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Stream, Result) {
 	o.reservation.Settle(0, nil)
 	return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}

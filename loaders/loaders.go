@@ -40,13 +40,13 @@ type Loaders struct {
 	store       *dynamo.Store
 	viewer      Viewer
 	reportPanic func(panicked any)
-	// observeBatch is called with the access pattern and the number of keys of each batch. It may be
-	// nil.
+	// observeBatch is called for each batch. pattern is the ID of the access pattern, and keys is the
+	// number of keys in the batch. observeBatch may be nil.
 	observeBatch func(pattern string, keys int)
 }
 
-// New returns the loaders of one GraphQL request. They return only records that the viewer may
-// read. Their requests to the store end when ctx ends. If a callback of Plan panics, report is
+// New returns the loaders of one GraphQL request. The loaders return only records that the viewer
+// may read. Their requests to the store end when ctx ends. If a callback of Plan panics, report is
 // called with the panic value. If observeBatch is not nil, it is called with the ID of the access
 // pattern and the number of keys of each batch.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any), observeBatch func(pattern string, keys int)) *Loaders {

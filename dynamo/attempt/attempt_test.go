@@ -23,7 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
 )
 
-// Errors of attempts.
+// Errors that attempts return in these tests.
 var (
 	serverError = &smithy.GenericAPIError{Code: "InternalServerError", Fault: smithy.FaultServer}
 	condition   = &types.ConditionalCheckFailedException{}
@@ -89,7 +89,8 @@ func try(g *attempt.Guard, d time.Duration, err error) error {
 	return nil
 }
 
-// The breaker opens if half of at least 20 attempts in 10 seconds fail or are slow.
+// The breaker opens if at least 20 attempts end within 10 seconds, and at least half of them fail
+// or are slow.
 func TestBreakerOpens(t *testing.T) {
 	timedOut := &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}
 	for name, c := range map[string]struct {
@@ -145,8 +146,8 @@ func TestBreakerOpens(t *testing.T) {
 	})
 }
 
-// An open breaker refuses all attempts. After OpenTime, it admits probes. It closes if all of them
-// succeed.
+// An open breaker refuses all attempts. After OpenTime, it admits a few probes. It closes if all
+// probes succeed.
 func TestBreakerRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -193,7 +194,7 @@ func TestBreakerRecovers(t *testing.T) {
 	})
 }
 
-// Without the option, nothing is refused.
+// Without Options.Breaker, no attempt is refused.
 func TestNoBreaker(t *testing.T) {
 	g := attempt.New(attempt.Options{})
 	for range 100 {
@@ -209,7 +210,8 @@ func TestNoBreaker(t *testing.T) {
 // newLog returns a logger that writes one line for each message.
 func newLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// client returns a client whose requests get the responses of respond.
+// client returns a DynamoDB client that is limited by g. It receives the responses that respond
+// returns.
 func client(g *attempt.Guard, respond func() (status int, body string)) *dynamodb.Client {
 	return g.Client(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""),
@@ -231,8 +233,8 @@ func get(ctx context.Context, db *dynamodb.Client) error {
 
 const internalError = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`
 
-// All requests share the retry budget. When it is exhausted, requests fail after one attempt.
-// Conflicts are still retried, and successes refill the budget.
+// All requests share the retry budget. When the budget is exhausted, requests fail after one
+// attempt, except that conflicts are still retried. Successful attempts refill the budget.
 func TestRetryBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -249,7 +251,7 @@ func TestRetryBudget(t *testing.T) {
 				t.Fatal("no error")
 			}
 		}
-		// 500 tokens pay for 100 retries.
+		// The budget of 500 tokens allows 100 retries at 5 tokens each.
 		if requests != 60+100 || failures[attempt.ServerError] != requests || retried != 100 {
 			t.Errorf("%d requests for 60 reads, %d failures, %d retries", requests, failures[attempt.ServerError], retried)
 		}
@@ -291,7 +293,7 @@ func transact(ctx context.Context, g *attempt.Guard, db *dynamodb.Client) error 
 	return err
 }
 
-// A retry that could not end before the deadline is not made.
+// A request is not retried if the retry could not end before the deadline.
 func TestNoRetryAfterDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := attempt.New(attempt.Options{})
@@ -307,7 +309,8 @@ func TestNoRetryAfterDeadline(t *testing.T) {
 	})
 }
 
-// Keys that a batch did not process are charged to the budget if a client waits for them.
+// When DynamoDB leaves keys of a batch unprocessed, the next batch is charged to the retry budget.
+// It is free if the request has no deadline.
 func TestUnprocessedKeys(t *testing.T) {
 	g := attempt.New(attempt.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -328,8 +331,8 @@ func TestUnprocessedKeys(t *testing.T) {
 	}
 }
 
-// A probe that ends before it is sent does not keep the breaker half-open. The SDK refuses a
-// request without a table before its first attempt.
+// A probe that ends before it is sent does not keep the breaker half-open. For example, the SDK
+// rejects a request without a table name before the first attempt.
 func TestProbeIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := attempt.New(attempt.Options{Breaker: true})

@@ -9,7 +9,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// The thresholds of the circuit breaker.
+// Thresholds of the circuit breaker.
 const (
 	// Window is the period whose attempts the breaker counts.
 	Window = 10 * time.Second
@@ -18,9 +18,11 @@ const (
 	MinAttempts = 20
 	// MaxFailedShare is the share of failed attempts at which the breaker opens.
 	MaxFailedShare = 0.5
-	// SlowAfter is the duration after which an attempt counts as failed, with any outcome.
+	// SlowAfter is the minimum duration of a slow attempt. A slow attempt counts as failed, even if it
+	// succeeds.
 	SlowAfter = time.Second
-	// OpenTime is how long the breaker refuses all requests. After that, it is half-open.
+	// OpenTime is how long an open breaker refuses all attempts. After OpenTime, the breaker is
+	// half-open.
 	OpenTime = 2 * time.Second
 	// Probes is the number of attempts that a half-open breaker admits. If all of them succeed, the
 	// breaker closes. If one fails, the breaker opens again.
@@ -49,18 +51,18 @@ func (s State) String() string {
 	}
 }
 
-// ErrOpen means that an attempt was refused because the circuit breaker is open, or half-open with
-// enough probes in progress.
+// ErrOpen means that the circuit breaker refused an attempt. The breaker is open, or it is
+// half-open and all probes are in progress.
 var ErrOpen = errors.New("the circuit breaker is open, because most requests to DynamoDB failed or were slow")
 
-// Outcomes of attempts that are no success.
+// Outcomes other than success that are reported to the breaker.
 var (
 	errFailed = errors.New("failed")
-	// errIgnored is the outcome of an attempt that does not show the state of the table.
+	// errIgnored is the outcome of an attempt that reveals nothing about the health of the table.
 	errIgnored = errors.New("ignored")
 )
 
-// breaker is the circuit breaker of a table.
+// breaker is the circuit breaker of a table. It counts the attempts that it refuses.
 type breaker struct {
 	*gobreaker.TwoStepCircuitBreaker[struct{}]
 	rejections atomic.Uint64
@@ -91,8 +93,8 @@ func newBreaker(log *slog.Logger) *breaker {
 	})}
 }
 
-// begin asks for permission to make an attempt. It returns ErrOpen, or a function that must be
-// called with the outcome.
+// begin returns ErrOpen if the breaker refuses an attempt. Otherwise, the caller must make the
+// attempt and pass its outcome to the returned function.
 func (b *breaker) begin() (func(error), error) {
 	done, err := b.Allow()
 	if err != nil {
@@ -102,8 +104,9 @@ func (b *breaker) begin() (func(error), error) {
 	return done, nil
 }
 
-// outcome returns the outcome of a failed attempt for the breaker. DynamoDB works if it rejects a
-// request because of a conflict or a failed condition. A hot key shows nothing about the table.
+// outcome returns the outcome that the breaker records for a failed attempt. A conflict or a failed
+// condition is a success, because DynamoDB works if it rejects a request for that reason. A
+// throttled key is ignored, because it reveals nothing about the table.
 func (f Failure) outcome(err error, duration time.Duration) error {
 	switch {
 	case duration >= SlowAfter, f.Cause == ServerError, f.Cause == Throttled && !f.OneKey:

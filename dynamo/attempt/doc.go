@@ -1,5 +1,5 @@
-// Package attempt limits and observes the attempts of DynamoDB requests. A request has several
-// attempts if it is retried.
+// Package attempt limits and observes the attempts of DynamoDB requests. Each retry of a request is
+// a further attempt.
 //
 // It classifies failed attempts, limits retries with a budget that all requests of a table share,
 // and stops sending requests with a circuit breaker. It imports no other package of the module.

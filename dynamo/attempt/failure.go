@@ -17,17 +17,18 @@ type Cause string
 
 // The causes of failed attempts.
 const (
-	// Throttled: DynamoDB rejected the request to limit the throughput.
+	// Throttled: DynamoDB rejected the request because it exceeds the throughput of the table or of a
+	// key.
 	Throttled Cause = "throttled"
-	// Conflict: another transaction was writing the same record, or the same transaction was still in
-	// progress.
+	// Conflict: another transaction was writing the same record, or an earlier attempt of the same
+	// transaction was still in progress.
 	Conflict Cause = "conflict"
-	// ServerError: DynamoDB failed, or another server responded in its place.
+	// ServerError: DynamoDB failed, or another server, such as a gateway, responded instead of
+	// DynamoDB.
 	ServerError Cause = "server_error"
 	// Connection: the connection failed, or no response arrived in time.
 	Connection Cause = "connection"
-	// Other is every other cause, such as a failed condition, missing permissions or a canceled
-	// request.
+	// Other is any other cause, such as a failed condition, missing permissions or a canceled request.
 	Other Cause = "other"
 )
 
@@ -47,7 +48,7 @@ type Failure struct {
 // ReasonUnprocessed is the Reason of keys that a batch did not process.
 const ReasonUnprocessed = "UnprocessedKeys"
 
-// Codes in the CancellationReasons of a cancelled transaction. Source:
+// Codes of a TransactionCanceledException's CancellationReasons. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const (
 	ReasonNone            = "None"
@@ -55,7 +56,7 @@ const (
 	reasonConflict        = "TransactionConflict"
 )
 
-// Classify returns the description of an error of the AWS SDK.
+// Classify returns the cause of a failed attempt. err is the error of the AWS SDK.
 func Classify(err error) Failure {
 	if errors.Is(err, context.Canceled) {
 		return Failure{Cause: Other}
@@ -101,7 +102,8 @@ func Classify(err error) Failure {
 }
 
 // classifyCancelled describes the cancellation of a transaction. The cause is Other if a condition
-// failed. A throttled record does not mean that the whole table is throttled.
+// failed. If records were throttled, OneKey is true, because the rest of the table may not be
+// throttled.
 func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
 	failure := Failure{Cause: Other}
 	for _, reason := range cancelled.CancellationReasons {
@@ -136,8 +138,9 @@ func throttlingReasons(err error) []types.ThrottlingReason {
 	return nil
 }
 
-// throttled describes a throttled request. A reason consists of the resource, the operation and the
-// limit. The limit of one partition key is KeyRangeThroughputExceeded.
+// throttled describes a throttled request. DynamoDB's reasons are concatenations of the resource,
+// the operation and the limit, such as TableReadProvisionedThroughputExceeded. The limit of one
+// partition key is KeyRangeThroughputExceeded.
 func throttled(code string, reasons []types.ThrottlingReason) Failure {
 	failure := Failure{Cause: Throttled, Reason: code}
 	names := make([]string, 0, len(reasons))

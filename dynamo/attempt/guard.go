@@ -14,15 +14,15 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Options configure a Guard.
+// Options configures a Guard.
 type Options struct {
-	// Breaker enables the circuit breaker. Without it, requests are never refused.
+	// Breaker enables the circuit breaker. Without a breaker, no attempt is refused.
 	Breaker bool
 	// Log receives a message when the breaker changes its state, and when the retry budget is
 	// exhausted. It may be nil.
 	Log *slog.Logger
 	// OnFailure is called after each failed attempt, with the context of the request. OnRetry is
-	// called before each retry, with the failure of the attempt before. Both may be nil.
+	// called before each retry, with the failure of the previous attempt. Both may be nil.
 	OnFailure, OnRetry func(context.Context, Failure)
 	// Budget is the retry budget. The default has 500 tokens.
 	Budget retry.RateLimiter
@@ -38,7 +38,7 @@ type Guard struct {
 	retries   map[Cause]uint64
 	throttles map[string]uint64
 	exhausted uint64
-	// warned is the time of the last message about the exhausted budget.
+	// warned is the time of the last log message about the exhausted budget.
 	warned time.Time
 }
 
@@ -57,15 +57,15 @@ func New(opts Options) *Guard {
 	return g
 }
 
-// Stats are the counters of a Guard since its creation.
+// Stats contains the counters of a Guard since its creation.
 type Stats struct {
-	// Retries counts retries by the cause of the attempt before.
+	// Retries contains the number of retries, by the cause of the previous attempt's failure.
 	Retries map[Cause]uint64
-	// Throttles counts throttled attempts by Failure.Reason.
+	// Throttles contains the number of throttled attempts, by Failure.Reason.
 	Throttles map[string]uint64
-	// BudgetExhausted counts requests that failed because no retry was allowed.
+	// BudgetExhausted is the number of requests that failed because the budget allowed no retry.
 	BudgetExhausted uint64
-	// Rejections counts attempts that the breaker has refused.
+	// Rejections is the number of attempts that the breaker has refused.
 	Rejections uint64
 }
 
@@ -95,7 +95,7 @@ func (g *Guard) State() State {
 	}
 }
 
-// Attempt is an attempt in progress. The caller must call Succeed or Fail once.
+// Attempt is an attempt in progress. The caller must call either Succeed or Fail, exactly once.
 type Attempt struct {
 	guard *Guard
 	start time.Time
@@ -114,7 +114,7 @@ func (g *Guard) Begin() (Attempt, error) {
 	return Attempt{g, time.Now(), done}, nil
 }
 
-// Succeed records that the attempt succeeded.
+// Succeed records that the attempt succeeded. It returns a token to the retry budget.
 func (a Attempt) Succeed() {
 	_ = a.guard.budget.AddTokens(successRefill) // never an error
 	a.end(func(d time.Duration) error {
@@ -125,26 +125,26 @@ func (a Attempt) Succeed() {
 	})
 }
 
-// Fail records that the attempt failed with an error of the AWS SDK.
+// Fail records that the attempt failed. err is an error of the AWS SDK.
 func (a Attempt) Fail(ctx context.Context, err error) {
 	failure := Classify(err)
 	a.guard.recordFailure(ctx, failure)
 	a.end(func(d time.Duration) error { return failure.outcome(err, d) })
 }
 
-// abandon ends an attempt that was not sent.
+// abandon ends an attempt whose request was not sent.
 func (a Attempt) abandon() {
 	a.end(func(time.Duration) error { return errIgnored })
 }
 
-// end passes the outcome to the breaker.
+// end reports the outcome to the breaker. outcome computes it from the duration of the attempt.
 func (a Attempt) end(outcome func(time.Duration) error) {
 	if a.done != nil {
 		a.done(outcome(time.Since(a.start)))
 	}
 }
 
-// recordFailure counts a failed attempt and reports it.
+// recordFailure counts a throttled attempt and calls OnFailure.
 func (g *Guard) recordFailure(ctx context.Context, failure Failure) {
 	if failure.Cause == Throttled {
 		g.mu.Lock()
@@ -156,7 +156,7 @@ func (g *Guard) recordFailure(ctx context.Context, failure Failure) {
 	}
 }
 
-// recordRetry counts a retry and reports it.
+// recordRetry counts a retry and calls OnRetry.
 func (g *Guard) recordRetry(ctx context.Context, failure Failure) {
 	g.mu.Lock()
 	g.retries[failure.Cause]++
@@ -166,7 +166,7 @@ func (g *Guard) recordRetry(ctx context.Context, failure Failure) {
 	}
 }
 
-// isResponse reports whether an error is DynamoDB's response.
+// isResponse reports whether err is an error response of DynamoDB.
 func isResponse(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api)

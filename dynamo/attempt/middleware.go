@@ -12,16 +12,16 @@ import (
 
 // request is the state of one request of the AWS SDK. Its attempts do not run concurrently.
 type request struct {
-	// attempts counts the attempts.
+	// attempts is the number of attempts that have begun.
 	attempts int
-	// first is the attempt that began before the SDK took over. It is nil if the SDK makes the first
-	// attempt itself, and after the SDK has recorded the outcome.
+	// first is the first attempt if it was made outside the SDK. It is nil if the SDK makes the first
+	// attempt, or after the SDK has recorded the outcome of first.
 	first *Attempt
 }
 
 type requestKey struct{}
 
-// attemptsOf returns the number of attempts of the request in ctx.
+// attemptsOf returns the number of attempts that the request in ctx has begun.
 func attemptsOf(ctx context.Context) int {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r.attempts
@@ -29,7 +29,7 @@ func attemptsOf(ctx context.Context) int {
 	return 1
 }
 
-// Client returns a copy of the client db whose attempts the guard limits and counts.
+// Client returns a copy of the client db. The Guard limits and counts all attempts of the copy.
 func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
 	each := middleware.FinalizeMiddlewareFunc("Guard", g.handleAttempt)
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -54,7 +54,8 @@ func handleRequest(ctx context.Context, in middleware.InitializeInput, next midd
 	return next.HandleInitialize(ctx, in)
 }
 
-// handleAttempt makes one attempt. Its error is ErrOpen if the breaker refuses the attempt.
+// handleAttempt makes one attempt of a request. It returns ErrOpen if the breaker refuses the
+// attempt.
 func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
 	r, ok := ctx.Value(requestKey{}).(*request)
 	if !ok {
@@ -83,9 +84,9 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// Continue returns SDK options for a request whose first attempt has failed outside the SDK. The
-// SDK must receive the outcome of that attempt as the outcome of its own first attempt, and then
-// records it.
+// Continue returns SDK options for a request whose first attempt was made outside the SDK and
+// failed. The HTTP client must return the outcome of that attempt to the SDK as the first response.
+// The SDK then records the outcome.
 func (a Attempt) Continue() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}

@@ -12,15 +12,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// The retry budget, in tokens. The values are the defaults of the AWS SDK. A retry that succeeds
-// returns its tokens.
+// The retry budget, in tokens. The values are the defaults of the AWS SDK. Each retry takes tokens
+// from the budget, and a successful retry returns them.
 const (
 	// budgetTokens is the size of the budget.
 	budgetTokens = 500
-	// retryCost is the cost of a retry after throttling or a server error. connectionRetryCost is its
-	// cost after a failed connection, which may have taken seconds.
+	// retryCost is the cost of a retry after throttling or a server error. connectionRetryCost is the
+	// cost of a retry after a failed connection. It is higher, because a failed connection may have
+	// taken seconds.
 	retryCost, connectionRetryCost = 5, 10
-	// successRefill is added to the budget by each successful attempt.
+	// successRefill is the number of tokens that each successful attempt adds to the budget.
 	successRefill = 1
 )
 
@@ -34,20 +35,24 @@ const (
 	maxBulkAttempts = 200
 )
 
-// The maximum delay before the first retry. It doubles with each retry, maxDoublings times at most.
+// The maximum delay before the first retry. The maximum doubles with each further retry, at most
+// maxDoublings times.
 const (
-	// conflictDelay is short, because a conflict ends with the other transaction.
+	// conflictDelay is the maximum first delay for transactions. It is short, because a conflict ends
+	// when the other transaction ends.
 	conflictDelay = 10 * time.Millisecond
-	// readDelay gives DynamoDB more time, because reads have few attempts.
+	// readDelay is the maximum first delay for reads. It is longer than conflictDelay, because reads
+	// have few attempts and DynamoDB needs time to recover.
 	readDelay    = 50 * time.Millisecond
 	maxDoublings = 6
 )
 
-// minAttemptTime is the time that a retry needs at least. A retry is not made if it cannot end
-// before the deadline of its request.
+// minAttemptTime is the minimum time that an attempt needs. A request is not retried if less time
+// remains between the delay and the deadline.
 const minAttemptTime = 10 * time.Millisecond
 
-// The reasons why a request is not retried. The error of the attempt is the cause.
+// Reasons why a request is not retried. The returned error also contains the error of the last
+// attempt.
 var (
 	// ErrBudgetExhausted: too many requests of the table were retried recently.
 	ErrBudgetExhausted = errors.New("the retry budget is exhausted")
@@ -55,9 +60,9 @@ var (
 	ErrNoTime = errors.New("no time is left for a retry")
 )
 
-// Unprocessed records that DynamoDB did not process all keys of a batch, because it throttled them.
-// It returns ErrBudgetExhausted if the keys must not be requested again. A request without a
-// deadline is not limited, because no client waits for it.
+// Unprocessed records that DynamoDB throttled keys of a batch and did not process them. It returns
+// ErrBudgetExhausted if the caller must not request the keys again. A request without a deadline is
+// not limited, because no client waits for it.
 func (g *Guard) Unprocessed(ctx context.Context) error {
 	failure := Failure{Cause: Throttled, Reason: ReasonUnprocessed, OneKey: true}
 	g.recordFailure(ctx, failure)
@@ -66,8 +71,9 @@ func (g *Guard) Unprocessed(ctx context.Context) error {
 	return err
 }
 
-// acquireRetry takes the cost of a retry from the budget, unless limited is false. It returns a
-// function that is called with the outcome of the retry. A success returns the tokens.
+// acquireRetry takes the cost of a retry from the budget. The retry is free if limited is false, or
+// if the failure is a Conflict. The caller passes the outcome of the retry to the returned
+// function, which returns the tokens after a success.
 func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool) (func(error) error, error) {
 	release := func(error) error { return nil }
 	if limited && failure.Cause != Conflict {
@@ -91,10 +97,10 @@ func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool)
 	return release, nil
 }
 
-// warnInterval is the minimum time between two messages about an exhausted budget.
+// warnInterval is the minimum time between two log messages about the exhausted budget.
 const warnInterval = time.Minute
 
-// recordExhausted counts a request that could not be retried.
+// recordExhausted counts a request that is not retried because the budget is exhausted.
 func (g *Guard) recordExhausted(ctx context.Context) {
 	g.mu.Lock()
 	g.exhausted++
@@ -114,7 +120,7 @@ type retryer struct {
 	guard *Guard
 	// firstDelay is the maximum delay before the first retry.
 	firstDelay time.Duration
-	// unlimited retries are not charged to the budget.
+	// unlimited reports whether retries are free, so that they do not use the budget.
 	unlimited bool
 }
 
@@ -127,7 +133,8 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 }
 
 // RetryDelay returns the delay after the given number of failed attempts. The delay is random, so
-// that conflicting requests do not conflict again. It is at most the delay of the SDK's retryer.
+// that conflicting requests do not conflict again. It never exceeds the delay of the SDK's own
+// retryer.
 func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 	longest, err := r.RetryerV2.RetryDelay(attempts, err)
 	return min(longest, rand.N(maxDelay(r.firstDelay, attempts))), err
@@ -139,8 +146,8 @@ func maxDelay(first time.Duration, attempts int) time.Duration {
 }
 
 // retryer returns a retryer with the limit of attempts of base. It returns base if base cannot be
-// extended, or if base never retries. The client of the embedded store never retries, because an
-// error of the embedded store would only occur again.
+// extended, or if base never retries. The client of the embedded store never retries, because a
+// retry would return the same error.
 func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	if _, never := base.(aws.NopRetryer); never {
 		return base
@@ -178,8 +185,8 @@ func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Opt
 	}
 }
 
-// isRetryable reports whether a transaction can be retried. It leaves errors that are not specific
-// to transactions to the AWS SDK.
+// isRetryable reports whether a transaction can be retried after err. It returns aws.UnknownTernary
+// if the AWS SDK must decide.
 func isRetryable(err error) aws.Ternary {
 	failure := Classify(err)
 	switch {

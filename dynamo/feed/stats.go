@@ -12,13 +12,13 @@ import (
 type Stats struct {
 	// Subscriptions is the current number of subscriptions.
 	Subscriptions int
-	// Events is the number of changes that Next has returned, for all subscriptions together.
+	// Events is the number of changes that Next has returned to all subscriptions.
 	Events int64
-	// CatchUps is the number of times that a subscription read missed events from the timelines.
+	// CatchUps is the number of times that a subscription has read missed events from the timelines of
+	// records.
 	CatchUps int64
-	// Lag is the age of the last stream record at the time when it was read. If the shards of the
-	// stream have different lags, Lag is the greatest. It is 0 if no records wait. It is also 0 for
-	// EngineSource.
+	// Lag is the age of the last stream record when the feed read it. If the shards of the stream have
+	// different lags, Lag is the maximum. It is 0 if no records wait, and always 0 for EngineSource.
 	Lag time.Duration
 }
 
@@ -27,7 +27,7 @@ func (f *Feed) Stats() Stats {
 	return Stats{Subscriptions: f.Subscriptions(), Events: f.delivered.Load(), CatchUps: f.catchUps.Load(), Lag: f.lag.max()}
 }
 
-// counters are the counters in Stats.
+// counters contains the counters of Stats.
 type counters struct {
 	delivered, catchUps atomic.Int64
 	lag                 shardLags
@@ -39,7 +39,7 @@ type shardLags struct {
 	lags map[*shard]time.Duration
 }
 
-// read records the lag after records of a shard were read at the given time.
+// read updates the lag of a shard. records were read from the shard at the time now.
 func (l *shardLags) read(s *shard, records []streamtypes.Record, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// The lag is the age of the last record that was read. It is the greatest lag of all shards.
+// The lag of a shard is the age of its last record when the record was read. The lag of the feed is
+// the maximum of all shards.
 func TestStreamLag(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	record := func(age time.Duration) streamtypes.Record {

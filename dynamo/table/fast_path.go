@@ -90,7 +90,8 @@ func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath,
 }
 
 // knownHeaders returns the headers that the AWS SDK sends with a read. The fast path omits the last
-// three. Two describe retries. In AWS Lambda, the client of internal/config adds the trace ID.
+// three. Two of these describe retries. The third is the trace ID of AWS Lambda, which the HTTP
+// client of internal/config adds.
 func knownHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Trace-Id"}
 }
@@ -231,7 +232,7 @@ type sdkFallback struct {
 // attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
 // treats the failed attempt as its own first attempt.
 //
-// The error is attempt.ErrOpen if the attempt was refused. Then the result is empty, not nil.
+// If the circuit breaker refuses the attempt, the error is attempt.ErrOpen and a is empty, not nil.
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	begun, err := w.guard.Begin()
 	if err != nil {

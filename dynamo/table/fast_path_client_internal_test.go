@@ -307,8 +307,8 @@ func TestRoundedClockSkew(t *testing.T) {
 	}
 }
 
-// In AWS Lambda, the SDK adds a trace header to each request. The HTTP client of the fast path adds
-// the same header.
+// In AWS Lambda, the SDK adds a trace header to each request. The server can still use the fast
+// path, because the HTTP client of internal/config adds the same header.
 func TestLambdaTracesKeepFastPath(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")

@@ -40,7 +40,7 @@ func newTestTable(t testing.TB, do httpClientFunc, optFns ...func(*dynamodb.Opti
 	return newTable(newTestClient(do, optFns...))
 }
 
-// newTestClient returns a client whose HTTP client is do.
+// newTestClient returns a DynamoDB client that sends its HTTP requests with do.
 func newTestClient(do httpClientFunc, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	options := dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"), HTTPClient: do,
@@ -281,7 +281,7 @@ func TestFirstAttemptsCountForTheSDK(t *testing.T) {
 // outcome is the outcome of a request.
 type outcome struct {
 	requests int
-	// quota are the changes of the retry budget.
+	// quota contains the expected changes of the retry budget.
 	quota   []string
 	record  model.Record
 	err     string

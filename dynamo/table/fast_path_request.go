@@ -190,7 +190,8 @@ func (w *jsonWriter) key(k model.Keys) {
 	w.raw(`}`)
 }
 
-// finish completes a body and returns it.
+// finish completes the JSON of a request body and returns it. If reportCapacity is true, the
+// request asks for the consumed capacity.
 func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
 	if reportCapacity {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)

@@ -31,8 +31,8 @@ type readResult struct {
 	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is set.
 	units         float64
 	unitsReported bool
-	// transactionReads are the reported units of reads by a transaction. A TransactWriteItems consumes
-	// read units only if an earlier attempt has committed the transaction.
+	// transactionReads is the number of read units that DynamoDB reported for a transaction. A
+	// TransactWriteItems consumes read units only if an earlier attempt has committed the transaction.
 	transactionReads float64
 	// unprocessed are the keys of a batch that DynamoDB did not process.
 	unprocessed []model.Keys
@@ -507,7 +507,7 @@ func (p *parser) consumedCapacity(a *readResult) bool {
 	return one()
 }
 
-// units parses a number and adds it to *sum.
+// units parses a number of capacity units and adds it to *sum.
 func (p *parser) units(sum *float64) bool {
 	text, ok := p.number()
 	units, err := strconv.ParseFloat(text, 64)

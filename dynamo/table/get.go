@@ -209,7 +209,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	return found, nil
 }
 
-// measuredBatch is like batchGetItem, and measures the request.
+// measuredBatch sends a batch like batchGetItem, and measures the request.
 func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) (readResult, error) {
 	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "BatchGetItem"})
 	a, err := t.batchGetItem(ctx, ks, timer.Enabled())

@@ -10,7 +10,8 @@ import (
 // Stats counts events of a Table since the start of the program. It is safe for concurrent use.
 type Stats struct {
 	fast, fallbacks, replays atomic.Int64
-	// conflicts contains a counter for each write pattern, by ID. The map is not modified.
+	// conflicts contains a counter for each write pattern, by the ID of the pattern. The map does not
+	// change after its creation.
 	conflicts map[string]*atomic.Int64
 }
 
@@ -25,8 +26,8 @@ func newStats() *Stats {
 // FastPath returns the number of requests that the fast path completed.
 func (s *Stats) FastPath() int64 { return s.fast.Load() }
 
-// Fallbacks returns the number of requests that the AWS SDK sent instead of the fast path, or
-// continued after it.
+// Fallbacks returns the number of requests that the AWS SDK sent because the fast path could not
+// send or complete them.
 func (s *Stats) Fallbacks() int64 { return s.fallbacks.Load() }
 
 // CountReplay counts a mutation that returned the stored result of its idempotency key.
@@ -35,7 +36,7 @@ func (s *Stats) CountReplay() { s.replays.Add(1) }
 // Replays returns the number of CountReplay calls.
 func (s *Stats) Replays() int64 { return s.replays.Load() }
 
-// CountConflict counts a transaction that is planned again because a record has changed.
+// CountConflict counts a transaction that the server builds again because a record has changed.
 func (s *Stats) CountConflict(p *model.WritePattern) {
 	if n := s.conflicts[p.ID]; n != nil {
 		n.Add(1)
@@ -48,6 +49,6 @@ func (s *Stats) Conflicts(pattern string) int64 { return s.conflicts[pattern].Lo
 // Stats returns the counters of the table. Copies of the table share them.
 func (t *Table) Stats() *Stats { return t.stats }
 
-// ClockDifference returns the time of the local clock minus the time of DynamoDB's clock at the
-// last comparison. It returns 0 if the difference was at most MaxClockDifference.
+// ClockDifference returns the last measured difference: the local clock minus DynamoDB's clock. It
+// returns 0 if the difference was at most MaxClockDifference.
 func (t *Table) ClockDifference() time.Duration { return t.watch.difference() }

@@ -28,7 +28,7 @@ type Table struct {
 	// watch compares the local clock with DynamoDB's clock.
 	watch   *clockWatch
 	entropy io.Reader
-	// observer is notified of all requests. It is nil if nothing observes the table.
+	// observer is notified of all requests. It is nil if the table has no Observer.
 	observer trace.Observer
 	stats    *Stats
 	// consistent selects strongly consistent reads. Reads of the index are always eventually

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Write is one action of a transaction.
+// Write is one action of a transaction, with the values that are measured.
 type Write struct {
 	// Key is the key of the written or checked record.
 	Key    model.Keys
@@ -21,9 +21,8 @@ type Write struct {
 	Units float64
 }
 
-// TransactWrite sends one TransactWriteItems. The AWS SDK retries it with the same bytes. The error
-// is a ClockError while the clocks differ, or attempt.ErrOpen. Otherwise it is the error of the
-// SDK.
+// TransactWrite sends one TransactWriteItems. Retries by the AWS SDK send the same bytes. It
+// returns a ClockError while the clocks differ, attempt.ErrOpen, or an error of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
 	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0
 	for i, w := range writes {

@@ -7,19 +7,20 @@ import "context"
 // An Observer must not record keys, because keys contain IDs and email addresses of customers.
 type Observer interface {
 	// BeginRequest is called before a request is sent. It returns the context of the request.
-	// TargetFromContext returns the Target of that context.
+	// TargetFromContext finds t in that context.
 	BeginRequest(ctx context.Context, t Target) context.Context
 	// EndRequest is called once for each BeginRequest, with the context that BeginRequest returned.
-	// The duration of r includes retries. r.Wave is 0 if the context has no Trace. err is nil, an
-	// error of the AWS SDK, or the reason why the request was not sent. A failed request has no units,
-	// except for a cancelled transaction.
+	// r.Duration includes retries. r.Wave is 0 if the context has no Trace. err is nil, an error of
+	// the AWS SDK, or the reason why the request was not sent. Failed requests have no units, except
+	// for cancelled transactions.
 	EndRequest(ctx context.Context, r Request, err error)
 }
 
-// Sampler is an Observer of only some requests. A request that it does not observe is not measured.
+// Sampler is an Observer of a part of the requests. If no Observer of a table observes a request,
+// the request is not measured.
 type Sampler interface {
 	Observer
-	// Observes reports whether the requests of ctx are observed.
+	// Observes reports whether the Observer is notified of requests with this context.
 	Observes(ctx context.Context) bool
 }
 
@@ -64,7 +65,8 @@ type observedContext struct {
 
 type targetKey struct{}
 
-// Value returns the context itself for targetKey, or a value of the parent context.
+// Value returns the observedContext itself for targetKey. For other keys, it returns the value of
+// the parent context.
 func (c *observedContext) Value(key any) any {
 	if key == (targetKey{}) {
 		return c
@@ -72,7 +74,7 @@ func (c *observedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// TargetFromContext returns the Target of the request that ctx belongs to. It returns the zero
+// TargetFromContext returns the Target of the request to which ctx belongs. It returns the zero
 // Target if ctx belongs to no request, or if the table has no Observer.
 func TargetFromContext(ctx context.Context) Target {
 	if c, ok := ctx.Value(targetKey{}).(*observedContext); ok {

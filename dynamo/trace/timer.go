@@ -47,11 +47,11 @@ func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 func (t *Timer) Enabled() bool { return t.enabled }
 
 // Observed reports whether an Observer needs the units. If so, a write should ask DynamoDB for the
-// consumed capacity. A Trace contains computed write units otherwise, because local engines report
-// other units for transactions than Amazon DynamoDB charges.
+// consumed capacity. A Trace needs only computed write units, because local engines report wrong
+// units for transactions.
 func (t *Timer) Observed() bool { return t.observer != nil }
 
-// Traced reports whether Stop needs the key.
+// Traced reports whether Stop needs the key, because the context has a Trace.
 func (t *Timer) Traced() bool { return t.span != nil }
 
 // Stop ends the measurement. ctx is the context that Begin returned. r contains the key, the number

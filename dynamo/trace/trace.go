@@ -1,7 +1,7 @@
 // Package trace measures requests to DynamoDB. A Trace records the requests of one operation, and
 // which requests waited for other requests. A Usage counts the requests of one operation and their
-// units. An Observer is notified of all requests of a table. The package imports nothing of
-// Ordergraph.
+// units. An Observer is notified of all requests of a table. It imports no other package of the
+// module.
 package trace
 
 import (
@@ -40,11 +40,11 @@ type Request struct {
 	Path string
 	// Items is the number of records in the response or in the transaction.
 	Items int
-	// ReadUnits and WriteUnits are the consumed capacity units. The write units of a transaction are
-	// computed for a Trace and a Usage, so that they do not depend on the Observer of the table.
+	// ReadUnits and WriteUnits are the consumed capacity units. For a Trace and a Usage, the write
+	// units of a transaction are computed. They therefore do not depend on the Observer of the table.
 	ReadUnits, WriteUnits float64
-	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0. For an
-	// Observer, they replace WriteUnits.
+	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0. An
+	// Observer receives them as WriteUnits.
 	ReportedWriteUnits float64
 	Duration           time.Duration
 	// Wave numbers the waves of a Trace. A wave is a group of requests that can run at the same time.

@@ -11,7 +11,7 @@ import (
 
 type nameKey struct{}
 
-// recorder is an Observer that records the calls of several recorders.
+// recorder is an Observer that appends its calls to a list, which several recorders can share.
 type recorder struct {
 	name  string
 	calls *[]string
@@ -27,7 +27,8 @@ func (r recorder) EndRequest(ctx context.Context, request trace.Request, err err
 	*r.calls = append(*r.calls, "end "+r.name+" "+ctx.Value(nameKey{}).(string)+" "+request.Operation+" "+err.Error())
 }
 
-// Each Observer receives the context of the previous one, and the Target of the request.
+// Each Observer receives the Target of the request, and the context that the previous Observer
+// returned.
 func TestObserversAreNotified(t *testing.T) {
 	var calls []string
 	o := trace.Observers(nil, recorder{"a", &calls}, recorder{"b", &calls})
@@ -47,7 +48,7 @@ func TestObserversAreNotified(t *testing.T) {
 	}
 }
 
-// A request that is not measured costs no memory.
+// Measuring a request allocates no memory if the table has no Observer and the context no Trace.
 func TestUnobservedRequestsDoNotAllocate(t *testing.T) {
 	usage := &trace.Usage{}
 	ctx := usage.NewContext(t.Context())
@@ -63,7 +64,8 @@ func TestUnobservedRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A nested Usage also counts for the outer one, and is exact if the outer one is.
+// A nested Usage and the Usage around it count the same requests. The nested Usage is exact if the
+// outer Usage is exact.
 func TestNestedUsage(t *testing.T) {
 	outer, inner := &trace.Usage{Exact: true}, &trace.Usage{}
 	outerCtx := outer.NewContext(t.Context())
@@ -79,7 +81,7 @@ func TestNestedUsage(t *testing.T) {
 	}
 }
 
-// A Trace omits failed requests, except for a cancelled transaction, which consumed units.
+// A Trace omits failed requests, but not cancelled transactions, because these consume units.
 func TestTraceOmitsFailedRequests(t *testing.T) {
 	recorded := &trace.Trace{}
 	for _, units := range []float64{0, 4} {

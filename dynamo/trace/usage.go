@@ -10,19 +10,20 @@ import (
 // methods of a nil Usage do nothing.
 type Usage struct {
 	// Exact makes each read ask DynamoDB for its units. Otherwise, ReadUnits returns only the units of
-	// reads that are measured for another reason. Exact must be set before NewContext.
+	// reads that a Trace or an Observer measures. Set Exact before the call of NewContext.
 	Exact bool
 
 	requests              atomic.Int64
 	readUnits, writeUnits atomicFloat
-	// outer also counts the requests. It is nil if the Usage is not nested.
+	// outer is the Usage around a nested Usage. It counts the same requests. It is nil if the Usage is
+	// not nested.
 	outer *Usage
 }
 
 type usageKey struct{}
 
-// NewContext returns a context that counts its requests in u. A Usage in ctx counts these requests,
-// too. NewContext must be called only once.
+// NewContext returns a context in which u counts the requests. A Usage in ctx counts these
+// requests, too. NewContext must be called only once.
 func (u *Usage) NewContext(ctx context.Context) context.Context {
 	u.outer = UsageFromContext(ctx)
 	u.Exact = u.Exact || u.outer.isExact()
@@ -38,10 +39,11 @@ func UsageFromContext(ctx context.Context) *Usage {
 // Requests returns the number of requests that have begun. Retries of one request count once.
 func (u *Usage) Requests() int { return int(u.requests.Load()) }
 
-// ReadUnits returns the consumed read units; see Exact.
+// ReadUnits returns the read units that the requests have consumed. The result is complete only if
+// Exact is true.
 func (u *Usage) ReadUnits() float64 { return u.readUnits.load() }
 
-// WriteUnits returns the computed write units. Cancelled transactions also consume units.
+// WriteUnits returns the computed write units of the requests, including cancelled transactions.
 func (u *Usage) WriteUnits() float64 { return u.writeUnits.load() }
 
 func (u *Usage) isExact() bool { return u != nil && u.Exact }

@@ -17,7 +17,7 @@ import (
 // BenchmarkHandler measures sequential requests, from the HTTP request to the written response.
 func BenchmarkHandler(b *testing.B) { benchmarkHandler(b, newTestServer(b)) }
 
-// BenchmarkHandlerWithMetrics is like BenchmarkHandler, but the server has metrics.
+// BenchmarkHandlerWithMetrics runs BenchmarkHandler on a server that records metrics.
 func BenchmarkHandlerWithMetrics(b *testing.B) {
 	benchmarkHandler(b, newServerWithMetrics(b, telemetry.New(telemetry.Options{})))
 }

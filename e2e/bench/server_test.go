@@ -41,7 +41,8 @@ func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.
 	return newServerWithMetrics(t, nil, configure...)
 }
 
-// newServerWithMetrics is like newTestServer, but the server has metrics unless m is nil.
+// newServerWithMetrics returns the handler of newTestServer for a server that records the metrics
+// m. If m is nil, the server records no metrics.
 func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
 	t.Helper()
 	// These are the required settings of `serve`; all other settings have their defaults.

@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 
-// withTraces exports traces to a collector in this process. ratio is the share of sampled traces.
+// withTraces makes the server export traces to a collector in this process. ratio is the share of
+// sampled traces, from 0 to 1.
 func withTraces(t testing.TB, ratio string) func(*config.Config, *observation.Telemetry) {
 	return func(cfg *config.Config, o *observation.Telemetry) {
 		tracetest.New(t).Configure(t, "OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG", ratio)
@@ -26,12 +27,12 @@ func withTraces(t testing.TB, ratio string) func(*config.Config, *observation.Te
 	}
 }
 
-// withAccessLog writes the access log to nowhere.
+// withAccessLog makes the server write an access log that is discarded.
 func withAccessLog(_ *config.Config, o *observation.Telemetry) {
 	o.AccessLog = logging.NewAccessLog(slog.New(logging.NewHandler(io.Discard, logging.JSON, slog.LevelInfo)), []byte("a key"), time.Now)
 }
 
-// BenchmarkTelemetry measures what traces and the access log cost.
+// BenchmarkTelemetry measures the cost of traces and of the access log.
 func BenchmarkTelemetry(b *testing.B) {
 	for _, mode := range []struct {
 		name      string

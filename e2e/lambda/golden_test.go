@@ -20,7 +20,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// archives returns the golden files of internal/server in a directory, by name.
+// archives returns the archives of golden files in a directory of internal/server, by archive name.
+// An archive contains the texts of its files, by file name.
 func archives(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("../../internal/server/testdata/" + dir + "/*.txtar")
@@ -42,7 +43,7 @@ func archives(t *testing.T, dir string) map[string]map[string]string {
 	return all
 }
 
-// post returns a request with a query.
+// post returns a POST request that contains a GraphQL query.
 func post(t testing.TB, base, token, query, variables string) *http.Request {
 	t.Helper()
 	request := map[string]any{"query": query}
@@ -97,12 +98,13 @@ func read(t testing.TB, r *http.Response) (summary, body string) {
 	return fmt.Sprintln(r.StatusCode, r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), r.Header.Get("Cache-Control"), vary), string(text)
 }
 
-// varying matches the parts of a response that differ each time: durations, points and times.
+// varying matches the parts of a response that differ between executions: durations, points and
+// times.
 var varying = regexp.MustCompile(`"(durationMs|available)":[0-9.e-]+|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 var ulidPattern = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 
-// normalized returns a body without varying parts. It numbers the generated IDs.
+// normalized replaces the varying parts of a body, and replaces generated IDs by numbers.
 func normalized(body string) string {
 	ids := map[string]string{}
 	return ulidPattern.ReplaceAllStringFunc(varying.ReplaceAllString(body, "*"), func(id string) string {
@@ -125,8 +127,9 @@ func checkEqual(t *testing.T, name string, got, want *http.Response) (gotBody, w
 	return gotBody, wantBody
 }
 
-// The golden queries have the same responses as from the HTTP server, as events of both versions.
-// The requests to DynamoDB use the fast path, and carry the trace ID of the invocation.
+// For each golden query, the Lambda function and the HTTP server return the same response, for
+// events of both format versions. The requests to DynamoDB use the fast path, and carry the trace
+// ID of the invocation.
 func TestGoldenQueries(t *testing.T) {
 	d := newDatabase(t)
 	settings := d.settings(d.load(t, sample(t)))
@@ -164,7 +167,8 @@ func TestGoldenQueries(t *testing.T) {
 	}
 }
 
-// The golden mutations have the same responses as from the HTTP server on another table.
+// For each golden mutation, the Lambda function returns the same response as the HTTP server on
+// another table.
 func TestGoldenMutations(t *testing.T) {
 	d := newDatabase(t)
 	dataset := func() string {
@@ -182,7 +186,8 @@ func TestGoldenMutations(t *testing.T) {
 	all := archives(t, "golden-writes")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		files := all[name]
-		// The order that the golden files place first gets another ID here.
+		// In the golden files, the first placed order has a fixed ID. Here each server generates another
+		// ID for it.
 		orders := [2]string{goldenOrder, goldenOrder}
 		for i, query := range append(strings.Split(strings.TrimSpace(files["setup.graphql"]), "\n"), files["query.graphql"]) {
 			if strings.TrimSpace(query) == "" {
@@ -191,7 +196,7 @@ func TestGoldenMutations(t *testing.T) {
 			version := [2]string{"2.0", "1.0"}[i%2]
 			request := func(base, order string) *http.Request {
 				r := post(t, base, admin, strings.ReplaceAll(query, goldenOrder, order), "")
-				r.Header.Del("X-Ordergraph-Explain") // the reads of a payload have no fixed order
+				r.Header.Del("X-Ordergraph-Explain") // the reads for a payload have no fixed order
 				return r
 			}
 			gotBody, wantBody := checkEqual(t, name, f.do(version, request("", orders[1])), doHTTP(t, request(base, orders[0])))
@@ -203,8 +208,8 @@ func TestGoldenMutations(t *testing.T) {
 			}
 		}
 	}
-	// The first shows a changed price. The stock of the second was changed by the orders of the
-	// others.
+	// These two golden mutations have errors. The first shows a changed price. In the second, other
+	// orders have already changed the stock.
 	if want := []string{"wp04-place-order-price-changed", "wp15-set-inventory-level"}; !slices.Equal(failed, want) {
 		t.Errorf("the mutations %v failed, want %v", failed, want)
 	}

@@ -32,7 +32,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// program is the file name of the built program.
+// program is the path of the built program.
 var program string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -53,7 +53,7 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// database is the embedded store behind HTTP, with the headers of its requests.
+// database serves the embedded store over HTTP, and records the headers of its requests.
 type database struct {
 	url    string
 	client *dynamodb.Client
@@ -76,7 +76,7 @@ func newDatabase(t testing.TB) *database {
 	return d
 }
 
-// takeHeaders returns the headers of the requests since the last call.
+// takeHeaders returns the headers of all requests since the last call of takeHeaders.
 func (d *database) takeHeaders() []http.Header {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,7 +107,7 @@ func sample(t testing.TB) commerce.Dataset {
 // jwtSecret signs the tokens of these tests.
 const jwtSecret = "a secret for the tests of lambda"
 
-// settings returns the environment of a server: the table, tokens, and other settings.
+// settings returns the environment variables of a server. others overrides or extends them.
 func (d *database) settings(table string, others ...string) []string {
 	return append(append(dynamolocal.Environment(),
 		"AWS_ENDPOINT_URL_DYNAMODB="+d.url, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/nowhere", "AWS_SHARED_CREDENTIALS_FILE=/nowhere",
@@ -162,24 +162,25 @@ func startHTTP(t testing.TB, environment []string) string {
 	}
 }
 
-// function is a Lambda function: the program and its runtime API.
+// function is a Lambda function that runs the program. It implements Lambda's runtime API for the
+// program.
 type function struct {
 	t       testing.TB
 	events  chan invocation
 	results chan result
-	// ended is closed when the program has ended.
+	// ended is closed when the program has exited.
 	ended chan struct{}
 	log   bytes.Buffer
 }
 
-// invocation is an event for the function, with its trace ID and the time it may take.
+// invocation is one event for the function, with its trace ID and its time limit.
 type invocation struct {
 	payload []byte
 	traceID string
 	timeout time.Duration
 }
 
-// result is the response of the function, or the error that it reports.
+// result is the function's response, or the error that the function reports.
 type result struct {
 	body   []byte
 	failed bool
@@ -294,13 +295,14 @@ func (f *function) do(version string, r *http.Request) *http.Response {
 	return &http.Response{StatusCode: response.StatusCode, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
 }
 
-// traceID is the trace ID of invocations.
+// traceID is the X-Ray trace ID of all invocations.
 const traceID = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
 
-// sourceIP is the address of the client in events.
+// sourceIP is the IP address of the client in all events.
 const sourceIP = "203.0.113.7"
 
-// event returns a request as an event of API Gateway. Function URLs send version 2.0.
+// event converts a request to an API Gateway event of the given format version. Function URLs also
+// send version 2.0.
 func event(t testing.TB, version string, r *http.Request) []byte {
 	t.Helper()
 	var body []byte

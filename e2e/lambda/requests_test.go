@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The function authenticates callers, applies CORS, refuses subscriptions and limits callers by
-// their IP addresses, like the HTTP server.
+// Like the HTTP server, the Lambda function authenticates callers, applies CORS, refuses
+// subscriptions, and limits callers by their IP addresses.
 func TestRequests(t *testing.T) {
 	d := newDatabase(t)
 	settings := d.settings(d.load(t, sample(t)), "ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_CORS_ORIGINS=https://shop.example.com",
@@ -93,7 +93,8 @@ func TestRequests(t *testing.T) {
 	if got := f.invoke(invocation{payload: []byte(`{"source": "aws.events"}`)}); !got.failed || !strings.Contains(string(got.body), "not an HTTP request") {
 		t.Errorf("an event that is not an HTTP request: %s", got.body)
 	}
-	// Near its deadline, an invocation has a response, and the function serves the next one.
+	// An invocation that has reached its deadline receives a response, and the function then serves
+	// the next invocation.
 	late := f.invoke(invocation{payload: event(t, "2.0", post(t, "", admin, products, "")), timeout: time.Millisecond})
 	if late.failed || !strings.Contains(string(late.body), "TIMED_OUT") && !strings.Contains(string(late.body), "UNAVAILABLE") {
 		t.Errorf("after the deadline: %s", late.body)
@@ -103,7 +104,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The program explains which settings do not work in AWS Lambda.
+// If a setting does not work in AWS Lambda, the program exits with a message that names the
+// setting.
 func TestSettings(t *testing.T) {
 	d := newDatabase(t)
 	for want, setting := range map[string]string{
@@ -119,8 +121,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// BenchmarkColdStart measures the time from the start of the process to the first response: a query
-// that reads a customer and orders.
+// BenchmarkColdStart measures the time from the start of the process to the first response. The
+// request is a query for a customer and the customer's orders.
 func BenchmarkColdStart(b *testing.B) {
 	d := newDatabase(b)
 	settings := d.settings(d.load(b, sample(b)))

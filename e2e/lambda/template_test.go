@@ -17,7 +17,8 @@ type statement struct {
 	Condition             map[string]any
 }
 
-// The role of the template has the permissions of deploy/iam-policy.json, except on the stream.
+// The role of the function has the permissions of deploy/iam-policy.json, except the permissions on
+// the stream.
 func TestTemplateRole(t *testing.T) {
 	read := func(name string, unmarshal func([]byte, any) error, v any) {
 		text, err := os.ReadFile("../../deploy/" + name)

@@ -18,12 +18,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// pollInterval is the interval between two readiness checks of a balancer.
+// pollInterval is the interval between two readiness checks of one server by a balancer.
 const pollInterval = 20 * time.Millisecond
 
-// balancer is a load balancer of two servers. It sends requests to servers that are ready. If a
-// server refuses the connection, it sends the request to the other server. It repeats no other
-// request.
+// balancer is a load balancer for two servers. It sends each request to a server that is ready. If
+// this server refuses the connection, it sends the request to the other server. It repeats no other
+// failed request.
 type balancer struct {
 	// URL is the URL of the GraphQL endpoint.
 	URL       string
@@ -31,16 +31,18 @@ type balancer struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	// servers are the base URLs of the servers, and ready the results of their last checks.
+	// servers contains the base URLs of the servers. ready contains the results of their last
+	// readiness checks.
 	servers [2]*url.URL
 	ready   [2]bool
 	next    int
-	// refused counts refused connections. failures are the errors of requests that were sent.
+	// refused is the number of refused connections. failures contains the errors of all other failed
+	// requests.
 	refused  int
 	failures []error
 }
 
-// newBalancer starts a balancer that ends with the test.
+// newBalancer starts a balancer that stops when the test ends.
 func newBalancer(t *testing.T) *balancer {
 	b := &balancer{transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	b.changed = sync.NewCond(&b.mu)
@@ -73,7 +75,7 @@ func newBalancer(t *testing.T) *balancer {
 	return b
 }
 
-// set makes a server known by the URL of its GraphQL endpoint.
+// set sets the URL of server i. graphQL is the URL of its GraphQL endpoint.
 func (b *balancer) set(t *testing.T, i int, graphQL string) {
 	t.Helper()
 	base, err := url.Parse(strings.TrimSuffix(graphQL, server.PathGraphQL))
@@ -85,7 +87,7 @@ func (b *balancer) set(t *testing.T, i int, graphQL string) {
 	b.servers[i] = base
 }
 
-// waitReady waits until a server is ready or the context ends.
+// waitReady waits until server i is ready or ctx ends.
 func (b *balancer) waitReady(ctx context.Context, i int) error {
 	defer context.AfterFunc(ctx, func() {
 		b.mu.Lock()
@@ -100,7 +102,7 @@ func (b *balancer) waitReady(ctx context.Context, i int) error {
 	return ctx.Err()
 }
 
-// poll checks a server periodically.
+// poll checks the readiness of server i periodically until ctx ends.
 func (b *balancer) poll(ctx context.Context, i int) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -134,7 +136,7 @@ func (b *balancer) poll(ctx context.Context, i int) {
 // errNoServer means that no server is ready.
 var errNoServer = errors.New("no server is ready")
 
-// choose returns a server that is ready, other than the given one.
+// choose returns a ready server other than the given server.
 func (b *balancer) choose(other *url.URL) (*url.URL, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,7 +149,7 @@ func (b *balancer) choose(other *url.URL) (*url.URL, error) {
 	return nil, errNoServer
 }
 
-// RoundTrip sends a request to a server that is ready.
+// RoundTrip sends a request to a ready server.
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {

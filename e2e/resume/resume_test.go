@@ -60,7 +60,7 @@ type fixture struct {
 	changes, uniqueValues atomic.Int64
 }
 
-// environment returns the environment of a server of the table.
+// environment returns the environment variables of a server that uses the table of the fixture.
 func (s *fixture) environment(t *testing.T, endpoint string) []string {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	return append(dynamolocal.Environment(),

@@ -24,17 +24,17 @@ import (
 
 var rounds = flag.Int("rounds", longtest.Size(2, 50), "number of times that a server is stopped and started again")
 
-// The load during a rolling update. Each client sends a request at each tick.
+// The load during a rolling update. Each client sends one request per tick.
 const (
 	buyers, readers = 4, 4
 	tick            = 50 * time.Millisecond
-	// roundTime is the time limit of one round.
+	// roundTime is the maximum time to stop and restart one server.
 	roundTime = time.Minute
 )
 
-// Two servers behind a load balancer are stopped in turn with SIGTERM, and started again. No client
-// notices: each request is answered with status 200 and without errors, each order is placed once,
-// and each subscriber receives every event once and in order.
+// During a rolling update, two servers behind a load balancer receive SIGTERM one after the other,
+// and are started again. Clients notice nothing: each response has status 200 and no errors. Each
+// order is placed once. Each subscriber receives every event once and in order.
 func TestRollingUpdate(t *testing.T) {
 	instance := dynamolocal.Shared(t)
 	binary := workload.BuildServer(t, "../..")
@@ -172,7 +172,7 @@ func TestRollingUpdate(t *testing.T) {
 	storetest.AssertConsistent(t, s.db, s.table, 1)
 }
 
-// eachTick calls f at each tick, with increasing numbers, until the context ends.
+// eachTick calls f once per tick with the numbers 0, 1, 2 and so on, until ctx ends.
 func eachTick(ctx context.Context, f func(n int)) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

@@ -35,7 +35,7 @@ type Limits PerLimit[int]
 // Codes are the error codes of the limits.
 var Codes = setting.Codes[PerLimit[string]]()
 
-// AllCodes returns all fields of Codes.
+// AllCodes returns the values of all fields of Codes.
 func AllCodes() (all []string) {
 	codes := reflect.ValueOf(Codes)
 	for i := range codes.NumField() {

@@ -18,8 +18,8 @@ type Trusted struct {
 	Text string
 }
 
-// OperationNames returns the names of the operations of the document. It returns nothing for
-// operations without names and for a document with a syntax error.
+// OperationNames returns the names of the operations of the document. It omits operations without
+// names. It returns nil if the document has a syntax error.
 func (t Trusted) OperationNames() []string {
 	parsed, err := parser.ParseQuery(&ast.Source{Input: t.Text})
 	if err != nil {

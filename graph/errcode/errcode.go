@@ -41,7 +41,7 @@ const (
 	// subscriptions.
 	TooManySubscriptions = "TOO_MANY_SUBSCRIPTIONS"
 
-	// SubscriptionsOff means that the server serves no subscriptions.
+	// SubscriptionsOff means that the server does not serve subscriptions.
 	SubscriptionsOff = "SUBSCRIPTIONS_OFF"
 
 	// Codes of requests that the HTTP handler rejects.
@@ -81,8 +81,8 @@ const (
 	UntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
-// IsServerFault reports whether an error with this code is a fault of the server or of a service
-// that it needs, rather than of the client.
+// IsServerFault reports whether an error with this code is a fault of the server, or of a service
+// that the server needs.
 func IsServerFault(code string) bool {
 	switch code {
 	case Internal, Unavailable, TimedOut, Overloaded:
@@ -91,7 +91,7 @@ func IsServerFault(code string) bool {
 	return false
 }
 
-// All returns all codes except the codes of document limits.
+// All returns all error codes, except the codes of package graph/document for exceeded limits.
 func All() []string {
 	return []string{
 		BadUserInput, Unavailable, TimedOut, Internal, Unauthenticated, Forbidden, NotFound,

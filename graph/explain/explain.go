@@ -32,18 +32,18 @@ type Request struct {
 	Wave int `json:"wave"`
 }
 
-// Totals are the totals of all requests.
+// Totals contains the totals over all requests of an operation.
 type Totals struct {
 	Requests int `json:"requests"`
 	// RoundTrips is the length of the longest chain of dependent requests.
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// DollarsPerMillion is the price of a million operations with these units.
+	// DollarsPerMillion is the price in US dollars of a million operations with these units.
 	DollarsPerMillion json.Number `json:"dollarsPerMillion"`
 }
 
-// Describe describes the requests of a trace.
+// Describe returns the explanation of the requests in a trace.
 func Describe(t *trace.Trace, prices price.Prices) Explanation {
 	requests := t.Requests()
 	e := Explanation{Requests: make([]Request, len(requests))}

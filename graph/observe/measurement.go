@@ -20,7 +20,8 @@ type Measurement struct {
 }
 
 // Begin begins a Measurement. The returned context counts the DynamoDB requests of the operation.
-// text is the document of the request. The Measurement is nil if o is nil or does not observe ctx.
+// text is the text of the request's document. The Measurement is nil if o is nil or does not
+// observe ctx.
 func Begin(ctx context.Context, o Observer, text string) (context.Context, *Measurement) {
 	if o == nil || !o.Observes(ctx) {
 		return ctx, nil
@@ -30,7 +31,7 @@ func Begin(ctx context.Context, o Observer, text string) (context.Context, *Meas
 	return m.usage.NewContext(ctx), m
 }
 
-// BeginEvent begins the Measurement of an operation for an event of a subscription.
+// BeginEvent begins the Measurement of one execution of a subscription's operation for one event.
 func BeginEvent(ctx context.Context, o Observer, d *document.Document, chosen *ast.OperationDefinition) (context.Context, *Measurement) {
 	if o == nil {
 		return ctx, nil
@@ -43,8 +44,8 @@ func BeginEvent(ctx context.Context, o Observer, d *document.Document, chosen *a
 	return ctx, m
 }
 
-// Select sets the document, and the operation that the request executes. The operation is nil if
-// the document does not contain it.
+// Select records the document of the request and the chosen operation. chosen is nil if the
+// document does not contain the requested operation.
 func (m *Measurement) Select(d *document.Document, chosen *ast.OperationDefinition) {
 	if m == nil {
 		return
@@ -59,7 +60,7 @@ func (m *Measurement) Select(d *document.Document, chosen *ast.OperationDefiniti
 	}
 }
 
-// End ends the Measurement of an operation with these errors.
+// End ends the Measurement. errs are the errors of the operation.
 func (m *Measurement) End(ctx context.Context, errs gqlerror.List) {
 	if m == nil {
 		return

@@ -17,18 +17,19 @@ type Observer interface {
 	// BeginEvent is called before an operation is executed for an event of a subscription. It returns
 	// the context of the execution.
 	BeginEvent(ctx context.Context) context.Context
-	// EndOperation is called once for each query, mutation, start of a subscription and event of a
-	// subscription, also if it was refused. ctx is the context of the operation.
+	// EndOperation is called once for each query, each mutation, each start of a subscription, and
+	// each event of a subscription. It is also called if the operation was refused. ctx is the context
+	// of the operation.
 	EndOperation(ctx context.Context, o Operation)
 }
 
 const (
-	// Other is the name of operations of documents that are not trusted. Clients choose the names in
-	// these documents, so the number of different names is unlimited.
+	// Other is the name of all operations whose documents are not trusted. Clients choose the names in
+	// these documents, so the number of different names would be unlimited.
 	Other = "other"
-	// UnknownType is the type of an operation whose document was not accepted.
+	// UnknownType is the type of an operation if its document was rejected.
 	UnknownType = "unknown"
-	// OK is the code of an operation without errors.
+	// OK is the code of an operation without errors. All other codes are error codes.
 	OK = "OK"
 )
 
@@ -53,13 +54,14 @@ type Operation struct {
 	document string
 }
 
-// Refused describes a request that was refused before its operation was known.
+// Refused returns the description of a request that was refused before its operation was known.
+// code is the error code.
 func Refused(code string) Operation {
 	return Operation{Name: Other, Type: UnknownType, Codes: []string{code}}
 }
 
-// WithDocument returns the operation with the text of a document that is not trusted. Only
-// DocumentHash uses the text.
+// WithDocument returns a copy of the operation that contains the text of an untrusted document.
+// Only DocumentHash uses the text.
 func (o Operation) WithDocument(text string) Operation {
 	o.document = text
 	return o
@@ -78,7 +80,7 @@ func (o *Operation) DocumentHash() string {
 	return hex.EncodeToString(hash[:hashLength])
 }
 
-// Code returns the code of the first error, or OK.
+// Code returns the code of the first error, or OK if there are no errors.
 func (o *Operation) Code() string {
 	if len(o.Codes) == 0 {
 		return OK

@@ -77,7 +77,7 @@ func (s *Scope) addArgument(argument string) {
 	s.arguments[maxListArguments-1] += "\x00" + argument // the separator that sign writes
 }
 
-// sign returns the signature of a position with a key.
+// sign signs a position with a key and returns the signature.
 func (s Scope) sign(key []byte, position string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte{cursorVersion})
@@ -102,8 +102,8 @@ func (s Scope) Encode(position string) string {
 
 // Decode returns the position in a cursor.
 //
-// It returns a commerce.InvalidError unless Encode created the cursor for the same list, with the
-// current or the previous key.
+// It accepts only cursors that Encode created for the same list with the current or the previous
+// key. For other cursors, it returns a commerce.InvalidError.
 func (s Scope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")

@@ -45,7 +45,8 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 	})
 }
 
-// After a change of the key, cursors of the previous key are valid until the next change.
+// After a change of the key, cursors that are signed with the previous key remain valid until the
+// next change.
 func TestChangedKey(t *testing.T) {
 	key := func(n string) []byte { return []byte("a key for tests, number " + n) }
 	cursors := NewCursors(key("1"))

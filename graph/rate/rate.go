@@ -66,8 +66,8 @@ type bucket struct {
 	balance int64
 	// updatedAt is the time of the last update.
 	updatedAt time.Time
-	// turn holds one element while an event of the principal sleeps in Wait. It is nil before the
-	// first event waits.
+	// turn is a semaphore for the principal's waiting events. Only the event that holds it sleeps in
+	// Wait. turn is nil until an event waits.
 	turn chan struct{}
 }
 
@@ -152,7 +152,7 @@ func (r *Limiter) refund(principal string, points int) {
 	r.withBucket(principal, func(b *bucket) { b.balance = min(b.balance+int64(points)*unitsPerPoint, r.capacity()) })
 }
 
-// turn returns the channel that admits one waiting event of a principal at a time.
+// turn returns the semaphore for the waiting events of a principal.
 func (r *Limiter) turn(principal string) (turn chan struct{}) {
 	r.withBucket(principal, func(b *bucket) {
 		if b.turn == nil {

@@ -188,7 +188,8 @@ func TestBucketsAreBounded(t *testing.T) {
 	}
 }
 
-// Of many waiting events, only one sleeps at a time, so restored points do not wake up all events.
+// If many events of a principal wait, only one of them sleeps at a time. Restored points therefore
+// do not wake up all events.
 func TestOneEventSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 50

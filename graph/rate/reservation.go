@@ -58,8 +58,8 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 }
 
 // Wait reserves the cost of one event of a subscription. It waits until there are enough points, so
-// an event may be late but is never lost. Of the waiting events of a principal, only one sleeps
-// until points are restored. If all of them did, thousands could wake up for the same points.
+// an event may be late but is never lost. Only one waiting event of a principal sleeps until points
+// are restored. If all waiting events slept, thousands could wake up for the same points.
 //
 // It returns the error of ctx if ctx ends.
 func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {

@@ -1,5 +1,5 @@
-// Package admin serves metrics, profiles, the configuration and health checks for operators, on a
-// listener of its own. It imports only the standard library.
+// Package admin serves metrics, profiles, the configuration and health checks for operators. It
+// uses a listener that is separate from the public listener. It imports only the standard library.
 package admin
 
 import (
@@ -16,29 +16,29 @@ import (
 	"time"
 )
 
-// Paths of the listener. The paths of the health checks are the same as on the public listener.
+// Paths of the admin listener. The health checks have the same paths as on the public listener.
 const (
 	PathMetrics = "/metrics"
 	PathConfig  = "/config"
 	PathProfile = "/debug/pprof/"
 )
 
-// Options are the pages of the listener.
+// Options contains the handlers of the admin listener.
 type Options struct {
 	// Metrics serves PathMetrics.
 	Metrics http.Handler
-	// Config writes the text of PathConfig. It must not write secrets. If it is nil, the path does not
-	// exist.
+	// Config writes the response of PathConfig. It must not write secrets. If Config is nil,
+	// PathConfig does not exist.
 	Config func(io.Writer) error
 	// Health serves the paths in HealthPaths.
 	Health      http.Handler
 	HealthPaths []string
-	// Log receives a message if the configuration cannot be written.
+	// Log receives a message if Config fails.
 	Log *slog.Logger
 }
 
-// New returns the handler of the listener. The listener has no authentication, so it must not be
-// reachable for clients.
+// New returns the handler of the admin listener. The listener does not authenticate requests, so
+// clients must not be able to reach it.
 func New(opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+PathMetrics, opts.Metrics)
@@ -62,7 +62,8 @@ func New(opts Options) http.Handler {
 	return mux
 }
 
-// Time limits of the listener. A profile can take minutes, so responses have no time limit.
+// Time limits of the admin listener. Responses have no time limit, because a profile can take
+// minutes.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -77,7 +78,7 @@ type Listener struct {
 	stopped  chan error
 }
 
-// Listen starts to serve h on an address.
+// Listen opens the address and serves h on it.
 func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -98,8 +99,8 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 }
 
 // onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address.
-// It protects a listener on a loopback address from DNS rebinding: a website could otherwise make a
-// browser on this machine read the pages.
+// It protects a listener on a loopback address from DNS rebinding. Otherwise, a website could make
+// a browser on this machine read the metrics and profiles.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -114,10 +115,10 @@ func onlyLocalHosts(next http.Handler) http.Handler {
 	})
 }
 
-// Addr returns the address of the listener.
+// Addr returns the address of the admin listener.
 func (a *Listener) Addr() net.Addr { return a.listener.Addr() }
 
-// Close stops the listener. Requests in progress have a second to finish.
+// Close stops the admin listener. Requests in progress have one second to finish.
 func (a *Listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
@@ -130,8 +131,8 @@ func (a *Listener) Close() error {
 	return nil
 }
 
-// ParseAddr returns the address host:port of a setting. A port alone means 127.0.0.1, so that the
-// listener is not public by mistake.
+// ParseAddr converts the text of a setting to an address host:port. If the text is only a port, the
+// host is 127.0.0.1, so that the listener is not public by mistake.
 func ParseAddr(text string) (string, bool) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

@@ -40,7 +40,7 @@ type Pool struct {
 	queues  map[string]*callerQueue
 	// grants counts how often a waiting caller has been granted capacity.
 	grants uint64
-	// fullRefusals and shareRefusals count the refusals of TryAcquire.
+	// fullRefusals and shareRefusals count failed calls of TryAcquire, by reason.
 	fullRefusals, shareRefusals uint64
 }
 
@@ -167,8 +167,9 @@ func (p *Pool) Waiting() int {
 	return len(p.waiting)
 }
 
-// Refusals returns how often TryAcquire refused capacity: because the pool was exhausted, and
-// because the caller's share was exhausted.
+// Refusals returns the number of TryAcquire calls that failed. full counts calls that failed
+// because the pool was exhausted. share counts calls that failed because the caller's share was
+// exhausted.
 func (p *Pool) Refusals() (full, share uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -45,7 +45,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// The pool counts refusals by their reason. Waiting is not a refusal.
+// A pool counts refusals by their reason. A caller that waits is not counted as refused.
 func TestRefusalsAreCounted(t *testing.T) {
 	p := pool(8)
 	a, b := Caller{Key: "a"}, Caller{Key: "b"}

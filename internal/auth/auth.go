@@ -103,8 +103,8 @@ type Options struct {
 	// Verifications limits how many signatures are verified concurrently. If it is nil, New creates a
 	// pool of the default size.
 	Verifications *admission.Pool
-	// RefreshOnUse makes the Authenticator refresh the JWKS only while it verifies a token. A process
-	// that is frozen between requests, as in AWS Lambda, cannot refresh it in the background.
+	// RefreshOnUse makes the Authenticator refresh the JWKS only when it verifies a token. A process
+	// cannot refresh the JWKS in the background if it is frozen between requests, as in AWS Lambda.
 	RefreshOnUse bool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time

@@ -19,7 +19,7 @@ type keyring struct {
 	log       *slog.Logger
 	now       func() time.Time
 	afterFunc func(time.Duration, func()) (stop func() bool)
-	// refreshOnUse replaces the periodic refreshes: find refreshes keys that are older than
+	// refreshOnUse replaces periodic refreshes. If it is true, find refreshes keys that are older than
 	// source.refreshInterval.
 	refreshOnUse bool
 
@@ -32,9 +32,9 @@ type keyring struct {
 	refreshes singleflight.Group
 }
 
-// find returns the keys for a token. If the key ID is unknown, or if the keys are too old with
-// refreshOnUse, find refreshes the keys. Any client can send unknown key IDs, so source.minInterval
-// limits how often find refreshes the keys.
+// find returns the keys that can verify a token. It first refreshes the keys if the key ID is
+// unknown, or if refreshOnUse is set and the keys are too old. Any client can send unknown key IDs,
+// so source.minInterval limits how often find refreshes the keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	fresh := !r.refreshOnUse || r.readWithin(r.source.refreshInterval)
@@ -58,7 +58,7 @@ func (r *keyring) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return keys
 }
 
-// readWithin reports whether the last attempt to read the keys was less than d ago. The times are
+// readWithin reports whether the last attempt to read the keys was less than d ago. It compares
 // times of the wall clock, because the monotonic clock can stop while the process is frozen.
 func (r *keyring) readWithin(d time.Duration) bool {
 	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < d

@@ -77,8 +77,8 @@ func newTestKeyring(t *testing.T, location string) (*keyring, *clock, *bytes.Buf
 	return &keyring{source: src, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
 }
 
-// With refreshOnUse, a key that the issuer has withdrawn is refused after refreshInterval, although
-// no refresh runs in the background.
+// With refreshOnUse, a key that the issuer has withdrawn is rejected after refreshInterval,
+// although the keys are not refreshed in the background.
 func TestRefreshOnUse(t *testing.T) {
 	published := newPublisher(t)
 	published.publish(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))

@@ -184,7 +184,8 @@ func TestConnectionsShareLookups(t *testing.T) {
 	}
 }
 
-// A changed secret invalidates tokens of the previous secret at once, and ends their connections.
+// A changed secret immediately invalidates tokens that are signed with the previous secret, and
+// ends the connections of their callers.
 func TestChangedSecret(t *testing.T) {
 	clock := authtest.NewClock(time.Unix(1_000_000_000, 0))
 	secrets := [][]byte{[]byte(strings.Repeat("1", MinSecretBytes)), []byte(strings.Repeat("2", MinSecretBytes))}

@@ -45,14 +45,15 @@ type Environment struct {
 	Environ func() []string
 	// OnListening, if set, is called with the server's address when the server listens.
 	OnListening func(net.Addr)
-	// AfterFunc calls f in its own goroutine after d, to read files with keys again. If it is nil,
-	// commands use time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after d. Commands use AfterFunc to reread the files of
+	// keys and secrets. If it is nil, they use time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// closers contains functions that close the stores that a command has opened. run calls them when
 	// the command has ended.
 	closers *[]func() error
-	// flags contains the settings in flags, by the name of the environment variable.
+	// flags contains the values of flags that set a setting, by the name of the setting's environment
+	// variable.
 	flags map[string]string
 }
 
@@ -383,8 +384,9 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// newHandler returns the handler of a server and its options. serving contains the store, the change
-// feed, the pools, the log and the telemetry. The handler refreshes the JWKS until ctx ends.
+// newHandler returns the handler of a server and the server's options. serving contains the store,
+// the change feed, the pools, the log and the telemetry. The handler refreshes the JWKS until ctx
+// ends.
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
@@ -415,7 +417,7 @@ func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	// The server works without a stream, except for subscriptions. When the stream is turned on
+	// Without a stream, the server serves everything except subscriptions. If the stream is enabled
 	// later, subscriptions work without a restart.
 	if err := store.CheckStream(ctx); err != nil {
 		log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)

@@ -51,7 +51,7 @@ func start(ctx context.Context, line string, variables ...string) *command {
 	return startIn(ctx, cli.Environment{}, line, variables...)
 }
 
-// startIn is like start, with the functions of an environment.
+// startIn is like start, but the command runs in the given environment.
 func startIn(ctx context.Context, environment cli.Environment, line string, variables ...string) *command {
 	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
 	environment.Stdout, environment.Stderr, environment.OnListening = &c.stdout, &c.stderr, func(addr net.Addr) { c.listening <- addr }
@@ -152,7 +152,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The help of the command config describes all settings as plain text.
+// The command "help config" describes all settings as plain text.
 func TestHelpOfSettings(t *testing.T) {
 	c := run(t, "help config")
 	for _, section := range config.Sections() {

@@ -96,10 +96,10 @@ func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 	fmt.Fprint(w, "\n`ordergraph help` lists all commands, and `ordergraph help config` lists all settings.\n")
 }
 
-// helpWidth is the width of the descriptions of settings, in characters.
+// helpWidth is the maximum number of characters in a line of a setting's description.
 const helpWidth = 92
 
-// printSettings prints all settings.
+// printSettings prints the descriptions of all settings.
 func printSettings(w io.Writer) {
 	fmt.Fprint(w, `
 A setting is an environment variable (ORDERGRAPH_MAX_BODY=65536), a flag (-max-body 65536), or a

@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/version"
 )
 
-// metrics are the metrics of a server. A nil metrics means that the server has no admin listener.
-// The methods of a nil metrics do nothing.
+// metrics contains the metrics of a server. A nil metrics means that the server has no admin
+// listener. The methods of a nil metrics do nothing.
 type metrics struct{ *telemetry.Telemetry }
 
 // newMetrics returns the metrics of a server, or nil if there is no admin listener.
@@ -30,7 +30,7 @@ func newMetrics(cfg config.Config) *metrics {
 	return &metrics{telemetry.New(telemetry.Options{Codes: append(errcode.All(), document.AllCodes()...), Version: built.Version, Commit: built.Commit})}
 }
 
-// observer returns the observer of requests to DynamoDB, or nil.
+// observer returns the observer that measures requests to DynamoDB, or nil if m is nil.
 func (m *metrics) observer() trace.Observer {
 	if m == nil {
 		return nil
@@ -46,7 +46,7 @@ func (m *metrics) ObserveOperation(ctx context.Context, o observe.Operation) {
 	}
 }
 
-// observeServer adds the metrics to the options of a server.
+// observeServer changes the options of a server so that the server records the metrics.
 func (m *metrics) observeServer(opts *server.Options) {
 	if m == nil {
 		return
@@ -61,7 +61,8 @@ func (m *metrics) observeServer(opts *server.Options) {
 	m.Watch(telemetry.Sources{Store: opts.Graph.Store, Feed: opts.Graph.Feed, Pools: opts.Admission})
 }
 
-// listen starts the admin listener. handler serves the health checks. close stops the listener.
+// listen starts the admin listener and returns its address. handler serves the health checks. stop
+// stops the listener.
 func (m *metrics) listen(cfg config.Config, handler http.Handler, opts server.Options) (listening net.Addr, stop func(), err error) {
 	if m == nil {
 		return nil, func() {}, nil

@@ -17,7 +17,7 @@ func adminPaths() []string {
 	return []string{"/metrics", "/debug/pprof/", "/debug/pprof/cmdline", "/config"}
 }
 
-// metricsURL returns the URL of the admin listener, which the server has printed.
+// metricsURL returns the URL of the admin listener from the output of the server.
 func metricsURL(t *testing.T, c *command) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^  Metrics   (http://127\.0\.0\.1:\d+)/metrics$`).FindStringSubmatch(c.stdout.String())
@@ -27,8 +27,8 @@ func metricsURL(t *testing.T, c *command) string {
 	return m[1]
 }
 
-// samples returns the sums of all samples of each metric. The key is the name of the metric and,
-// for units, the label unit.
+// samples returns the sum of all samples of each metric, by the name of the metric. For units, the
+// key also contains the label unit.
 func samples(t *testing.T, url string) map[string]float64 {
 	t.Helper()
 	status, text := get(t, url+"/metrics")
@@ -52,7 +52,7 @@ func samples(t *testing.T, url string) map[string]float64 {
 
 type explainTotals struct{ Requests, ReadUnits, WriteUnits float64 }
 
-// explainOperation executes an operation and returns the totals of its explain output.
+// explainOperation executes an operation and returns the totals in its explain output.
 func explainOperation(t *testing.T, url, operation string) explainTotals {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": operation})
@@ -102,7 +102,8 @@ func TestMetricsAgreeWithExplain(t *testing.T) {
 			after := samples(t, metrics)
 			delta := func(metric string) float64 { return after[metric] - before[metric] }
 			got := explainTotals{delta("ordergraph_dynamodb_requests_total"), delta("ordergraph_dynamodb_units_total read"), delta("ordergraph_dynamodb_units_total write")}
-			// Both engines report twice the units that Amazon DynamoDB charges for the index in transactions.
+			// For the index in transactions, both local engines report twice the units that Amazon DynamoDB
+			// charges.
 			if more := got.WriteUnits - want.WriteUnits; more > 0 && more < want.WriteUnits/2 {
 				got.WriteUnits = want.WriteUnits
 			}
@@ -151,8 +152,8 @@ func TestOnlyTheAdminListenerServesItsPages(t *testing.T) {
 	}
 }
 
-// A server without the setting prints no address. The listener ends with the server, so that its
-// address can be used again.
+// A server without ORDERGRAPH_ADMIN_ADDR prints no address of metrics. With the setting, the admin
+// listener ends with the server, so that the next server can use the same address.
 func TestAdminListenerStartsAndEndsWithTheServer(t *testing.T) {
 	c, _ := serve(t, "-addr 127.0.0.1:0")
 	if strings.Contains(c.stdout.String(), "Metrics") {

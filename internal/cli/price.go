@@ -107,12 +107,13 @@ func readProfile(name string, in io.Reader) (price.Profile, error) {
 type pricedOperation struct {
 	price.Operation
 	units price.Units
-	// most are the maximum units. It is nil if the profile contains no document.
+	// most contains the maximum units of one execution. It is nil if the operation of the profile has
+	// no document.
 	most *price.Units
 }
 
-// meter measures the units of operations on an embedded store in memory, which computes units by
-// DynamoDB's rules. Each operation runs on its own copy of the dataset.
+// meter measures the units of operations. It executes them on an embedded store in memory, which
+// computes units by DynamoDB's rules. Each operation runs on its own copy of the dataset.
 type meter struct {
 	cfg     config.Config
 	env     Environment
@@ -147,7 +148,8 @@ func (m *meter) measure(ctx context.Context, o price.Operation) (pricedOperation
 	return priced, err
 }
 
-// document returns the text of an operation's document, or "" if the profile contains only units.
+// document returns the text of an operation's document. It returns "" if the profile specifies
+// units and no document.
 func (m *meter) document(o price.Operation) (string, error) {
 	if o.DocumentID == "" {
 		return o.Query, nil
@@ -189,8 +191,8 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 	return executeOnce(ctx, executor, text, o.Variables)
 }
 
-// executeOnce executes an operation and returns its units. It returns an error if a root field has
-// no result or if a mutation is rejected, because the units would be too low.
+// executeOnce executes an operation and returns its units. It returns an error if a root field is
+// null or if a mutation is rejected, because such an execution consumes too few units.
 func executeOnce(ctx context.Context, executor *graph.Executor, text string, variables map[string]any) (price.Units, error) {
 	result := executor.Execute(graph.WithExplain(ctx), graph.Request{Query: text, Variables: variables})
 	if len(result.Errors) > 0 {
@@ -216,8 +218,8 @@ func executeOnce(ctx context.Context, executor *graph.Executor, text string, var
 	return units, nil
 }
 
-// writePrices writes a table of the operations with their prices, the most expensive first, the
-// totals, and the assumptions.
+// writePrices writes the prices of the operations as a table, with the most expensive operation
+// first. The totals and the assumptions follow the table.
 func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices) {
 	total, most, requests := new(big.Rat), new(big.Rat), int64(0)
 	month := func(o pricedOperation) *big.Rat { return prices.Dollars(o.units, o.RequestsPerMonth) }
@@ -249,7 +251,7 @@ func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices)
 	}, "\n"))
 }
 
-// share returns a part of a total in percent.
+// share returns part as a percentage of total.
 func share(part, total *big.Rat) string {
 	if total.Sign() == 0 {
 		return "-"

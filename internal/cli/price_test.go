@@ -12,17 +12,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// shopProfile is the example in the docs.
+// shopProfile is the path of the example profile in the documentation.
 const shopProfile = "../../deploy/shop-profile.json"
 
-// The docs quote the prices of the example profile.
+// The table of prices in the docs equals the output of the command price for the example profile.
 func TestGoldenShopPrices(t *testing.T) {
 	c := run(t, "price "+shopProfile)
 	c.checkSucceeded(t)
 	golden.Section(t, "../../docs/capacity.md", "prices", "```text\n"+c.stdout.String()+"```\n")
 }
 
-// profileOf returns a profile with one operation. rest are its members except the name.
+// profileOf returns the JSON of a profile with one operation. rest contains the members of the
+// operation except the name.
 func profileOf(rest string) string {
 	return fmt.Sprintf(`{"operations": [{"name": "A", "requestsPerMonth": 2000000, %s}]}`, rest)
 }
@@ -47,7 +48,7 @@ func TestPrice(t *testing.T) {
 		{profileOf(`"units": {"read": 0, "write": 0}`), "", "", "2000000 0 0 0 0.00 - - A"},
 		{profileOf(aliceOperation + `, "units": {"read": 8, "write": 0}`), "", "", "2000000 8 0 1 2.00 100.0 % 0.13 A"},
 		{profileOf(`"query": "subscription { orderStatusChanged { id } }", "units": {"read": 0.5, "write": 0}`), "", "", "2000000 0.5 0 0.0625 0.13 100.0 % 0.00 A"},
-		// With the setup, the order is confirmed, so it can be shipped.
+		// The mutations in setup confirm the order, so that the measured mutation can ship it.
 		{profileOf(`"query": "mutation { shipOrder(input: {orderId: \"01KCXT31G00000000000000002\", warehouseId: \"wh_sea\"}) { userErrors { code } } }", "setup": [
 			"mutation { updateShippingAddress(input: {orderId: \"01KCXT31G00000000000000002\", shippingAddress: {recipient: \"A\", line1: \"1\", city: \"P\", countryCode: \"US\"}}) { userErrors { code } } }",
 			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0 % 1212.00 A"},
@@ -58,7 +59,7 @@ func TestPrice(t *testing.T) {
 			t.Errorf("%s %s: the row is %q, want %q", c.profile, c.variable, row, c.row)
 		}
 	}
-	// Shards make lists more expensive.
+	// A list over several shards costs more than a list in one shard.
 	list := writeTempFile(t, profileOf(`"query": "{ ordersByStatus(status: PENDING) { nodes { id } } }"`))
 	run(t, "price "+list, "ORDERGRAPH_SHARDS=4").checkSucceeded(t, "2000000           2            0")
 }
@@ -94,8 +95,8 @@ func TestPriceErrors(t *testing.T) {
 	run(t, "price a b").checkFailed(t, 2, `unexpected argument "b"`)
 }
 
-// The server rejects an invalid price file when it starts. The explain output has the prices of a
-// valid file.
+// The server rejects an invalid price file when it starts. With a valid file, the explain output
+// contains the prices of that file.
 func TestServePrices(t *testing.T) {
 	run(t, "serve -addr 127.0.0.1:0", "ORDERGRAPH_PRICES="+os.DevNull).checkFailed(t, 1, "ORDERGRAPH_PRICES: "+os.DevNull+" is not a price file")
 	prices := writeTempFile(t, doubledPrices)

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// sources returns the sources of the settings.
+// sources returns the sources of the settings: flags and the environment.
 func (e *Environment) sources() config.Sources {
 	return config.Sources{Getenv: e.Getenv, Environ: e.Environ, Flags: e.flags}
 }
@@ -23,7 +23,7 @@ func (e *Environment) readConfig() (config.Config, error) { return config.ReadFr
 // settingFlag is a flag that sets a setting.
 type settingFlag struct {
 	env *Environment
-	// variable is the environment variable with the same meaning.
+	// variable is the environment variable that sets the same setting.
 	variable string
 	// listed reports whether the help of the command lists the flag.
 	listed bool
@@ -41,7 +41,8 @@ func (f *settingFlag) Set(text string) error {
 // String implements flag.Value.
 func (f *settingFlag) String() string { return "" }
 
-// defineSettings defines the flags of all settings. The help lists only the most common flags.
+// defineSettings defines a flag for each setting. The help of the command lists only the most
+// common flags.
 func defineSettings(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
@@ -50,7 +51,8 @@ func defineSettings(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// storeFlags defines the flags of a command that opens the store.
+// storeFlags defines the flags -config and -data. Every command that opens the store has these
+// flags.
 func storeFlags(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
@@ -61,7 +63,8 @@ func storeFlags(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// defineSetting defines the flag of a setting. listed are the names of the settings in the help.
+// defineSetting defines the flag of one setting. listed contains the names of the settings whose
+// flags are in the help.
 func defineSetting(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
 	if name := s.Flag(); name != "" {
 		variables := s.Variables()

@@ -34,7 +34,8 @@ func (f file) write(t *testing.T, text string) {
 	}
 }
 
-// watchingServer starts a server whose files are reread when the clock advances.
+// watchingServer starts a server with a fake clock. The server rereads its files when the clock
+// advances.
 func watchingServer(t *testing.T, line string, variables ...string) (c *command, url string, clock *authtest.Clock) {
 	t.Helper()
 	clock = authtest.NewClock(time.Unix(1_000_000_000, 0))
@@ -53,8 +54,8 @@ func watchingServer(t *testing.T, line string, variables ...string) (c *command,
 	}
 }
 
-// firstOrder returns the cursor of a customer's first order after another cursor. If the server
-// rejects the other cursor, the result is the error code.
+// firstOrder returns the cursor of the customer's first order behind the cursor after. If the
+// server rejects after, firstOrder returns the error code.
 func firstOrder(t *testing.T, url, token, after string) string {
 	t.Helper()
 	query := fmt.Sprintf(`{ customer(id: "cust_01") { orders(first: 1, after: %q) { pageInfo { endCursor } } } }`, after)
@@ -83,8 +84,8 @@ func firstOrder(t *testing.T, url, token, after string) string {
 	return got.Data.Customer.Orders.PageInfo.EndCursor
 }
 
-// A new cursor key in the file signs new cursors without a restart. Clients can continue with
-// cursors of the previous key.
+// When the file of the cursor key changes, the server signs new cursors with the new key, without a
+// restart. Clients can continue lists with cursors that are signed with the previous key.
 func TestCursorKeyRotation(t *testing.T) {
 	key := newFile(t, "the first key of cursors\n")
 	_, url, clock := watchingServer(t, "-addr 127.0.0.1:0 -cursor-key-file "+string(key))
@@ -120,8 +121,9 @@ func TestCursorKeyRotation(t *testing.T) {
 	}
 }
 
-// A new JWT secret in the file replaces the previous one without a restart. An unusable file
-// changes nothing and is logged once.
+// When the file of the JWT secret changes, the new secret replaces the previous secret, without a
+// restart. If the file is unusable, the previous secret remains in use, and the problem is logged
+// once.
 func TestJWTSecretRotation(t *testing.T) {
 	secret := newFile(t, tokenSecret+"1\n")
 	settings := newFile(t, "# the server\nORDERGRAPH_JWT_SECRET_FILE="+string(secret)+"\n")
@@ -161,7 +163,7 @@ func TestJWTSecretRotation(t *testing.T) {
 	}
 }
 
-// Every secret can be changed without a restart: a test above rotates it.
+// Every secret can be changed without a restart. The tests above rotate each secret in this list.
 func TestAllSecretsRotate(t *testing.T) {
 	var secrets []string
 	for _, section := range config.Sections() {
@@ -176,7 +178,7 @@ func TestAllSecretsRotate(t *testing.T) {
 	}
 }
 
-// A flag of the server changes a limit, and takes precedence over the environment.
+// A flag of the command serve changes a limit, and takes precedence over the environment.
 func TestFlagsOfServe(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0 -max-aliases 1 -introspection=off", "ORDERGRAPH_MAX_ALIASES=100")
 	if _, answer := postAs(t, url, "", `{"query":"{ a: __typename b: __typename }"}`); !strings.Contains(answer, "TOO_MANY_ALIASES") {
@@ -187,7 +189,7 @@ func TestFlagsOfServe(t *testing.T) {
 	run(t, "-config /nowhere/file").checkFailed(t, 1, "ORDERGRAPH_CONFIG", "/nowhere/file", "no such file")
 }
 
-// Commands that open a store read the file, too.
+// Commands that open a store also read the configuration file.
 func TestFileOfOtherCommands(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data.db")
 	settings := string(newFile(t, "ORDERGRAPH_DATA="+data+"\nORDERGRAPH_TABLE=orders\n"))
@@ -196,7 +198,7 @@ func TestFileOfOtherCommands(t *testing.T) {
 	run(t, "table describe -data "+data, "ORDERGRAPH_TABLE=orders").checkSucceeded(t, "orders")
 }
 
-// The server warns of a misspelled variable and starts.
+// If an environment variable is misspelled, the server logs a warning and starts.
 func TestMisspelledVariable(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -209,7 +211,7 @@ func TestMisspelledVariable(t *testing.T) {
 	}
 }
 
-// The command config prints each setting with its value and its source, and no secret.
+// The command config prints each setting with its value and its source, and masks secrets.
 func TestConfigCommand(t *testing.T) {
 	const marker = "MARKER of more than thirty-two letters"
 	secret := string(newFile(t, marker))
@@ -243,7 +245,7 @@ func TestConfigCommand(t *testing.T) {
 		t.Errorf("the JSON of the secret is in %+v", got.Settings)
 	}
 
-	// Invalid settings do not hide the others.
+	// If a setting is invalid, the command config still prints all other settings.
 	for line, stdout := range map[string]string{"config -max-cost 0": "(invalid)", "config -max-cost 0 -json": `"problem": "-max-cost is`} {
 		invalid := run(t, line, append([]string{"ORDERGRAPH_JWT_LEEWAY=1h"}, variables...)...)
 		stderr := invalid.stderr.String()

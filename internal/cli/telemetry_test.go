@@ -19,19 +19,20 @@ import (
 const (
 	tracedQuery    = `query CustomerOrders($id: ID!) { customer(id: $id) { name orders(first: 10) { nodes { id items { nodes { quantity product { name } } } } } } }`
 	tracedMutation = `mutation PlaceOrder($input: PlaceOrderInput!) { placeOrder(input: $input) { order { id customer { orderCount } } } }`
-	// marker is part of IDs, variables and documents. No span and no log may contain it.
+	// marker is part of IDs, variables and documents that clients send. Spans and logs must not
+	// contain it.
 	marker = "secretmarker"
 )
 
-// served is the result of a server that has stopped.
+// served contains the output of a server that has stopped.
 type served struct {
 	answers []string
 	log     []map[string]any
 	logText string
 }
 
-// serveTraced runs a server with traces and an access log. It sends the bodies one after the other,
-// with the headers, and stops the server.
+// serveTraced runs a server with traces and an access log. It sends the request bodies one after
+// the other, all with the given header, and then stops the server.
 func serveTraced(t *testing.T, c *tracetest.Collector, header http.Header, bodies []string, variables ...string) served {
 	t.Helper()
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
@@ -76,8 +77,9 @@ func serveTraced(t *testing.T, c *tracetest.Collector, header http.Header, bodie
 	return s
 }
 
-// The spans of a query and a mutation have the attributes that docs/operations.md shows. The caller
-// determines the trace, and log entries contain its ID.
+// The spans of a query and a mutation have the attributes that docs/operations.md shows. Their
+// trace is the trace of the client's traceparent header, and the log entries contain the ID of the
+// trace.
 func TestGoldenTrace(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t, "OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
@@ -120,8 +122,8 @@ func TestGoldenTrace(t *testing.T) {
 	}
 }
 
-// Metrics contain the names of trusted operations, also if the manifest has no names. Their
-// exemplars have the ID of the trace.
+// Metrics contain the names of trusted operations, even if the manifest contains only IDs and
+// documents. The exemplars of the metrics contain trace IDs.
 func TestOperationMetrics(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t)
@@ -162,8 +164,8 @@ func TestOperationMetrics(t *testing.T) {
 	}
 }
 
-// Neither spans nor logs contain IDs, variables or documents, and clients do not determine the
-// names of operations.
+// Spans and logs contain no IDs, variables or documents of clients. The names of operations in
+// untrusted documents are also omitted.
 func TestTelemetryContainsNoInput(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t, "OTEL_SERVICE_NAME", "orders")
@@ -198,7 +200,8 @@ func TestTelemetryContainsNoInput(t *testing.T) {
 	}
 }
 
-// Traces are off unless the variables turn them on. Spans that are not sampled are not exported.
+// Traces are off unless environment variables turn them on. Spans are exported only if they are
+// sampled.
 func TestTracesAreOff(t *testing.T) {
 	for _, variables := range [][]string{
 		{"OTEL_SDK_DISABLED", "TRUE"},
@@ -218,14 +221,16 @@ func TestTracesAreOff(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "OTEL_TRACES_EXPORTER=none", "ORDERGRAPH_ACCESS_LOG=maybe").checkFailed(t, 1, "ORDERGRAPH_ACCESS_LOG")
 }
 
-// An invalid exporter is reported at the start.
+// If the exporter of traces is invalid, the server does not start, and the error names the
+// variable.
 func TestInvalidExporter(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "OTEL_TRACES_EXPORTER=pigeon").checkFailed(t, 1, "OTEL_TRACES_EXPORTER", "otlp or console or none")
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon")
 	run(t, "-addr 127.0.0.1:0", "OTEL_TRACES_EXPORTER=otlp").checkFailed(t, 1, "exporter of traces", "correct the OTEL_* variables")
 }
 
-// Logs are on stderr, so stdout stays readable. Only GraphQL requests are in the access log.
+// The server writes logs to stderr, so that stdout contains only the output of the command. The
+// access log contains only GraphQL requests.
 func TestTextLog(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c := start(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_LOG_FORMAT=text", "ORDERGRAPH_ACCESS_LOG=on")

@@ -35,8 +35,8 @@ func parseAnonymous(text string) (on, ok bool) {
 	return text == "catalog", text == "catalog" || text == "off"
 }
 
-// resolveAuth merges the setting AUTH into ORDERGRAPH_AUTH, and validates the settings that depend
-// on the result.
+// resolveAuth copies the value of the deprecated setting AUTH to ORDERGRAPH_AUTH, and validates the
+// settings that depend on ORDERGRAPH_AUTH.
 func (r *reader) resolveAuth() error {
 	name := "ORDERGRAPH_AUTH"
 	switch {

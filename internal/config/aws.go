@@ -38,13 +38,13 @@ const (
 	streamsEndpoint = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
-// lambdaTracer is an HTTP client that sends the trace ID of the Lambda invocation, as the SDK does.
-// The SDK does so in middleware, which the fast path does not run.
+// lambdaTracer is an HTTP client that adds the trace ID of the Lambda invocation to each request.
+// The SDK adds the trace ID in middleware, which the fast path does not run.
 type lambdaTracer struct{ next dynamodb.HTTPClient }
 
 // Do sends a request.
 func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
-	// aws-lambda-go uses this key, too.
+	// The package aws-lambda-go stores the trace ID in the context under this key.
 	if id, ok := r.Context().Value("x-amzn-trace-id").(string); ok && id != "" && r.Header["X-Amzn-Trace-Id"] == nil {
 		r.Header["X-Amzn-Trace-Id"] = []string{id}
 	}

@@ -39,8 +39,8 @@ const (
 
 // Config is the configuration of the server and of the other commands.
 type Config struct {
-	// Addr is the address to listen on, in the form host:port. By default, the host is 127.0.0.1
-	// without authentication.
+	// Addr is the address to listen on, in the form host:port. If authentication is off, the default
+	// host is 127.0.0.1.
 	Addr string
 	// AdminAddr is the address of the admin listener, in the form host:port. If it is empty, there is
 	// no admin listener.
@@ -74,7 +74,7 @@ type Config struct {
 	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
 	// manifest.
 	Documents string
-	// Prices is the path of the price file. It is empty for the standard prices.
+	// Prices is the path of the price file. If it is empty, the standard prices apply.
 	Prices string
 	// TrustedOnly reports whether only trusted documents are executed.
 	TrustedOnly bool
@@ -90,7 +90,8 @@ type Config struct {
 	JWT auth.Options
 	// GCTuning configures the garbage collector. This package does not set the field Memory.
 	GCTuning gctuning.Options
-	// Breaker reports whether the circuit breaker is enabled. It applies only to DynamoDB.
+	// Breaker reports whether the circuit breaker is enabled. The embedded store has no circuit
+	// breaker.
 	Breaker bool
 	// Shutdown contains the durations of a shutdown.
 	Shutdown lifecycle.Shutdown
@@ -98,20 +99,20 @@ type Config struct {
 	LogLevel slog.Level
 	// LogFormat is logging.JSON or logging.Text.
 	LogFormat string
-	// AccessLog reports whether each request is logged.
+	// AccessLog reports whether the server logs each request.
 	AccessLog bool
 	// Traces reports whether traces are exported. The OpenTelemetry SDK reads its own variables.
 	Traces bool
-	// Effective contains the value and source of each setting, without secrets.
+	// Effective contains the value and the source of each setting. Secrets are masked.
 	Effective []Effective
-	// Warnings are sentences about settings that have no effect.
+	// Warnings contains a sentence for each name that is not a setting and therefore has no effect.
 	Warnings []string
 
-	// secretFiles are the files that contain secrets.
+	// secretFiles contains the files whose secrets are in use.
 	secretFiles []secretFile
 }
 
-// The maximum durations of the phases of a shutdown.
+// Upper limits for the durations of a shutdown.
 const (
 	maxShutdownDelay = 5 * time.Minute
 	maxDrainTime     = 10 * time.Minute
@@ -142,10 +143,10 @@ type reader struct {
 	authAlias string
 	traces    traceSettings
 
-	// found contains the text of each setting.
+	// found contains the text and the source of each setting.
 	found    map[string]found
 	problems []string
-	// flagInvalid reports whether a flag has a problem.
+	// flagInvalid reports whether a problem is in the value of a flag.
 	flagInvalid bool
 }
 
@@ -156,9 +157,9 @@ func (r *reader) sections() []setting.Section {
 	return []setting.Section{
 		{Title: "Server", Settings: []setting.Setting{
 			{Name: fileSetting, Value: setting.Text(&r.file, ""), Meaning: "file with settings, one line `NAME=value` each"},
-			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on, such as `:8080` for all addresses of the machine"},
+			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on; `:8080` listens on all addresses of the machine"},
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the server listens on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
-			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.Parsed(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics) for metrics and profiles; a port alone means this port of `127.0.0.1`; without it, there is no admin listener"},
+			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.Parsed(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics) for metrics and profiles; a port alone means `127.0.0.1` with this port; if not set, there is no admin listener"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication accepts, in addition to `localhost`, names below `.localhost` and IP addresses"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table. Required with `ORDERGRAPH_AUTH=jwt`. The default is derived from the table's name, so clients can forge cursors", minCursorKeyBytes)},
@@ -168,9 +169,9 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json); the default is that file"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
 			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, logging.JSON, logging.JSON, logging.Text), Meaning: "`json` or `text`"},
-			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` or `off`: whether [each request](operations.md#logs) is logged"},
-			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server refuses connections; `/readyz` fails at once. Set 5s to 15s behind a load balancer"},
-			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.Parsed(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "then, maximum time for requests in progress"},
+			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` or `off`; `on` logs [each request](operations.md#logs)"},
+			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server refuses new connections; `/readyz` fails immediately; behind a load balancer, set 5s to 15s"},
+			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.Parsed(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "maximum time for requests in progress after `ORDERGRAPH_SHUTDOWN_DELAY`"},
 			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); if `GOGC` and `GOMEMLIMIT` are not set, garbage collection starts when the heap has doubled and grown by another 8 MiB"},
 			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
 		}},
@@ -179,7 +180,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, created if it does not exist; without it, the store is in memory, with sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
-			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "with `dynamodb`: `on` or `off`: whether requests are refused while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
+			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "with `dynamodb`: `on` or `off`; `on` refuses requests while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
 		}},
 		{Title: "Traces", Settings: r.traces.settings()},
@@ -219,7 +220,7 @@ const burstNotSet = -1
 func Read(getenv func(string) string) (Config, error) { return ReadFrom(Sources{Getenv: getenv}) }
 
 // ReadFrom reads the settings from all sources. It returns an *InvalidError if settings are
-// invalid. Then Config.Effective and Config.Warnings are still complete.
+// invalid. Even in that case, Config.Effective and Config.Warnings are complete.
 func ReadFrom(sources Sources) (Config, error) {
 	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}, Warnings: sources.misspelled()}, found: map[string]found{}}
 	layers, problems := sources.layers()
@@ -229,7 +230,7 @@ func ReadFrom(sources Sources) (Config, error) {
 			r.read(s, layers)
 		}
 	}
-	// Checks of several settings would report the same problems again.
+	// If a setting is invalid, checks of several settings could report the same problem again.
 	if len(r.problems) == 0 {
 		r.resolve()
 	}
@@ -260,7 +261,7 @@ func (r *reader) read(s setting.Setting, layers []layer) {
 	r.Effective = append(r.Effective, e)
 }
 
-// resolve sets the values that depend on several settings, and checks these settings.
+// resolve sets the values that depend on several settings, and validates combinations of settings.
 func (r *reader) resolve() {
 	check := func(err error) {
 		if err != nil {
@@ -290,7 +291,7 @@ func (r *reader) resolve() {
 	check(r.resolveBurst())
 }
 
-// derived sets the displayed value and source of a setting that depends on other settings.
+// derived sets the effective value and source of a setting whose value comes from other settings.
 func (r *reader) derived(name, value, source string) {
 	i := slices.IndexFunc(r.Effective, func(e Effective) bool { return e.Name == name })
 	r.Effective[i].Value, r.Effective[i].Source = value, source

@@ -11,13 +11,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Effective is the value of a setting that a server uses, for display. It contains no secret.
+// Effective is the value of one setting for display. It contains no secret.
 type Effective struct {
 	// Name is the name of the setting.
 	Name string `json:"name"`
-	// Value is the value. It is masked for a secret, and empty if the setting has no value.
+	// Value is the value. A secret is masked. Value is empty if the setting has no value.
 	Value string `json:"value"`
-	// Source is default, environment, flag, or file with the path and the line.
+	// Source is where the value comes from: "default", "environment", "flag", or "file" with the path
+	// and the line.
 	Source string `json:"source"`
 	// SecretFile is the path of the file that contains the secret.
 	SecretFile string `json:"secretFile,omitempty"`
@@ -25,7 +26,7 @@ type Effective struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// mask replaces a secret.
+// mask is displayed in place of a secret.
 const mask = "********"
 
 func newEffective(s setting.Setting, f found) Effective {
@@ -40,7 +41,8 @@ func newEffective(s setting.Setting, f found) Effective {
 	return e
 }
 
-// maskURL masks the user and the query of a URL, which can contain a password or a token.
+// maskURL masks the user information and the query of a URL, because these parts can contain a
+// password or a token.
 func maskURL(text string) string {
 	before, after, isURL := strings.Cut(text, "://")
 	if !isURL {
@@ -76,9 +78,9 @@ func WriteEffective(w io.Writer, cfg Config) error {
 
 // InvalidError reports invalid settings.
 type InvalidError struct {
-	// Problems contains a sentence for each problem. They contain no secrets.
+	// Problems contains a sentence for each problem. The sentences contain no secrets.
 	Problems []string
-	// FromFlag reports whether the value of a flag is invalid.
+	// FromFlag reports whether a problem is in the value of a flag.
 	FromFlag bool
 }
 

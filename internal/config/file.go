@@ -25,9 +25,10 @@ type fileLine struct {
 	name, value string
 }
 
-// parseFile parses a configuration file. Each line is NAME=value, blank, or a comment that starts
-// with #. It accepts only values that systemd (EnvironmentFile) and Docker (--env-file) read in the
-// same way. systemd would remove quotes and backslashes, and Docker would not.
+// parseFile parses a configuration file. Each line is NAME=value, a comment that starts with #, or
+// blank. systemd (EnvironmentFile) and Docker (--env-file) can read the same file with the same
+// result. parseFile therefore rejects quotes and backslashes, which systemd would remove and Docker
+// would keep.
 //
 // parseFile returns the valid lines, and a problem for each invalid line. Problems contain no
 // values, because a value may be a secret.
@@ -70,8 +71,8 @@ func parseFile(text string) (lines []fileLine, problems []string) {
 	return lines, problems
 }
 
-// readFile reads a file of at most maxFileBytes bytes. Its errors do not contain the path, because
-// the path may be a secret that was set by mistake.
+// readFile returns the content of a file of at most maxFileBytes bytes. Its errors do not contain
+// the path. If an operator sets a path variable to a secret by mistake, the path is a secret.
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +86,7 @@ func readFile(path string) (string, error) {
 	return string(text), withoutPath(err)
 }
 
-// withoutPath returns the cause of a file system error.
+// withoutPath removes the path from a file system error.
 func withoutPath(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
@@ -93,8 +94,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// loadFile reads the configuration file at path. It returns the layer of the file, and a problem
-// for each invalid line and each name that is not a setting.
+// loadFile reads the configuration file at path. It returns the layer of the file. It also returns
+// a problem for each invalid line and for each name that is not a setting.
 func loadFile(path string) (layer, []string) {
 	text, err := readFile(path)
 	if err != nil {

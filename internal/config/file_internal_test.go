@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzParseFile checks that each line is reported or ignored, that problems contain no values, and
-// that the accepted lines form a file with the same settings.
+// FuzzParseFile checks that parseFile accepts, reports or ignores each line, and that problems
+// contain no values. A file of the accepted lines must parse to the same settings.
 func FuzzParseFile(f *testing.F) {
 	for _, text := range []string{"", "A=b", "A=b\nA=c\n", "# x\\\n", "A='b'\r\n;\n =", "\ufeffA=b", "A= b\n\n  B=c=d#e", "A=\x00\xff\\"} {
 		f.Add(text)

@@ -20,12 +20,12 @@ type secretFile struct {
 	sum [sha256.Size]byte
 }
 
-// watchedFile is a secretFile that is reread.
+// watchedFile is a secretFile that WatchSecrets rereads.
 type watchedFile struct {
 	secretFile
-	// setting validates a secret. It does not change the configuration of the server.
+	// setting validates a new secret. It is separate from the configuration of the running server.
 	setting setting.Setting
-	// logged is the last problem that was logged.
+	// logged is the last problem that was logged, or empty if the file was usable at the last reading.
 	logged string
 }
 
@@ -42,10 +42,10 @@ func readSecret(path string) (string, error) {
 	return text, nil
 }
 
-// WatchOptions configure WatchSecrets.
+// WatchOptions configures WatchSecrets.
 type WatchOptions struct {
-	// OnChange contains a function for each secret, by the name of the setting. It is called with the
-	// new secret.
+	// OnChange contains a function for each secret, by the name of the setting. WatchSecrets calls the
+	// function with the new secret.
 	OnChange map[string]func(secret []byte)
 	// Log is the logger for changed secrets and for unusable files.
 	Log *slog.Logger
@@ -54,9 +54,9 @@ type WatchOptions struct {
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// WatchSecrets rereads the files of secrets periodically until ctx ends. The interval is the
-// interval for a JWKS file. If a file is unreadable or its secret is invalid, the previous secret
-// remains in use, and the problem is logged once.
+// WatchSecrets rereads the files of secrets until ctx ends. Its interval is auth.FileInterval, as
+// for a JWKS file. If a file is unreadable or its secret is invalid, the previous secret remains in
+// use, and the problem is logged once.
 func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
 	if len(cfg.secretFiles) == 0 {
 		return
@@ -85,7 +85,7 @@ func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
 	opts.AfterFunc(auth.FileInterval, reread)
 }
 
-// reread reads the file and reports a changed secret.
+// reread reads the file again and calls OnChange if the secret has changed.
 func (f *watchedFile) reread(ctx context.Context, opts WatchOptions) {
 	text, err := readSecret(f.path)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// While the file of a secret is unusable, the previous secret remains in use, and each problem is
+// If the file of a secret is unusable, the previous secret remains in use, and each problem is
 // logged once.
 func TestWatchSecrets(t *testing.T) {
 	const secret = "MARKER of sixteen letters or more"
@@ -39,9 +39,9 @@ func TestWatchSecrets(t *testing.T) {
 	for _, c := range []struct {
 		// text is the new text of the file. The file is removed if text is empty.
 		text string
-		// change is the new secret, or empty if the secret does not change.
+		// change is the secret that OnChange receives, or empty if OnChange must not be called.
 		change string
-		// logged is part of the new line of the log, or empty if there is none.
+		// logged is a part of the expected new log line, or empty if no line is expected.
 		logged string
 	}{
 		{text: secret + " 1\n"},
@@ -81,7 +81,7 @@ func TestWatchSecrets(t *testing.T) {
 	}
 }
 
-// Without a file of a secret, nothing is watched.
+// If no secret is in a file, WatchSecrets starts no timer.
 func TestNothingToWatch(t *testing.T) {
 	cfg := read(t, "ORDERGRAPH_CURSOR_KEY=sixteen letters!")
 	config.WatchSecrets(t.Context(), cfg, config.WatchOptions{AfterFunc: func(time.Duration, func()) func() bool {

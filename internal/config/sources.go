@@ -13,10 +13,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Source is where the value of a setting comes from. A higher source takes precedence.
+// Source identifies where the value of a setting comes from. A greater Source takes precedence.
 type Source int
 
-// The sources, from the lowest to the highest precedence.
+// The sources of a value, from the lowest to the highest precedence.
 const (
 	SourceDefault Source = iota
 	SourceFile
@@ -24,17 +24,18 @@ const (
 	SourceFlag
 )
 
-// sourceDefault describes SourceDefault for the operator.
+// sourceDefault is the text for SourceDefault in Effective.Source.
 const sourceDefault = "default"
 
-// Sources are the texts of the settings.
+// Sources contains the inputs that ReadFrom reads.
 type Sources struct {
-	// Getenv returns an environment variable.
+	// Getenv returns the value of an environment variable.
 	Getenv func(name string) string
-	// Environ returns all environment variables in the form NAME=value. ReadFrom warns of names that
-	// are not settings. If Environ is nil, there are no warnings.
+	// Environ returns all environment variables in the form NAME=value. ReadFrom returns a warning for
+	// each misspelled setting among them. If Environ is nil, there are no warnings.
 	Environ func() []string
-	// Flags contains the values of flags by the name of the environment variable.
+	// Flags contains the values of flags, by the name of the environment variable with the same
+	// meaning.
 	Flags map[string]string
 }
 
@@ -44,18 +45,19 @@ func Getenv(name string) string { return os.Getenv(name) }
 // Environ returns the environment variables of this process in the form NAME=value.
 func Environ() []string { return os.Environ() }
 
-// fileSetting is the setting with the path of the configuration file.
+// fileSetting is the name of the setting that contains the path of the configuration file.
 const fileSetting = "ORDERGRAPH_CONFIG"
 
-// layer is one source of texts. get returns the text of a variable, its place for the operator, and
-// whether it is set. An empty environment variable or line of the file counts as not set.
+// layer is a source of values. get returns the text of a variable and reports whether the variable
+// is set. place describes where the text is, for messages. An empty environment variable or an
+// empty value in the file counts as not set.
 type layer struct {
 	source Source
 	get    func(name string) (text, place string, ok bool)
 }
 
-// layers returns the sources, from the highest to the lowest precedence. The default is not a
-// layer. layers also returns the problems of the configuration file.
+// layers returns a layer each for the flags, the environment and the configuration file, with the
+// highest precedence first. layers also returns the problems of the file.
 func (s Sources) layers() ([]layer, []string) {
 	all := []layer{
 		{SourceFlag, func(name string) (string, string, bool) {
@@ -81,8 +83,8 @@ func (s Sources) layers() ([]layer, []string) {
 	return all, problems
 }
 
-// Text returns the text of one setting, which is not a secret. The text is empty if no source sets
-// it. Text does not validate other settings.
+// Text returns the text of one setting, which must not be a secret. The text is empty if no source
+// sets the setting. Text does not validate other settings.
 func (s Sources) Text(name string) (string, error) {
 	layers, problems := s.layers()
 	for _, l := range layers {
@@ -97,14 +99,15 @@ func (s Sources) Text(name string) (string, error) {
 type found struct {
 	text   string
 	source Source
-	// place describes the source for the operator. label names the setting in error messages.
+	// place describes the source in messages and in Effective.Source. label names the setting in error
+	// messages, as the operator wrote it.
 	place, label string
 	// secretFile is the path of the file that contained the text.
 	secretFile string
 }
 
-// find returns the text of a setting in the highest layer that sets it. It returns an error if a
-// secret is set twice in this layer, or if the file of a secret is unreadable.
+// find returns the text of a setting from the highest layer that sets it. It returns an error if
+// this layer sets both the secret and the file of the secret, or if the file is unreadable.
 func find(s setting.Setting, layers []layer) (found, error) {
 	for _, l := range layers {
 		for _, name := range slices.Backward(s.Variables()) {
@@ -137,7 +140,7 @@ func find(s setting.Setting, layers []layer) (found, error) {
 	return found{place: sourceDefault, label: s.Name}, nil
 }
 
-// variables returns the names of all variables that can set a setting.
+// variables returns the names of all environment variables that set a setting.
 func variables() (names []string) {
 	for _, section := range Sections() {
 		for _, s := range section.Settings {
@@ -147,12 +150,13 @@ func variables() (names []string) {
 	return names
 }
 
-// injectedPattern matches the variables that Kubernetes sets for each service. Their names begin
-// with ORDERGRAPH_ if the name of the service does.
+// injectedPattern matches the environment variables that Kubernetes sets in each Pod for each
+// Service. If the name of a Service begins with ordergraph, the names of its variables begin with
+// ORDERGRAPH_.
 var injectedPattern = regexp.MustCompile(`^[A-Z0-9_]+(_SERVICE_HOST|_SERVICE_PORT|_SERVICE_PORT_[A-Z0-9_]+|_PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|_PORT=(tcp|udp|sctp)://.*)(=|$)`)
 
 // misspelled returns a warning for each environment variable that begins with ORDERGRAPH_ and is
-// not a setting. Variables of the tests are ignored.
+// not a setting. It ignores variables for tests, and variables that Kubernetes sets.
 func (s Sources) misspelled() (warnings []string) {
 	if s.Environ == nil {
 		return nil
@@ -168,7 +172,8 @@ func (s Sources) misspelled() (warnings []string) {
 	return warnings
 }
 
-// describeUnknown returns a message about a name that is not a setting, with the nearest name.
+// describeUnknown returns a message for a name that is not a setting. If a setting has a similar
+// name, the message suggests that setting.
 func describeUnknown(name string) string {
 	known := variables()
 	nearest := slices.MinFunc(known, func(a, b string) int {

@@ -33,7 +33,7 @@ func effective(t *testing.T, c config.Config, name string) config.Effective {
 	return c.Effective[i]
 }
 
-// validText returns a text that the setting accepts and that differs from its default.
+// validText returns a text that is valid for the setting and differs from its default.
 func validText(t *testing.T, s setting.Setting) string {
 	t.Helper()
 	for _, text := range []string{"a secret of more than thirty-two letters", "7", "7s", "on", "off", "none", "debug", "dynamodb", "catalog", ":7", "EUR", "https://a.example", "host.example", "ADMIN=2", "text", "json"} {
@@ -45,14 +45,15 @@ func validText(t *testing.T, s setting.Setting) string {
 	return ""
 }
 
-// places are the ways to set a variable to a text, by the source that is shown.
+// places returns all ways to set a variable to a text. The key is the Effective.Source of the
+// value.
 func places(t *testing.T, s setting.Setting, variable, text string) map[string]config.Sources {
 	t.Helper()
 	file := write(t, "# settings\n"+variable+"="+text+"\n")
 	all := map[string]config.Sources{
 		"environment": {Getenv: environment(variable + "=" + text)},
 		"flag":        {Getenv: environment(), Flags: map[string]string{variable: text}},
-		// label:2 is the line of the file.
+		// Effective.Source contains the path of the configuration file and the number of the line.
 		"file " + file + ":2": {Getenv: environment(), Flags: map[string]string{"ORDERGRAPH_CONFIG": file}},
 	}
 	if s.Flag() == "" {
@@ -61,8 +62,8 @@ func places(t *testing.T, s setting.Setting, variable, text string) map[string]c
 	return all
 }
 
-// Every setting can be set in every source, and the error of a limit names the setting and its
-// place.
+// Every setting can be set in every source. If the value of a limit is invalid, the error names the
+// setting and the place of the value.
 func TestSources(t *testing.T) {
 	flags := map[string]bool{}
 	for _, s := range settings() {
@@ -143,7 +144,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// The address takes precedence over the port, unless the port has a higher source.
+// ORDERGRAPH_ADDR takes precedence over PORT, unless PORT is set in a source of higher precedence.
 func TestAddressAndPort(t *testing.T) {
 	for _, c := range []struct {
 		variables []string
@@ -164,7 +165,7 @@ func TestAddressAndPort(t *testing.T) {
 	}
 }
 
-// Values that derive from other settings are shown, too.
+// Effective contains the final values of settings that depend on other settings.
 func TestDerivedValues(t *testing.T) {
 	c, err := config.ReadFrom(config.Sources{Getenv: environment("AUTH=none")})
 	if got := effective(t, c, "ORDERGRAPH_AUTH"); err != nil || got.Value != "none" || got.Source != "environment" {
@@ -180,8 +181,9 @@ func TestDerivedValues(t *testing.T) {
 	}
 }
 
-// The file of a secret contains the secret and perhaps one newline. In one source, only one of NAME
-// and NAME_FILE can be set. A higher source takes precedence.
+// A secret is the content of its file without one newline at the end. Only one of NAME and
+// NAME_FILE can be set in one source. If they are set in different sources, the source of higher
+// precedence applies.
 func TestSecretFiles(t *testing.T) {
 	const name = "ORDERGRAPH_CURSOR_KEY"
 	for text, want := range map[string]string{"sixteen letters!": "sixteen letters!", "sixteen letters!\n": "sixteen letters!", "sixteen letters!\r\n": "sixteen letters!", "sixteen letters!\n\n": "sixteen letters!\n", " sixteen letters ": " sixteen letters "} {
@@ -212,7 +214,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// No message and no effective value contains a secret.
+// Messages and effective values do not contain secrets.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const marker = "MARKER"
 	const long = marker + " of more than thirty-two letters"
@@ -230,7 +232,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 				sources = append(sources, in)
 			}
 		}
-		// The operator sets the variable with the path to the secret.
+		// By mistake, the operator sets the variable for the path of the file to the secret itself.
 		for _, in := range places(t, s, s.Name+"_FILE", long) {
 			sources = append(sources, in)
 		}
@@ -263,7 +265,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// Each invalid line of the file is reported with its number, together with invalid settings.
+// For each invalid line of the configuration file, the error contains the number of the line. The
+// same error also reports invalid settings.
 func TestMalformedFiles(t *testing.T) {
 	for line, want := range map[string]string{
 		"ORDERGRAPH_MAX_BODDY=5":          "ORDERGRAPH_MAX_BODDY is not a setting: did you mean ORDERGRAPH_MAX_BODY?",
@@ -310,7 +313,8 @@ func TestMalformedFiles(t *testing.T) {
 	}
 }
 
-// Values of a file are not interpreted.
+// parseFile keeps values as they are written. It does not expand variables or remove comments in a
+// value.
 func TestFileValues(t *testing.T) {
 	path := write(t, "# comment\n\nORDERGRAPH_TABLE=orders\r\n  ORDERGRAPH_SHARDS=4\nORDERGRAPH_DATA=/a=b c#d $HOME it's.db\nORDERGRAPH_DOCUMENTS=")
 	got := read(t, "ORDERGRAPH_CONFIG="+path)
@@ -319,7 +323,7 @@ func TestFileValues(t *testing.T) {
 	}
 }
 
-// Checks of several settings are reported together.
+// One error reports the problems of all checks that compare several settings.
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := config.Read(environment("ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_DATA=x", "ORDERGRAPH_TRUSTED_ONLY=on", "ORDERGRAPH_RATE_BURST=1"))
 	invalid, ok := errors.AsType[*config.InvalidError](err)
@@ -328,7 +332,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// A misspelled name in the environment is a warning. Variables of Kubernetes are not.
+// A misspelled environment variable causes a warning. Environment variables that Kubernetes sets do
+// not.
 func TestUnknownEnvironmentVariables(t *testing.T) {
 	c, err := config.ReadFrom(config.Sources{Getenv: environment(), Environ: func() []string {
 		return []string{"ORDERGRAPH_MAX_BODDY=7", "ORDERGRAPH_PORT=80", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_CURSOR_KEY_FILE=x", "PATH=/bin", "MAX_BODY=5", "ORDERGRAPH_TEST_LONG=1", "ORDERGRAPH_SOMETHING_DIFFERENT=1",

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// traceSettings are the variables of OpenTelemetry that turn traces on. The SDK reads all of its
-// variables itself.
+// traceSettings contains the OpenTelemetry variables that turn traces on or off. The OpenTelemetry
+// SDK reads these and all its other variables itself.
 type traceSettings struct{ exporter, endpoint, tracesEndpoint, disabled string }
 
 func (t *traceSettings) settings() []setting.Setting {

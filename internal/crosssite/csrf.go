@@ -10,8 +10,8 @@ import (
 )
 
 // PreflightHeaders returns request headers that a page cannot send to another site without a CORS
-// preflight request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's
-// clients and gateways send the first of these headers.
+// preflight request. See https://fetch.spec.whatwg.org/#cors-safelisted-request-header. Apollo's
+// clients and gateways send some of these headers.
 func PreflightHeaders() []string {
 	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}
 }
@@ -22,11 +22,11 @@ func PreflightHeaders() []string {
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
 // PossibleCSRF reports whether a page of another site could have made a browser send this GET
-// request (CSRF). It returns false if the request has one of the headers in preflight, because
-// other sites cannot send these headers without a CORS preflight request. It also returns false for
-// requests from this site, from the address bar, and from clients that are not browsers. It ignores
-// the allowed CORS origins, because browsers send simple GETs without a preflight. POSTs need no
-// check, because their Content-Type is JSON and therefore needs a preflight.
+// request (CSRF). It returns false if the request has a header in preflight, because other sites
+// cannot send these headers without a CORS preflight request. It also returns false for requests
+// from pages of this server, from the address bar, and from clients that are not browsers. It
+// ignores the allowed CORS origins, because browsers send simple GETs without a preflight. POSTs
+// need no check, because their Content-Type is JSON and therefore needs a preflight.
 func PossibleCSRF(h http.Header, preflight []string) bool {
 	for _, name := range preflight {
 		if h.Get(name) != "" {

@@ -171,8 +171,8 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.Done(), nil
 }
 
-// digest returns a digest of the actions that does not depend on the order of attributes. It is nil
-// without a token. The actions are prepared.
+// digest returns a digest of the actions that is independent of the order of attributes. It returns
+// nil if the request has no ClientRequestToken. The actions must be prepared.
 func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil

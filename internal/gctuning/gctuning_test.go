@@ -53,7 +53,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// GOGC is applied until stop, and all formats of the Go runtime are valid.
+// Start sets GOGC, and stop restores it. All formats of the Go runtime for GOGC and GOMEMLIMIT are
+// valid.
 func TestFormats(t *testing.T) {
 	initial := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(initial)

@@ -1,8 +1,9 @@
 // Package lambda serves an HTTP handler in AWS Lambda, behind an API Gateway or a function URL. It
 // imports no other package of the module.
 //
-// aws-lambda-go talks to Lambda and declares the events. The adapters for net/http that exist are
-// not kept up, or support only streamed responses, so this package converts the events itself.
+// The module aws-lambda-go implements Lambda's protocol and declares the event types. This package
+// converts events to HTTP requests itself, because existing adapters for net/http are unmaintained
+// or support only streamed responses.
 package lambda
 
 import (
@@ -25,21 +26,23 @@ import (
 )
 
 const (
-	// MaxAnswer is the maximum length in bytes of a body that fits into a response in base64, with
-	// 600 KB for errors and the explain output.
+	// MaxAnswer is the maximum length in bytes of a response body from GraphQL. In base64, this length
+	// fits into maxResponse. 600 KB remain for errors and the explain output.
 	MaxAnswer = 4 << 20
 	// maxResponse is the maximum length of a response in bytes
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
-	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. Quotes
-	// would double the length of a long body, but base64 adds a third only.
+	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. Longer
+	// bodies are sent in base64, which adds a third. A JSON string can be twice as long as the body,
+	// because it escapes quotes.
 	maxPlainBody = 1 << 20
-	// responseMargin is how long before the deadline of an invocation the request is canceled, so that
-	// its response arrives in time.
+	// responseMargin is the time between the deadline of a request and the deadline of its invocation,
+	// so that the response arrives in time.
 	responseMargin = 250 * time.Millisecond
 )
 
-// Serve serves h until the process ends. If Lambda's runtime API fails, Serve ends the process.
+// Serve serves h in AWS Lambda until the process ends. If Lambda's runtime API fails, Serve ends
+// the process.
 func Serve(ctx context.Context, h http.Handler) {
 	lambda.StartWithOptions(invoker{h}, lambda.WithContext(ctx))
 }
@@ -48,7 +51,7 @@ func Serve(ctx context.Context, h http.Handler) {
 type invoker struct{ handler http.Handler }
 
 // Invoke responds to one event. It returns an error if the event is not an HTTP request, if the
-// handler aborts the response, or if the response is too long for Lambda. The client then gets
+// handler aborts the response, or if the response exceeds maxResponse. The client then receives
 // status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {
@@ -60,13 +63,13 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A Lambda function cannot upgrade a connection.
+	// Lambda functions cannot upgrade a connection, so the server must not try to.
 	r.Header.Del("Upgrade")
 	w := &responseWriter{header: http.Header{}}
 	if err := serve(i.handler, w, r.WithContext(ctx)); err != nil {
 		return nil, err
 	}
-	// The gateway sets these headers.
+	// API Gateway sets these headers itself.
 	w.header.Del("Content-Length")
 	w.header.Del("Connection")
 	if r.Method == http.MethodHead {
@@ -94,8 +97,8 @@ func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-// newRequest converts an event to a request. toEvent converts the response to the same version of
-// the event format. Function URLs and HTTP APIs send version 2.0, REST APIs send version 1.0
+// newRequest converts an event to a request. toEvent converts the response to the format version of
+// the event. HTTP APIs and function URLs send version 2.0, and REST APIs send version 1.0
 // (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
 func newRequest(payload []byte) (r *http.Request, toEvent func(*responseWriter) any, err error) {
 	var format struct {
@@ -124,7 +127,7 @@ func newRequestV2(payload []byte) (*http.Request, error) {
 	if len(e.Cookies) > 0 {
 		header.Set("Cookie", strings.Join(e.Cookies, "; "))
 	}
-	// The path of an HTTP API begins with the name of the stage.
+	// In events of an HTTP API, the path begins with the name of the stage.
 	path := e.RawPath
 	if stage := e.RequestContext.Stage; stage != "" && stage != "$default" {
 		path = strings.TrimPrefix(path, "/"+stage)
@@ -145,10 +148,10 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	for name, values := range e.MultiValueHeaders {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	// A REST API decodes base64 only for the media types in its settings, so the response must be
-	// text.
+	// A REST API decodes base64 only for the media types in its settings. The response must therefore
+	// be uncompressed text.
 	header.Del("Accept-Encoding")
-	// The path contains the base path of a custom domain.
+	// In events of a REST API, e.Path begins with the base path of a custom domain.
 	path := (&url.URL{Path: e.Path}).EscapedPath()
 	if proxy, ok := e.PathParameters["proxy"]; ok && e.Resource == "/{proxy+}" {
 		path = "/" + proxy
@@ -163,8 +166,8 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	return buildRequest(e.HTTPMethod, path, query.Encode(), e.RequestContext.Identity.SourceIP, e.RequestContext.DomainName, header, e.Body, e.IsBase64Encoded)
 }
 
-// buildRequest returns the request of an event. sourceIP is the address of the client as the
-// gateway sees it. In contrast to X-Forwarded-For, the client cannot choose it.
+// buildRequest returns the request of an event. sourceIP is the client's IP address as seen by the
+// gateway. Unlike X-Forwarded-For, clients cannot forge it.
 func buildRequest(method, path, query, sourceIP, domain string, header http.Header, body string, isBase64 bool) (*http.Request, error) {
 	if method == "" || sourceIP == "" {
 		return nil, errors.New("the event is not an HTTP request of an API Gateway or a function URL: invoke the function through one of them")
@@ -207,14 +210,14 @@ type responseWriter struct {
 // Header returns the headers of the response.
 func (w *responseWriter) Header() http.Header { return w.header }
 
-// WriteHeader records the status. It ignores statuses that precede the final one.
+// WriteHeader records the final status. It ignores informational (1xx) statuses.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 	}
 }
 
-// Write records a part of the body.
+// Write appends a part of the body to the recorded response.
 func (w *responseWriter) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(b)

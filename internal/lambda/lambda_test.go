@@ -76,7 +76,7 @@ func TestResponses(t *testing.T) {
 	if err != nil || fmt.Sprintln(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"]) != "418 map[Vary:A, B] //4= true\n" {
 		t.Errorf("%v %v", err, response)
 	}
-	// In base64, a long body is less than its JSON string.
+	// A long body is shorter in base64 than as a JSON string.
 	response, err = invoke(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat(`"`, MaxAnswer))
 	}, anyEvent)
@@ -91,7 +91,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// A request ends before its invocation.
+// The deadline of a request is earlier than the deadline of its invocation.
 func TestDeadline(t *testing.T) {
 	deadline := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)

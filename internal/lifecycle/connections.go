@@ -158,9 +158,9 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 	}
 }
 
-// trackRequests is middleware that records which connections serve a request. If a caller exceeds
-// its share of the connections, or the server is shutting down, the server closes the connection
-// after the response.
+// trackRequests is middleware that records which connections serve a request. The server closes the
+// connection after the response if the caller exceeds its share of connections, or if the server is
+// shutting down.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionKey{}).(*connection)

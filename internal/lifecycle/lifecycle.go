@@ -1,5 +1,5 @@
 // Package lifecycle serves HTTP connections from the start of a server to its end. It limits the
-// open connections, and stops a server without cutting requests.
+// number of open connections. When the server stops, it lets requests in progress complete.
 package lifecycle
 
 import (
@@ -20,8 +20,9 @@ type Options struct {
 	// server authenticates requests. If it is false, the owner of a connection is its network address.
 	Connections   *admission.Pool
 	Authenticated bool
-	// HeaderTime, ReadTime and WriteTime limit the time for the headers of a request, for the whole
-	// request, and for the response. A handler can set a shorter time for its response.
+	// HeaderTime is the maximum time to read the headers of a request. ReadTime is the maximum time to
+	// read the whole request. WriteTime is the maximum time to write the response. A handler can set a
+	// shorter WriteTime for its response.
 	HeaderTime, ReadTime, WriteTime time.Duration
 	Shutdown                        Shutdown
 	// Log is the server's logger.
@@ -30,11 +31,11 @@ type Options struct {
 
 // Shutdown contains the durations of the phases of a shutdown.
 type Shutdown struct {
-	// Delay is how long the server still serves all requests, so that its load balancer can notice the
-	// failed readiness check.
+	// Delay is how long the server still serves all requests, so that the load balancer can notice
+	// that the readiness check fails.
 	Delay time.Duration
-	// DrainTime is how long the server then waits for requests in progress. 0 means
-	// DefaultDrainTime.
+	// DrainTime is the maximum time that the server waits for requests in progress after Delay. 0
+	// means DefaultDrainTime.
 	DrainTime time.Duration
 }
 
@@ -53,8 +54,8 @@ const (
 //  2. It accepts no more connections, and ends the context of Stopping. It waits for requests in
 //     progress, WebSockets and event streams.
 //
-// Serve returns an error if serving fails, or if connections are still in use after
-// Shutdown.DrainTime. In that case, it closes them.
+// Serve returns an error if serving fails. If connections are still in use after
+// Shutdown.DrainTime, Serve closes them and returns an error.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	if opts.Shutdown.DrainTime == 0 {
 		opts.Shutdown.DrainTime = DefaultDrainTime
@@ -74,12 +75,12 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		WriteTimeout:      opts.WriteTime,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// The handler also responds to OPTIONS *, so that the response has a request ID.
+		// The handler also responds to OPTIONS *, so that the response contains a request ID.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
-	// Shutdown calls stop after it has closed the listener, so that clients reconnect to other
-	// servers.
+	// Shutdown calls stop after it has closed the listener. Clients that reconnect therefore reach
+	// other servers.
 	srv.RegisterOnShutdown(stop)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener{l, open}) }()
@@ -89,7 +90,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	case <-ctx.Done():
 	}
 	if opts.Shutdown.Delay > 0 {
-		opts.Log.InfoContext(base, "shutting down after the delay of ORDERGRAPH_SHUTDOWN_DELAY", "delay", opts.Shutdown.Delay.String())
+		opts.Log.InfoContext(base, "the server stops accepting connections after ORDERGRAPH_SHUTDOWN_DELAY", "delay", opts.Shutdown.Delay.String())
 	}
 	delay := time.NewTimer(opts.Shutdown.Delay)
 	defer delay.Stop()

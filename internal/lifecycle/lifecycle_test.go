@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 )
 
-// pipes is a listener in memory.
+// pipes is a listener whose connections are in memory.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -42,7 +42,7 @@ func (l *pipes) Close() error {
 
 func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// client returns a client of the listener that reuses connections.
+// client returns an HTTP client that connects to the listener and reuses connections.
 func (l *pipes) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
@@ -55,7 +55,7 @@ func (l *pipes) client() *http.Client {
 	}}}
 }
 
-// serve runs Serve with a handler until stop is called. served gets the result of Serve.
+// serve runs Serve with a handler until the caller calls stop. served receives the result of Serve.
 func serve(l net.Listener, h http.HandlerFunc, shutdown lifecycle.Shutdown) (stop func(), served chan error) {
 	ctx, stop := context.WithCancel(context.Background())
 	served = make(chan error, 1)
@@ -68,7 +68,8 @@ func serve(l net.Listener, h http.HandlerFunc, shutdown lifecycle.Shutdown) (sto
 	return stop, served
 }
 
-// get sends a request. It returns the body, and reports whether the server closes the connection.
+// get sends a GET request. It returns the body and reports whether the server closes the
+// connection.
 func get(client *http.Client, path string) (body string, closing bool, err error) {
 	response, err := client.Get("http://server" + path)
 	if err != nil {
@@ -79,8 +80,8 @@ func get(client *http.Client, path string) (body string, closing bool, err error
 	return string(text), response.Close, err
 }
 
-// During the delay, requests are served on connections that are then closed. After the delay,
-// connections are refused, and requests in progress complete.
+// During Shutdown.Delay, the server serves requests and then closes their connections. After Delay,
+// it refuses connections, and requests in progress complete.
 func TestShutdown(t *testing.T) {
 	const delay = 10 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// If a request does not end, its connection is closed after the drain time.
+// If a request does not end within Shutdown.DrainTime, Serve closes its connection.
 func TestDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, release := listen(), make(chan struct{})

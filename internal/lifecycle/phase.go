@@ -4,17 +4,17 @@ import "context"
 
 type phasesKey struct{}
 
-// phases are the phases of a shutdown. Each context ends when its phase begins.
+// phases contains a context for each phase of a shutdown. The context ends when the phase begins.
 type phases struct{ shuttingDown, stopping context.Context }
 
-// withPhases returns a copy of ctx that carries the phases. The returned context does not end with
-// them, so that short requests can complete.
+// withPhases returns a copy of ctx that carries the phases. The returned context does not end when
+// a phase begins, so that short requests can complete.
 func withPhases(ctx context.Context, p phases) context.Context {
 	return context.WithValue(ctx, phasesKey{}, p)
 }
 
-// ShuttingDown reports whether the server has been told to stop. It may still accept connections,
-// until its load balancer has noticed.
+// ShuttingDown reports whether the shutdown of the server has begun. During Shutdown.Delay, a
+// server that is shutting down still accepts connections.
 func ShuttingDown(ctx context.Context) bool {
 	p, ok := ctx.Value(phasesKey{}).(phases)
 	return ok && p.shuttingDown.Err() != nil

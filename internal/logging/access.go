@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// The access log contains at most maxLines entries a second. Of further requests in the same
-// second, it contains one of sampledShare.
+// In each second, the access log contains the first maxLines requests. Of each sampledShare further
+// requests, it contains one.
 const (
 	maxLines     = 1000
 	sampledShare = 100
@@ -22,19 +22,18 @@ const (
 // principalHashLength is the number of bytes of the hash that identifies a principal.
 const principalHashLength = 6
 
-// AccessLog writes one entry for each request. It is safe for concurrent use.
+// AccessLog writes an entry for each request. It is safe for concurrent use.
 //
-// An overloaded server must not spend its time on the access log. Therefore, the log omits entries
-// if there are more than maxLines in a second. A later entry contains the number of omitted
-// entries.
+// An overloaded server must not spend its time on the access log. Therefore, AccessLog omits most
+// entries after the first maxLines in a second. It reports the number of omitted entries later.
 type AccessLog struct {
 	log *slog.Logger
 	key []byte
 	now func() time.Time
 
 	mu sync.Mutex
-	// second is the time of the current second's first entry. requests is the number of requests in
-	// this second. omitted is the number of entries that were omitted since the last report.
+	// second is the time of the first request in the current second. requests is the number of
+	// requests since that time. omitted is the number of omitted entries since the last report.
 	second            time.Time
 	requests, omitted int
 }
@@ -54,13 +53,13 @@ type Entry struct {
 	Status int
 	// Pool is the pool that refused the request. It is empty if no pool refused it.
 	Pool string
-	// Bytes is the length of the response. For an operation of a WebSocket, it is the length of all
-	// messages.
+	// Bytes is the length of the response in bytes. For an operation of a WebSocket, it is the total
+	// length of all messages.
 	Bytes int
-	// Events is the number of events of a subscription.
+	// Events is the number of events that a subscription has delivered.
 	Events int
-	// Principal is the ID of the principal. The log contains only its hash. Role is the role of the
-	// principal. They are empty if the request was not authenticated.
+	// Principal is the ID of the authenticated principal. The log contains only a hash of the ID. Role
+	// is the role of the principal. Both are empty if the request was not authenticated.
 	Principal, Role string
 	RequestID       string
 }
@@ -107,7 +106,8 @@ func (a *AccessLog) Record(ctx context.Context, e *Entry) {
 	a.log.LogAttrs(ctx, slog.LevelInfo, "request", attributes...)
 }
 
-// Close reports the entries that were omitted since the last report. It does nothing if a is nil.
+// Close logs the number of entries that were omitted since the last report. It does nothing if a is
+// nil.
 func (a *AccessLog) Close() {
 	if a == nil {
 		return
@@ -119,8 +119,8 @@ func (a *AccessLog) Close() {
 	a.reportOmitted(context.Background(), omitted)
 }
 
-// sample counts a request. It reports whether its entry is written, and how many omitted entries
-// are to be reported.
+// sample counts a request. written reports whether the caller must write the entry. omitted is the
+// number of omitted entries that the caller must report.
 func (a *AccessLog) sample() (written bool, omitted int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

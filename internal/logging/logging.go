@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Formats of a log.
+// Formats of the log.
 const (
 	JSON = "json"
 	Text = "text"

@@ -29,7 +29,8 @@ func entries(t *testing.T, log *bytes.Buffer) []map[string]any {
 	return all
 }
 
-// Entries have the trace ID of their context, in both formats and in derived loggers.
+// If the context of an entry belongs to a trace, the entry contains the trace ID, in both formats
+// and in derived loggers.
 func TestTraceID(t *testing.T) {
 	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 2}, SpanID: trace.SpanID{3}}))
 	const id = "01020000000000000000000000000000"
@@ -49,7 +50,7 @@ func TestTraceID(t *testing.T) {
 	}
 }
 
-// An entry contains hashes instead of the principal's ID and the document.
+// An entry contains hashes instead of the principal's ID and of the document.
 func TestEntry(t *testing.T) {
 	record := func(secret, principal string) (map[string]any, string) {
 		var log bytes.Buffer
@@ -85,7 +86,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// Above 1,000 requests in a second, one of 100 is written, and the omitted ones are counted.
+// After 1,000 requests in a second, one of 100 requests is logged. The log reports the number of
+// omitted requests.
 func TestSampling(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)

@@ -1,6 +1,6 @@
-// Package observation follows requests and operations until their end, and passes them to metrics,
-// traces and the access log. Within the module, it imports only commerce, graph/observe,
-// internal/logging and internal/tracing.
+// Package observation follows each request and operation until it ends. It passes the measurements
+// to metrics, traces and the access log. Within the module, it imports only commerce,
+// graph/observe, internal/logging and internal/tracing.
 package observation
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 
-// Telemetry receives the metrics, the traces and the access log of GraphQL requests. A nil field is
-// off.
+// Telemetry contains the receivers of measurements: metrics, traces and the access log. A receiver
+// is off if its field is nil.
 type Telemetry struct {
 	Metrics   Metrics
 	Tracer    *tracing.Tracer
@@ -24,17 +24,17 @@ type Telemetry struct {
 
 // Metrics counts operations and HTTP responses. It must be safe for concurrent use.
 type Metrics interface {
-	// ObserveOperation counts an operation. If the operation has a span, ctx contains it.
+	// ObserveOperation counts an operation. If the operation has a span, ctx contains the span.
 	ObserveOperation(ctx context.Context, o observe.Operation)
 	// ObserveResponse counts an HTTP response.
 	ObserveResponse(status int)
 }
 
-// Observer passes requests and operations to a Telemetry. It is safe for concurrent use.
+// Observer passes measurements of requests and operations to a Telemetry. It is safe for concurrent
+// use.
 type Observer struct{ telemetry Telemetry }
 
-// New returns an Observer, or nil if all fields of t are nil. Requests are then served without a
-// Request.
+// New returns an Observer, or nil if all fields of t are nil.
 func New(t Telemetry) *Observer {
 	if t == (Telemetry{}) {
 		return nil
@@ -42,7 +42,7 @@ func New(t Telemetry) *Observer {
 	return &Observer{t}
 }
 
-// Transports in the access log.
+// Values of Entry.Transport in the access log.
 const (
 	HTTP        = "http"
 	EventStream = "event-stream"
@@ -51,20 +51,22 @@ const (
 
 type requestKey struct{}
 
-// Request is an HTTP request or an operation of a WebSocket. It is also the context of the request.
-// Only one goroutine at a time may use it. The methods of a nil Request do nothing.
+// Request measures an HTTP request or an operation of a WebSocket. It is also the context of the
+// request. It must not be used by several goroutines at the same time. The methods of a nil Request
+// do nothing.
 type Request struct {
 	context.Context
 	observer  *Observer
 	start     time.Time
 	span      tracing.Span
 	transport tracing.Transport
-	// counted reports whether the request has been counted as an operation.
+	// counted reports whether the executor has already counted the request as an operation.
 	counted bool
 	entry   logging.Entry
 }
 
-// Value returns the request itself, or a value of the parent context.
+// Value returns the Request itself for requestKey. For other keys, it returns the value of the
+// parent context.
 func (r *Request) Value(key any) any {
 	if key == (requestKey{}) {
 		return r
@@ -72,7 +74,7 @@ func (r *Request) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// FromContext returns the Request in ctx, or nil if nothing is observed.
+// FromContext returns the Request in ctx, or nil if the request is not observed.
 func FromContext(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
@@ -80,7 +82,7 @@ func FromContext(ctx context.Context) *Request {
 
 // Begin begins the observation of a request, and returns its context. The header contains the trace
 // context of the client. method and path are empty for an operation of a WebSocket. The Request is
-// nil if its span is not sampled and neither metrics nor the access log are on.
+// nil if metrics and the access log are off and the span is not sampled.
 func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path string, header http.Header) (context.Context, *Request) {
 	if o == nil {
 		return ctx, nil
@@ -101,7 +103,7 @@ func (r *Request) SetPrincipal(p commerce.Principal) {
 	}
 }
 
-// AddBytes counts bytes of the response.
+// AddBytes adds n to the number of bytes in the response.
 func (r *Request) AddBytes(n int) {
 	if r != nil {
 		r.entry.Bytes += n
@@ -115,8 +117,9 @@ func (r *Request) SetEventStream() {
 	}
 }
 
-// Fail records an error that is not an error of the executor. pool is the pool that refused the
-// request, or empty. Fail counts the request as an operation, unless the executor has counted it.
+// Fail records an error that did not come from the executor. pool is the name of the pool that
+// refused the request, or empty. Fail counts the request as an operation, unless the executor has
+// already counted it.
 func (r *Request) Fail(code, pool string) {
 	if r == nil {
 		return
@@ -131,7 +134,8 @@ func (r *Request) Fail(code, pool string) {
 	r.observer.EndOperation(r, failed)
 }
 
-// End ends the observation. status is 0 for an operation of a WebSocket.
+// End ends the observation of the request. status is the HTTP status, or 0 for an operation of a
+// WebSocket.
 func (r *Request) End(status int) {
 	if r == nil {
 		return
@@ -147,19 +151,21 @@ func (r *Request) End(status int) {
 	}
 }
 
-// Observes reports whether the operation is counted, logged, or has a span that is sampled.
+// Observes reports whether the operation with this context is observed. It is observed if metrics
+// or the access log are on, or if its span is sampled.
 func (o *Observer) Observes(ctx context.Context) bool {
 	return o.telemetry.Metrics != nil || o.telemetry.AccessLog != nil || tracing.SpanFromContext(ctx).Sampled()
 }
 
-// BeginEvent starts the span of an event.
+// BeginEvent starts the span of an operation that is executed for an event of a subscription.
 func (o *Observer) BeginEvent(ctx context.Context) context.Context {
 	ctx, _ = o.telemetry.Tracer.StartEvent(ctx)
 	return ctx
 }
 
-// EndOperation counts an operation. The span of a query or mutation ends with its request. The span
-// that starts a subscription ends here, because the request can last for days.
+// EndOperation counts an operation. The span of a query or mutation ends with its request.
+// EndOperation ends the span of a subscription's start, because the request of a subscription can
+// last for days.
 func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation) {
 	if o.telemetry.Metrics != nil {
 		o.telemetry.Metrics.ObserveOperation(ctx, finished)
@@ -186,7 +192,7 @@ func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation)
 	}
 }
 
-// TraceContext returns the headers of the client's trace context.
+// TraceContext returns the headers of a request that contain the client's trace context.
 func (o *Observer) TraceContext(header http.Header) http.Header {
 	if o == nil {
 		return nil

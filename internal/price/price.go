@@ -20,20 +20,20 @@ import (
 //go:embed prices.json
 var standardFile []byte
 
-// Prices are the prices of on-demand capacity in one region.
+// Prices contains the prices of DynamoDB's on-demand capacity in one AWS region.
 type Prices struct {
-	// Region is the AWS region, Since the first day of the prices, and Source the URL of the page that
-	// lists them.
+	// Region is the AWS region. Since is the first day on which the prices apply. Source is the URL of
+	// the page that lists the prices.
 	Region, Since, Source string
 
-	// read and write are the exact dollars per unit.
+	// read and write are the exact prices in dollars of one read unit and one write unit.
 	read, write *big.Rat
 }
 
-// unitsPerPrice is the number of units that a price in a price file pays for.
+// unitsPerPrice is the number of units to which a price in a price file refers.
 const unitsPerPrice = 1_000_000
 
-// Standard returns the prices of us-east-1 since November 2024, which the program contains.
+// Standard returns the prices of us-east-1 since November 2024. They are compiled into the program.
 func Standard() Prices {
 	p, err := parsePrices(standardFile)
 	if err != nil {
@@ -42,7 +42,7 @@ func Standard() Prices {
 	return p
 }
 
-// Read reads a price file. An error describes the required change.
+// Read reads a price file. If the file is invalid, the error describes the required change.
 func Read(name string) (Prices, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -55,7 +55,8 @@ func Read(name string) (Prices, error) {
 	return p, nil
 }
 
-// maxPrice is the maximum price of a million units, in dollars. A higher price is a mistake.
+// maxPrice is the maximum price of a million units, in dollars. Higher prices are rejected as
+// mistakes.
 const maxPrice = 1000
 
 func parsePrices(text []byte) (Prices, error) {
@@ -91,9 +92,10 @@ func parsePrices(text []byte) (Prices, error) {
 	return p, err
 }
 
-// perUnit returns the exact price of one unit.
+// perUnit returns the exact price in dollars of one unit. million is the price of a million units.
 func perUnit(member string, million json.Number) (*big.Rat, error) {
-	// The range check comes first, because an exact number with a large exponent takes gigabytes.
+	// The price is parsed as a float first, because an exact number with a large exponent would need
+	// gigabytes of memory.
 	dollars, err := million.Float64()
 	if err != nil || dollars <= 0 || dollars > maxPrice {
 		return nil, fmt.Errorf("set %q in \"dollarsPerMillion\" to the dollars per million units: a number above 0, up to %d", member, maxPrice)
@@ -119,13 +121,13 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// Units are read and write units, which are multiples of 0.5.
+// Units is a number of read units and of write units. Both are multiples of 0.5.
 type Units struct {
 	Read  float64 `json:"read"`
 	Write float64 `json:"write"`
 }
 
-// Dollars returns the exact price of units that are consumed a number of times.
+// Dollars returns the exact price in dollars of consuming u a number of times.
 func (p Prices) Dollars(u Units, times int64) *big.Rat {
 	read := new(big.Rat).Mul(p.read, new(big.Rat).SetFloat64(u.Read))
 	write := new(big.Rat).Mul(p.write, new(big.Rat).SetFloat64(u.Write))
@@ -133,17 +135,17 @@ func (p Prices) Dollars(u Units, times int64) *big.Rat {
 	return sum.Mul(sum, new(big.Rat).SetInt64(times))
 }
 
-// significantDigits is the number of digits of PerMillion.
+// significantDigits is the number of significant digits that PerMillion returns.
 const significantDigits = 4
 
-// PerMillion returns the dollars of units that are consumed a million times, rounded to four
+// PerMillion returns the price in dollars of consuming u a million times, rounded to four
 // significant digits. The result is a JSON number without an exponent.
 func (p Prices) PerMillion(u Units) json.Number {
 	exact := p.Dollars(u, 1_000_000)
 	if exact.Sign() == 0 {
 		return "0"
 	}
-	// The exponent of the last digit that is kept.
+	// last is the exponent of the last significant digit.
 	approximate, _ := exact.Float64()
 	last := int(math.Floor(math.Log10(approximate))) + 1 - significantDigits
 	text := new(big.Rat).Quo(exact, powerOfTen(last)).FloatString(0)

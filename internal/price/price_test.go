@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/price"
 )
 
-// The standard prices are valid, exact and complete.
+// The standard price file is valid, and prices are computed without rounding.
 func TestStandard(t *testing.T) {
 	p := price.Standard()
 	if p.Region != "us-east-1" || p.Since != "2024-11-01" || !strings.HasPrefix(p.Source, "https://aws.amazon.com/dynamodb/pricing/") {
@@ -33,7 +33,7 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-// PerMillion has four significant digits and no exponent.
+// PerMillion rounds to four significant digits and writes no exponent.
 func TestPerMillion(t *testing.T) {
 	for units, want := range map[price.Units]string{
 		{}:                          "0",
@@ -72,7 +72,7 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// Decimal prices are exact, although 0.1415 is not a binary fraction.
+// Prices are exact decimal numbers, although a price such as 0.1415 is not exact in binary.
 func TestRead(t *testing.T) {
 	p, err := price.Read(writeFile(t, file))
 	if err != nil || p.Region != "eu-west-1" {

@@ -10,32 +10,34 @@ type Profile struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Operation is a query or mutation of a Profile. It has a document or its measured units.
+// Operation is a query or mutation of a Profile. It contains a document, the measured units, or
+// both.
 type Operation struct {
-	// Name names the operation in the output.
+	// Name is the name of the operation in the output.
 	Name string `json:"name"`
 	// RequestsPerMonth is the number of executions in a month.
 	RequestsPerMonth int64 `json:"requestsPerMonth"`
-	// Query is the text of a document with one operation. DocumentID is the ID or name of a trusted
-	// document, and can replace Query.
+	// Query is the text of a document with one operation. DocumentID is the ID or the name of a
+	// trusted document. Only one of Query and DocumentID can be set.
 	Query      string `json:"query"`
 	DocumentID string `json:"document"`
 	// Variables are the values of the operation's variables.
 	Variables map[string]any `json:"variables"`
-	// Setup lists mutations that precede the operation and are not part of its price.
+	// Setup lists mutations that are executed before the operation. They are not part of the price.
 	Setup []string `json:"setup"`
-	// MeasuredUnits are the units of one execution, from the explain output of a server. If they are
+	// MeasuredUnits contains the units of one execution, from the explain output of a server. If it is
 	// set, the operation is not executed.
 	MeasuredUnits *Units `json:"units"`
 }
 
-// maxRequests is the maximum number of requests of an operation in a month: 400 million a second.
+// maxRequests is the maximum of RequestsPerMonth. It equals about 400 million requests a second.
 const maxRequests = 1e15
 
 // maxUnits is the maximum number of units of one execution.
 const maxUnits = 1e9
 
-// ParseProfile parses a profile. An error names the operation and the required change.
+// ParseProfile parses a profile. If the profile is invalid, the error names the operation and
+// describes the required change.
 func ParseProfile(text []byte) (Profile, error) {
 	var p Profile
 	if err := decode(text, &p); err != nil {
@@ -80,7 +82,7 @@ func (o Operation) validate() error {
 	return nil
 }
 
-// valid reports whether DynamoDB can consume these units.
+// valid reports whether DynamoDB can consume this number of units in one execution.
 func (u Units) valid() bool {
 	for _, n := range []float64{u.Read, u.Write} {
 		if n < 0 || n > maxUnits || n*2 != float64(int64(n*2)) {

@@ -14,10 +14,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// maxImage is the maximum size of an unpacked image in bytes.
+// maxImage is the maximum size in bytes of an unpacked image.
 const maxImage = 40_000_000
 
-// imageConfig is the configuration of the image. The Dockerfile has the same settings.
+// imageConfig returns the configuration of the image. A test checks that the Dockerfile has the
+// same settings.
 func imageConfig() v1.ImageConfig {
 	return v1.ImageConfig{
 		User:         "65532:65532",
@@ -43,8 +44,9 @@ func (l *layout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
 	return l.add(mediaType, content), err
 }
 
-// writeImage writes an OCI image with the Linux builds: the binary, its licenses and the CA
-// certificates. It writes no file if there is no Linux build.
+// writeImage writes an OCI image that contains the Linux builds. The image of each build contains
+// the program, its licenses and the CA certificates. If there is no Linux build, writeImage writes
+// no file.
 func writeImage(out string, builds []build) error {
 	l := &layout{}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
@@ -62,7 +64,7 @@ func writeImage(out string, builds []build) error {
 	if len(index.Manifests) == 0 {
 		return nil
 	}
-	// The nested index makes the tag refer to both platforms.
+	// The index inside the index makes one tag refer to the images of all platforms.
 	platforms, err := l.addJSON(v1.MediaTypeImageIndex, index)
 	if err != nil {
 		return err
@@ -120,8 +122,8 @@ func (b build) addImage(l *layout) (v1.Descriptor, error) {
 	return manifest, err
 }
 
-// certificates returns Mozilla's CA certificates in PEM. It omits certificates that are valid under
-// conditions only, which PEM cannot express.
+// certificates returns Mozilla's CA certificates in PEM. It omits certificates that Mozilla trusts
+// only under conditions, because PEM cannot express the conditions.
 func certificates() []byte {
 	var out []byte
 	for root := range bundle.Roots() {

@@ -15,12 +15,13 @@ import (
 	"strings"
 )
 
-// sbomTool is the module that lists the modules of a binary and detects their licenses.
+// sbomTool is the program that lists the modules in a binary and detects their licenses.
 const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
-// allowedLicenses are the SPDX IDs of the licenses that dependencies may have. Their texts are part
-// of each archive. The tool reports some ISC and BSD licenses as 0BSD and BSD-Source-Code. MPL-2.0
-// is allowed for unmodified modules: the texts name their versions, so everyone can get the source.
+// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. Each archive
+// contains the license texts. The SBOM tool reports some ISC and BSD licenses as 0BSD and
+// BSD-Source-Code. MPL-2.0 requires that users can get the source of a module. The modules are
+// unmodified, and the archive names their versions.
 func allowedLicenses() []string {
 	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-Source-Code", "ISC", "MIT", "MIT-0", "MPL-2.0"}
 }
@@ -41,7 +42,7 @@ func newSBOMTool(ctx context.Context, dir string) (sbomProgram, error) {
 	return sbomProgram{filepath.Join(dir, name)}, err
 }
 
-// component is a module in an SBOM.
+// component is a module in the JSON of an SBOM.
 type component struct {
 	Name, Version string
 	Evidence      struct {
@@ -77,7 +78,8 @@ func (p sbomProgram) write(ctx context.Context, b build, path string) ([]compone
 	return document.Components, os.WriteFile(path, text, 0o644)
 }
 
-// withoutToolHashes removes the checksums of the SBOM tool, which depend on where it was built.
+// withoutToolHashes removes the checksums of the SBOM tool, because they differ between build
+// machines.
 func withoutToolHashes(text []byte) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -118,8 +120,8 @@ func checkLicenses(modules []component) error {
 // licenseFile matches the names of license files.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// readFiles reads the texts for the archives: license, README, and the licenses of all modules.
-// dir is a clone of the repository.
+// readFiles reads the files that each archive contains besides the program: the license, the
+// README, and the licenses of all modules. dir is a clone of the repository.
 func (b *build) readFiles(ctx context.Context, dir string, modules []component) error {
 	var err error
 	if b.license, err = os.ReadFile(filepath.Join(dir, "LICENSE")); err != nil {

@@ -23,11 +23,11 @@ import (
 	"time"
 )
 
-// allTargets are the platforms of a release.
+// allTargets lists the platforms of a release.
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 func main() {
-	out := flag.String("out", "dist", "directory for the files; it is emptied first")
+	out := flag.String("out", "dist", "output directory; the command deletes its content first")
 	targets := flag.String("targets", allTargets, "platforms, separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -86,16 +86,16 @@ func release(ctx context.Context, out string, targets []string) error {
 	return writeChecksums(out)
 }
 
-// build is the program for one platform.
+// build is one build of the program for one platform.
 type build struct {
 	os, arch string
-	// version and commit come from the binary. time is the time of the commit.
+	// version and commit are read from the binary. time is the time of the commit.
 	version, commit string
 	time            time.Time
 	binary          []byte
-	// path is the file of the binary.
+	// path is the path of the binary. binary is its content.
 	path string
-	// license, notices and readme are the other files of an archive.
+	// license, notices and readme are the contents of the other files in an archive.
 	license, notices, readme []byte
 }
 
@@ -140,8 +140,8 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 	return b, nil
 }
 
-// compile builds a static binary in dir with the Makefile and returns its bytes. The version of the
-// program is in the binary, because Go writes the tag of the commit into it.
+// compile builds a static binary with the Makefile in dir and returns its bytes. The version of the
+// program is in the binary, because Go writes the Git tag of the commit into it.
 func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 	environment := []string{"GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off"}
 	if _, err := run(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
@@ -153,8 +153,8 @@ func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 // name returns the name of the archive, without the extension.
 func (b build) name() string { return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch) }
 
-// run runs a command in a directory and returns its output. environment is added to the process's
-// environment.
+// run runs a command in a directory and returns its output. environment contains variables that are
+// added to the environment of this process.
 func run(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir, command.Env = dir, append(command.Environ(), environment...)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The image of a release has the settings of the Dockerfile.
+// The OCI image of a release has the same settings as the Dockerfile.
 func TestImageMatchesDockerfile(t *testing.T) {
 	dockerfile, err := os.ReadFile("../../Dockerfile")
 	if err != nil {

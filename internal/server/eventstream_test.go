@@ -220,7 +220,7 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 	l.log.checkShedding(t)
 	first.leave()
 	l.waitForNoSubscriptions()
-	// Without a change feed, subscriptions are refused.
+	// A server without a change feed refuses subscriptions.
 	h, _ := newHandler(t, sampleThrough(t, forward), 12, server.Options{})
 	unfed := &liveServer{t: t, addr: listenTCP(t, h, server.Options{})}
 	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusBadRequest, "SUBSCRIPTIONS_OFF")

@@ -133,7 +133,7 @@ func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refuse
 	refused.write(w, contentType)
 }
 
-// recordRefusal passes a refusal to the log and to telemetry.
+// recordRefusal records a refused request in the log and in telemetry.
 func (h httpHandler) recordRefusal(ctx context.Context, refused *refusal) {
 	h.shedding.record(ctx, refused)
 	observation.FromContext(ctx).Fail(refused.code, refused.pool)

@@ -62,7 +62,8 @@ func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// withObservation is middleware that observes requests. The ResponseWriter must be a statusWriter.
+// withObservation is middleware that begins and ends the observation of each request. The
+// ResponseWriter must be a statusWriter.
 func withObservation(o *observation.Observer, next http.Handler) http.Handler {
 	if o == nil {
 		return next

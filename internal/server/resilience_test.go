@@ -27,8 +27,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// faultyStore returns a store with the sample data. The requests of the returned store fail as
-// choose returns.
+// faultyStore returns a store with the sample data. choose decides which of the store's requests
+// fail.
 func faultyStore(t *testing.T, choose faults.Chooser, attempts attempt.Options) *dynamo.Store {
 	t.Helper()
 	dataset, _ := storetest.SampleDataset(t)
@@ -58,9 +58,9 @@ func errorCodes(t *testing.T, body string) (codes []string) {
 	return codes
 }
 
-// While DynamoDB fails, the circuit breaker refuses requests, and the server is not ready. Soon
-// after DynamoDB has recovered, the server is ready again. The log has no line for each refused
-// request.
+// If DynamoDB fails, the circuit breaker refuses requests, and the server is not ready. After
+// DynamoDB has recovered, the server becomes ready again. The log does not contain a line for each
+// refused request.
 func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind, sent := faults.None, 0
@@ -116,7 +116,7 @@ func TestCircuitBreaker(t *testing.T) {
 	})
 }
 
-// Each DynamoDB request of an operation has the deadline of the operation.
+// Each DynamoDB request has the deadline of the operation that sends it.
 func TestRequestsHaveTheOperationsDeadline(t *testing.T) {
 	var mu sync.Mutex
 	var deadlines []time.Time
@@ -148,8 +148,9 @@ func TestRequestsHaveTheOperationsDeadline(t *testing.T) {
 	}
 }
 
-// If one DynamoDB request fails, the response has an error for each field that needs the request.
-// Only the closest nullable field is null. All other fields have their usual values.
+// If one DynamoDB request fails, the response contains an error for each field that needs the
+// request. For each error, only the closest nullable field is null. All other fields have their
+// usual values.
 func TestPartialAnswers(t *testing.T) {
 	var mu sync.Mutex
 	var bodies []string
@@ -201,7 +202,7 @@ func TestPartialAnswers(t *testing.T) {
 	}
 }
 
-// answerOf returns the data of a response, and the paths of its errors.
+// answerOf returns the data of a response and the paths of its errors.
 func answerOf(t *testing.T, h http.Handler, query string) (data any, paths [][]any) {
 	t.Helper()
 	var response struct {
@@ -218,8 +219,8 @@ func answerOf(t *testing.T, h http.Handler, query string) (data any, paths [][]a
 	return response.Data, paths
 }
 
-// nullPosition returns the position of the closest nullable field or list element on the path of an
-// error. It is empty if the whole data is null.
+// nullPosition returns the position that an error makes null: the closest nullable field or list
+// element on its path. It returns "" if the whole data is null.
 func nullPosition(selections ast.SelectionSet, path []any) string {
 	position, null := "", ""
 	var at *ast.Type
@@ -242,7 +243,7 @@ func nullPosition(selections ast.SelectionSet, path []any) string {
 	return null
 }
 
-// checkAnswer checks that got is equal to want, except for nulls at the given positions.
+// checkAnswer checks that got equals want, but is null at the positions in nulls.
 func checkAnswer(t *testing.T, position string, want, got any, nulls map[string]bool) {
 	t.Helper()
 	if got == nil && nulls[position] {

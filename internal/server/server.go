@@ -68,13 +68,13 @@ type Options struct {
 	// Weights contains a factor for each role. The share of a caller is multiplied by the factor of
 	// its role. The factor of a missing role is 1.
 	Weights map[commerce.Role]int
-	// OnReadiness, if not nil, is called with the result of each readiness check.
+	// OnReadiness, if not nil, is called with the result of each readiness check of the store.
 	OnReadiness func(ready bool)
 	// Shutdown contains the durations of a shutdown.
 	Shutdown lifecycle.Shutdown
 	// Log is the server's logger.
 	Log *slog.Logger
-	// Telemetry receives metrics, traces and the access log.
+	// Telemetry contains the receivers of metrics, traces and access log entries.
 	Telemetry observation.Telemetry
 }
 
@@ -113,7 +113,8 @@ func New(opts Options) (http.Handler, error) {
 		return nil, err
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
-		// The client has disconnected, or the circuit breaker is open, which has been logged once.
+		// These errors are not logged again: the client has disconnected, or the circuit breaker is open,
+		// which the breaker itself has logged.
 		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrOpen) {
 			return
 		}
@@ -211,8 +212,9 @@ func writeText(w http.ResponseWriter, status int, text string) {
 // reads of the table.
 const readinessTTL = time.Second
 
-// readiness returns a handler that reports whether the server is not shutting down, the table can
-// be read, and the server's clock is right. If the clock is wrong, the server rejects all writes.
+// readiness returns the handler of the readiness check. The server is ready if it is not shutting
+// down, the table can be read, and the server's clock agrees with DynamoDB's clock. With a wrong
+// clock, the server rejects all writes.
 func readiness(ping func(context.Context) error, onCheck func(ready bool), now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time

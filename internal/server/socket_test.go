@@ -663,7 +663,8 @@ func TestServeClosesSockets(t *testing.T) {
 	l.waitForNoSubscriptions()
 }
 
-// When the server stops, a query or mutation on a socket completes before the socket is closed.
+// If the server stops while a query or mutation of a WebSocket is in progress, the operation
+// completes before the server closes the WebSocket.
 func TestServeCompletesOperationsOnSockets(t *testing.T) {
 	b := newBlocked()
 	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{})

@@ -30,7 +30,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 
-// metrics records what the server counts.
+// metrics is an observation.Metrics that records its calls.
 type metrics struct {
 	mu         sync.Mutex
 	operations []string
@@ -49,7 +49,7 @@ func (m *metrics) ObserveResponse(status int) {
 	m.statuses = append(m.statuses, status)
 }
 
-// telemetry is an access log and metrics for one server.
+// telemetry contains the access log and the metrics of one server.
 type telemetry struct {
 	metrics
 	access journal
@@ -59,8 +59,8 @@ func (m *telemetry) options() observation.Telemetry {
 	return observation.Telemetry{Metrics: &m.metrics, AccessLog: logging.NewAccessLog(slog.New(logging.NewHandler(&m.access, logging.JSON, slog.LevelInfo)), []byte("a key"), time.Now)}
 }
 
-// lines waits for n entries of the access log, and returns the given attributes of each entry.
-// Entries are written after the client has the response.
+// lines waits until the access log has n entries, and returns the given attributes of each entry.
+// It must wait, because the server writes an entry after the client has received the response.
 func (m *telemetry) lines(t testing.TB, n int, names ...string) []string {
 	t.Helper()
 	deadline := time.Now().Add(testTimeout)
@@ -83,7 +83,8 @@ func (m *telemetry) lines(t testing.TB, n int, names ...string) []string {
 	return lines
 }
 
-// Every HTTP request has one entry in the access log and one count, also if it is refused.
+// Every HTTP request is logged in one entry of the access log and counted once, even if the server
+// refuses it.
 func TestAccessLog(t *testing.T) {
 	m := &telemetry{}
 	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Telemetry: m.options(), Graph: graph.Options{
@@ -139,7 +140,8 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// Requests that a pool refuses, requests for other hosts and requests that panic are logged.
+// The access log contains requests that a pool refuses, requests for other hosts, and requests
+// whose handler panics.
 func TestAccessLogOfFailedRequests(t *testing.T) {
 	m := &telemetry{}
 	pools := admission.New(admission.Sizes{admission.PoolRequests: 1})
@@ -160,7 +162,8 @@ func TestAccessLogOfFailedRequests(t *testing.T) {
 	}
 }
 
-// An operation of a WebSocket or an event stream has one entry when it ends. Each event is counted.
+// The access log contains one entry for each operation of a WebSocket or an event stream, written
+// when the operation ends. Each event is counted.
 func TestAccessLogOfSubscriptions(t *testing.T) {
 	m := &telemetry{}
 	l := newLive(t, server.Options{Telemetry: m.options()})
@@ -198,7 +201,7 @@ func TestAccessLogOfSubscriptions(t *testing.T) {
 	}
 }
 
-// Telemetry does not disable the fast path: no read is sent by the AWS SDK.
+// Telemetry does not disable the fast path: the AWS SDK sends no reads.
 func TestTelemetryKeepsTheFastPath(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t)
@@ -239,8 +242,8 @@ func TestTelemetryKeepsTheFastPath(t *testing.T) {
 	}
 }
 
-// Spans of a WebSocket continue the trace of connection_init. Each event has its own trace with a
-// link to the start of the subscription.
+// Spans of a WebSocket's operations continue the trace in the payload of connection_init. Each
+// event has its own trace with a link to the start of the subscription.
 func TestTracesOfSubscriptions(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// meter asks the engine for the consumed capacity of each request.
+// meter is an HTTP client that records the consumed capacity of each request.
 type meter struct {
 	next dynamodb.HTTPClient
 
@@ -32,7 +32,7 @@ type meter struct {
 	requests []measured
 }
 
-// measured is a request with the capacity that the engine reports.
+// measured is a request to DynamoDB with the consumed capacity that the engine reports.
 type measured struct {
 	operation  string
 	consistent bool
@@ -41,23 +41,23 @@ type measured struct {
 	keys    []model.Keys
 	missing int
 	actions []action
-	// table and index are the consumed units.
+	// table and index are the consumed capacity units of the table and of its index.
 	table, index float64
 }
 
-// metered returns a client of db's engine that measures its requests.
+// metered returns a copy of db whose requests are measured by the returned meter.
 func metered(db *dynamodb.Client) (*dynamodb.Client, *meter) {
 	m := &meter{next: db.Options().HTTPClient}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = m }), m
 }
 
-// stringKey is a primary key in JSON.
+// stringKey is a primary key in DynamoDB's JSON format.
 type stringKey struct{ PK, SK struct{ S string } }
 
 func (k stringKey) keys() model.Keys { return model.Keys{PK: k.PK.S, SK: k.SK.S} }
 
-// Do sends a request that asks for the consumed capacity. The store does not ask for
-// the capacity of transactions, so Do removes it from their responses.
+// Do sends a request that asks for the consumed capacity. The store does not ask for the capacity
+// of transactions, so Do removes the capacity from their responses.
 func (m *meter) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	if !slices.Contains([]string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}, operation) {
@@ -178,7 +178,7 @@ func mustDecode(text []byte, into any) {
 	}
 }
 
-// reset returns the requests since the last call, and forgets them.
+// reset returns the requests since the previous call of reset.
 func (m *meter) reset() []measured {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +187,7 @@ func (m *meter) reset() []measured {
 	return requests
 }
 
-// scanned returns all records of a table by their keys.
+// scanned returns all records of a table, by key.
 func scanned(t testing.TB, db *dynamodb.Client, table string) map[model.Keys]model.Record {
 	t.Helper()
 	records := map[model.Keys]model.Record{}
@@ -204,7 +204,7 @@ func scanned(t testing.TB, db *dynamodb.Client, table string) map[model.Keys]mod
 	return records
 }
 
-// predictRead returns the read units of a request for these records.
+// predictRead computes the read units of a request from the sizes of the records that it reads.
 func (m measured) predictRead(records map[model.Keys]model.Record) float64 {
 	read := make([]model.Reader, len(m.keys))
 	for i, k := range m.keys {
@@ -223,11 +223,11 @@ func (m measured) predictRead(records map[model.Keys]model.Record) float64 {
 	return predicted
 }
 
-// keyUnits are write units by partition key, in the table and in the index.
+// keyUnits contains write units by partition key, separately for the table and the index.
 type keyUnits struct{ table, index map[string]float64 }
 
-// predictWrites returns the write units of a transaction that changed the records before to the
-// records after. Each kilobyte costs 2 units in the table and 1 unit in the index. A changed index
+// predictWrites computes the write units of a transaction. before and after are the records before
+// and after it. Each kilobyte costs 2 units in the table and 1 unit in the index. A changed index
 // key costs as much as a deletion and an insertion.
 func (m measured) predictWrites(before, after map[model.Keys]model.Record) keyUnits {
 	predicted := keyUnits{map[string]float64{}, map[string]float64{}}
@@ -251,7 +251,7 @@ func (m measured) predictWrites(before, after map[model.Keys]model.Record) keyUn
 	return predicted
 }
 
-// kilobytes returns the size of a record, rounded up. A record that does not exist counts as one
+// kilobytes returns the size of a record in kilobytes, rounded up. A missing record counts as one
 // kilobyte.
 func kilobytes(r model.Record) float64 { return float64(max(1, (model.SizeOf(r)+1023)/1024)) }
 
@@ -270,9 +270,9 @@ func sumOf(units map[string]float64) (sum float64) {
 	return sum
 }
 
-// reportedReads returns the units that the engine reports for a read of these records. DynamoDB
-// Local differs from Amazon DynamoDB: it counts neither the missing records of a batch nor an empty
-// Query.
+// reportedReads computes the read units that the engine should report for a read of these records.
+// DynamoDB Local differs from Amazon DynamoDB: it charges neither for missing records of a batch
+// nor for an empty Query.
 func (m measured) reportedReads(t testing.TB, records map[model.Keys]model.Record) float64 {
 	if !storetest.IsEmbedded(t) && m.operation == "BatchGetItem" {
 		m.missing = 0
@@ -284,9 +284,9 @@ func (m measured) reportedReads(t testing.TB, records map[model.Keys]model.Recor
 }
 
 // checkReportedWrites compares the predicted units of a transaction with the units that the engine
-// reports. Both engines double the units of the index. DynamoDB does not, because it writes to an
-// index after the transaction. DynamoDB Local reports 4 units in the table for 13 actions, so its
-// numbers are not compared.
+// reports. Both engines report twice the units of the index. Amazon DynamoDB does not, because it
+// writes to an index after the transaction. The numbers of DynamoDB Local for the table are not
+// compared, because it reports 4 units for 13 actions.
 func (m measured) checkReportedWrites(t testing.TB, predicted keyUnits) {
 	t.Helper()
 	inTable, inIndex := sumOf(predicted.table), 2*sumOf(predicted.index)
@@ -295,7 +295,8 @@ func (m measured) checkReportedWrites(t testing.TB, predicted keyUnits) {
 	}
 }
 
-// checkUnits compares the predicted, the measured and the explained units of an operation.
+// checkUnits compares the predicted units of an operation with the units that the engine reports
+// and the units in the explain output.
 func checkUnits(t *testing.T, requests []measured, before, after map[model.Keys]model.Record, e explained) {
 	t.Helper()
 	reads, writes, records := 0.0, 0.0, before
@@ -317,7 +318,7 @@ func checkUnits(t *testing.T, requests []measured, before, after map[model.Keys]
 	}
 }
 
-// goldenFiles returns the files of an archive by their names.
+// goldenFiles returns the texts in an archive of golden files, by file name.
 func goldenFiles(t *testing.T, name string) map[string]string {
 	t.Helper()
 	archive, err := txtar.ParseFile(name)
@@ -331,8 +332,8 @@ func goldenFiles(t *testing.T, name string) map[string]string {
 	return files
 }
 
-// For every query and mutation of the golden files, the units that follow from the sizes of the
-// records equal the units that the engine reports and the units in the explain output.
+// For every golden query and mutation, units are computed from the sizes of the records. They equal
+// the units that the engine reports and the units in the explain output.
 func TestPredictedUnitsEqualMeasuredUnits(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -379,18 +380,19 @@ func TestPredictedUnitsEqualMeasuredUnits(t *testing.T) {
 	})
 }
 
-// The maximum units of one partition in a second. Source:
+// The maximum number of capacity units that one partition provides in a second. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 const (
 	partitionWriteUnits = 1000
 	partitionReadUnits  = 3000
 )
 
-// capacityDocs is the page about capacity planning.
+// capacityDocs is the path of the page about capacity planning.
 const capacityDocs = "../../docs/capacity.md"
 
-// The docs contain the write units that an order consumes per partition key from placement to
-// delivery, and the orders a second that follow from them.
+// docs/capacity.md contains the write units that an order consumes per partition key, from
+// placement to delivery. It also contains the maximum number of orders a second that follows from
+// these units.
 func TestGoldenPartitionKeys(t *testing.T) {
 	watched, m := metered(storetest.Engines()[0].Client(t))
 	s := newFixture(t, watched, smallDataset(t))
@@ -452,8 +454,8 @@ func TestGoldenPartitionKeys(t *testing.T) {
 	golden.Section(t, capacityDocs, "keys", markdown.Table(cells))
 }
 
-// templateOf returns the template of a partition key, and whether the key is sharded. A key with a
-// status is returned as it is.
+// templateOf returns the template of a partition key and reports whether the key is sharded. It
+// returns a key that contains a status unchanged.
 func templateOf(key string, of func(model.Entity) model.Template) (string, bool) {
 	for _, e := range model.Entities() {
 		if template := of(e); template != "" {

@@ -77,7 +77,7 @@ type webSocketHandler struct {
 	originAllowed func(*http.Request) bool
 	log           *slog.Logger
 	observer      *observation.Observer
-	// initHeaders are initPayloadHeaders and the headers of the trace context.
+	// initHeaders contains the initPayloadHeaders and the headers of the trace context.
 	initHeaders []string
 }
 
@@ -161,8 +161,8 @@ type socket struct {
 	conn    *websocket.Conn
 	// netConn is the connection that conn uses.
 	netConn net.Conn
-	// header has the initHeaders of the upgrade request. traceContext has the headers of the client's
-	// trace context.
+	// header contains the initHeaders of the upgrade request. traceContext contains the headers with
+	// the client's trace context.
 	header, traceContext http.Header
 	// ctx ends when the socket is closed.
 	ctx       context.Context
@@ -183,10 +183,10 @@ type socket struct {
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
-	// executing counts the operations whose result has not been sent. Subscriptions that have started
-	// are not counted.
+	// executing counts the operations in progress. It does not include subscriptions that have
+	// started.
 	executing sync.WaitGroup
-	// draining is true when the server stops. The socket then starts no operations.
+	// draining reports whether the server is stopping. A draining socket starts no more operations.
 	draining bool
 	// The timers do nothing once ended is set.
 	initTimer, pingTimer *time.Timer
@@ -203,7 +203,7 @@ type socketOperation struct {
 	charged int
 	ctx     context.Context
 	cancel  context.CancelFunc
-	// observed is nil if telemetry is off.
+	// observed records the operation for telemetry. It is nil if telemetry is off.
 	observed *observation.Request
 }
 
@@ -238,8 +238,8 @@ func (s *socket) serve(stopping context.Context) {
 	}
 }
 
-// drain waits until no query or mutation is in progress. Then it closes the socket, so that the
-// client reconnects to another server.
+// drain waits until no query or mutation is in progress. Then it closes the socket, and the client
+// reconnects to another server.
 func (s *socket) drain() {
 	s.mu.Lock()
 	s.draining = true

@@ -623,7 +623,8 @@ func skus(n int) []string {
 	return all
 }
 
-// smallDataset returns storetest.WritesDataset, created a day before opening.
+// smallDataset returns storetest.WritesDataset with customers that were created a day before
+// opening.
 func smallDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
 	return storetest.WritesDataset(t, opening.Add(-24*time.Hour))

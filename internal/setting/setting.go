@@ -28,22 +28,22 @@ type Setting struct {
 	// AliasOf is the name of the setting that replaces this deprecated setting. It is empty for all
 	// other settings.
 	AliasOf string
-	// EnvironmentOnly reports whether the setting has no flag and cannot be in a file, because a library
-	// also reads the variable.
+	// EnvironmentOnly reports whether only the environment variable can set the setting. A flag or a
+	// line in the configuration file would have no effect on the library that also reads the variable.
 	EnvironmentOnly bool
 }
 
-// prefix is the prefix of the names of all settings that only this program reads.
+// prefix begins the names of all settings that only this program reads.
 const prefix = "ORDERGRAPH_"
 
-// FileSuffix is appended to the name of a secret. The result is the name of the variable with the
-// path of a file that contains the secret.
+// FileSuffix is appended to the name of a secret. The variable with the resulting name contains the
+// path of a file with the secret.
 const FileSuffix = "_FILE"
 
-// Flag returns the name of the setting's flag: ORDERGRAPH_MAX_BODY has the flag max-body. Other
-// users of a machine can read the flags of a process, so the flag of a secret is the path of a file
-// with the secret. Flag returns an empty string for a deprecated setting, and for a setting that is
-// only an environment variable.
+// Flag returns the name of the setting's flag. For example, ORDERGRAPH_MAX_BODY has the flag
+// max-body. The flag of a secret contains the path of a file with the secret. Otherwise, other
+// users of the machine could read the secret in the list of processes. Flag returns an empty string
+// for deprecated settings and for settings that only the environment can set.
 func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
 	case s.AliasOf != "", s.EnvironmentOnly:
@@ -55,7 +55,8 @@ func (s Setting) Flag() string {
 	}
 }
 
-// Variables returns the names that can set the setting: its own name, and NAME_FILE for a secret.
+// Variables returns the names of the environment variables that set the setting: its own name and,
+// for a secret, NAME_FILE.
 func (s Setting) Variables() []string {
 	if s.Secret {
 		return []string{s.Name, s.Name + FileSuffix}
@@ -91,12 +92,13 @@ type Value struct {
 	// Default is the text that is parsed if the setting is empty. If Default is also empty, the
 	// variable keeps its value.
 	Default string
-	// Secret reports whether the setting is a secret, which must not be printed.
+	// Secret reports whether the value is a secret, which must not be printed.
 	Secret bool
 	parse  func(text string) error
 }
 
-// Set is like Setting.Read, but the error does not begin with the name of the setting.
+// Set parses text and sets the value. Its errors are like the errors of Setting.Read, but without
+// the name of the setting.
 func (v Value) Set(text string) error {
 	if text = cmp.Or(text, v.Default); text == "" {
 		return nil

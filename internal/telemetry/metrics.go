@@ -7,15 +7,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Types of metrics.
+// Types of Prometheus metrics.
 const (
 	counter   = "counter"
 	gauge     = "gauge"
 	histogram = "histogram"
 )
 
-// metric declares a metric. The exported metric and its row in docs/metrics.md derive from the
-// declaration.
+// metric declares a metric. Both the exported metric and its row in docs/metrics.md are generated
+// from the declaration.
 type metric struct {
 	name, kind string
 	labels     []string
@@ -31,7 +31,7 @@ type section struct {
 	metrics []metricID
 }
 
-// metricID identifies a metric.
+// metricID identifies a declared metric.
 type metricID int
 
 const (
@@ -65,7 +65,7 @@ const (
 	metricCount
 )
 
-// seconds are the buckets of durations.
+// seconds returns the buckets of all histograms of durations, in seconds.
 func seconds() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 }
@@ -83,37 +83,37 @@ func sections() []section {
 // declarations returns the declarations of all metrics.
 func declarations() [metricCount]metric {
 	return [metricCount]metric{
-		operations:           {"ordergraph_operations_total", counter, []string{"operation", "type", "code"}, "operations; `operation` is the name of a trusted operation, otherwise `other`; `code` is `OK` or the code of the first error", nil},
+		operations:           {"ordergraph_operations_total", counter, []string{"operation", "type", "code"}, "executed or refused operations; `operation` is the name of a trusted operation, or `other`; `code` is `OK` or the code of the first error", nil},
 		operationDuration:    {"ordergraph_operation_duration_seconds", histogram, []string{"operation", "type"}, "time to execute an operation", seconds()},
 		graphQLErrors:        {"ordergraph_errors_total", counter, []string{"code"}, "errors in responses, by `extensions.code`", nil},
 		httpResponses:        {"ordergraph_http_responses_total", counter, []string{"status"}, "responses of `/graphql`, by HTTP status", nil},
-		requests:             {"ordergraph_dynamodb_requests_total", counter, []string{"pattern", "operation", "result"}, "requests, with retries counted once; `result` is " + quoted(results()), nil},
-		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "time of a request with its retries", seconds()},
+		requests:             {"ordergraph_dynamodb_requests_total", counter, []string{"pattern", "operation", "result"}, "requests to DynamoDB; a request and its retries count once; `result` is " + quoted(results()), nil},
+		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "duration of a request, including its retries", seconds()},
 		units:                {"ordergraph_dynamodb_units_total", counter, []string{"pattern", "unit"}, "consumed capacity units; `unit` is `read` or `write`", nil},
 		throttles:            {"ordergraph_dynamodb_throttles_total", counter, []string{"pattern", "reason"}, "throttled attempts; `reason` is DynamoDB's reason or error code", nil},
-		retries:              {"ordergraph_dynamodb_retries_total", counter, []string{"pattern", "cause"}, "attempts after the first; `cause` is " + quoted(retryCauses()), nil},
+		retries:              {"ordergraph_dynamodb_retries_total", counter, []string{"pattern", "cause"}, "retries of requests; `cause` is " + quoted(retryCauses()), nil},
 		fastPath:             {"ordergraph_dynamodb_fast_path_total", counter, []string{"outcome"}, "requests that the fast path completed (`fast`) or the AWS SDK sent (`fallback`)", nil},
 		breakerState:         {"ordergraph_dynamodb_breaker_state", gauge, nil, "state of the circuit breaker: 0 closed, 1 half-open, 2 open", nil},
-		breakerRejections:    {"ordergraph_dynamodb_breaker_rejections_total", counter, nil, "requests that the open circuit breaker rejected", nil},
-		retryBudgetExhausted: {"ordergraph_dynamodb_retry_budget_exhausted_total", counter, nil, "retries that were not made because the retry budget was exhausted", nil},
-		clockDifference:      {"ordergraph_clock_difference_seconds", gauge, nil, "server's clock minus DynamoDB's clock; 0 up to 5 seconds, because writes are accepted", nil},
+		breakerRejections:    {"ordergraph_dynamodb_breaker_rejections_total", counter, nil, "attempts that the circuit breaker refused", nil},
+		retryBudgetExhausted: {"ordergraph_dynamodb_retry_budget_exhausted_total", counter, nil, "requests that failed because the retry budget was exhausted", nil},
+		clockDifference:      {"ordergraph_clock_difference_seconds", gauge, nil, "server's clock minus DynamoDB's clock; 0 if they differ by at most 5 seconds, because the server then accepts writes", nil},
 		batchSize:            {"ordergraph_loader_batch_size", histogram, []string{"pattern"}, "keys in one batch of reads", []float64{1, 2, 5, 10, 25, 50, 100, 250}},
 		poolSize:             {"ordergraph_pool_size", gauge, []string{"pool"}, "capacity of a [pool](limits.md#shares)", nil},
 		poolUsed:             {"ordergraph_pool_used", gauge, []string{"pool"}, "capacity in use", nil},
 		poolWaiting:          {"ordergraph_pool_waiting", gauge, []string{"pool"}, "callers that wait for capacity", nil},
-		poolRefusals:         {"ordergraph_pool_refusals_total", counter, []string{"pool", "reason"}, "refusals, because the pool is `full` or the caller's `share` is used", nil},
+		poolRefusals:         {"ordergraph_pool_refusals_total", counter, []string{"pool", "reason"}, "refused requests for capacity; `reason` is `full` if the pool is full, or `share` if the caller's share is used up", nil},
 		subscriptions:        {"ordergraph_subscriptions", gauge, nil, "subscriptions", nil},
-		streamLag:            {"ordergraph_stream_lag_seconds", gauge, nil, "age of the last stream record when it was read; 0 if no record waits", nil},
-		catchUps:             {"ordergraph_subscription_catch_ups_total", counter, nil, "reads of missed events from timelines", nil},
+		streamLag:            {"ordergraph_stream_lag_seconds", gauge, nil, "age of the last stream record when the server read it; 0 if no record waits", nil},
+		catchUps:             {"ordergraph_subscription_catch_ups_total", counter, nil, "times that a subscription read missed events from timelines", nil},
 		events:               {"ordergraph_subscription_events_total", counter, nil, "delivered events", nil},
 		replays:              {"ordergraph_idempotent_replays_total", counter, nil, "mutations that returned the stored result of their idempotency key", nil},
-		conflicts:            {"ordergraph_conflicts_total", counter, []string{"pattern"}, "transactions that were planned again because a record had changed", nil},
+		conflicts:            {"ordergraph_conflicts_total", counter, []string{"pattern"}, "transactions that the server built again because a record had changed", nil},
 		ready:                {"ordergraph_ready", gauge, nil, "result of the last readiness check; 1 is ready", nil},
 		buildInfo:            {"ordergraph_build_info", gauge, []string{"version", "commit", "goversion"}, "always 1; the labels describe the build", nil},
 	}
 }
 
-// quoted formats label values for the docs.
+// quoted formats label values as a list in Markdown.
 func quoted(values []string) string { return "`" + strings.Join(values, "`, `") + "`" }
 
 // Markdown returns the tables of docs/metrics.md.
@@ -134,7 +134,7 @@ func Markdown() string {
 	return text.String() + "\n"
 }
 
-// help returns the meaning as plain text.
+// help returns the meaning without Markdown.
 func (m metric) help() string {
 	plain := strings.NewReplacer("`", "", "[", "", "](limits.md#shares)", "").Replace(m.meaning)
 	return strings.ToUpper(plain[:1]) + plain[1:] + "."
@@ -152,7 +152,8 @@ func (m metric) histogram() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.name, Help: m.help(), Buckets: m.buckets}, m.labels)
 }
 
-// desc returns the description of a metric that is read when it is scraped.
+// desc returns the Prometheus description of a metric. Metrics with a desc are computed when
+// Prometheus scrapes them.
 func (m metric) desc() *prometheus.Desc {
 	return prometheus.NewDesc(m.name, m.help(), m.labels, nil)
 }

@@ -33,7 +33,7 @@ func results() []string {
 	return []string{resultOK: "ok", resultThrottled: "throttled", resultConflict: "conflict", resultConditionFailed: "condition_failed", resultUnavailable: "unavailable", resultError: "error"}
 }
 
-// resultOf returns the result of a request with this error.
+// resultOf returns the result of a request. err is the error of the request.
 func resultOf(err error) int {
 	if err == nil {
 		return resultOK
@@ -55,7 +55,7 @@ func resultOf(err error) int {
 	return resultError
 }
 
-// conditionFailed reports whether a condition of a transaction failed.
+// conditionFailed reports whether err means that a condition of a transaction failed.
 func conditionFailed(err error) bool {
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
@@ -63,11 +63,11 @@ func conditionFailed(err error) bool {
 	})
 }
 
-// requestKey selects the metrics of a request.
+// requestKey identifies the metrics of one kind of request.
 type requestKey struct{ pattern, operation string }
 
-// requestMetrics are the metrics of one pattern and operation. They are created by the first
-// request, so that the exported metrics do not include unused combinations.
+// requestMetrics contains the metrics for one pattern and operation. The first request creates
+// them, so that unused combinations are not exported.
 type requestMetrics struct {
 	create      sync.Once
 	results     [resultCount]prometheus.Counter
@@ -75,16 +75,17 @@ type requestMetrics struct {
 	read, write prometheus.Counter
 }
 
-// requestVectors contains the metrics of requests with all labels.
+// requestVectors contains all metrics of requests, for all label values.
 type requestVectors struct {
 	requests, units *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
-	// known contains all pairs of a declared pattern and an operation. The map is not modified.
+	// known contains a key for each pair of a declared pattern and an operation. The map does not
+	// change after its creation.
 	known map[requestKey]*requestMetrics
 	other *requestMetrics
 }
 
-// unknown is the label value of undeclared values.
+// unknown is the label value that replaces undeclared values.
 const unknown = "other"
 
 func newRequestVectors(all [metricCount]metric) *requestVectors {
@@ -111,7 +112,7 @@ func patterns() (ids []string) {
 	return ids
 }
 
-// of returns the metrics of a request.
+// of returns the metrics for the pattern and the operation of a request.
 func (v *requestVectors) of(t trace.Target) *requestMetrics {
 	key := requestKey{t.Pattern, t.Operation}
 	m := v.known[key]
@@ -148,8 +149,8 @@ func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) 
 	}
 }
 
-// observeDuration adds a duration to a histogram. If ctx has a sampled span, the duration has the
-// trace ID as its exemplar.
+// observeDuration adds a duration to a histogram. If the span in ctx is sampled, the exemplar of
+// the duration contains the trace ID.
 func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duration) {
 	if span := oteltrace.SpanContextFromContext(ctx); span.IsSampled() {
 		if to, ok := to.(prometheus.ExemplarObserver); ok {
@@ -160,7 +161,7 @@ func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duratio
 	to.Observe(d.Seconds())
 }
 
-// retryCauses returns the causes of retries.
+// retryCauses returns the possible causes of retries.
 func retryCauses() (causes []string) {
 	for _, c := range []attempt.Cause{attempt.Throttled, attempt.Conflict, attempt.ServerError, attempt.Connection} {
 		causes = append(causes, string(c))
@@ -182,15 +183,14 @@ func throttlingReasons() []string {
 	return reasons
 }
 
-// ObserveFailure counts a throttled attempt of the request in ctx. Other failures are not counted.
+// ObserveFailure counts a failed attempt if DynamoDB throttled it. It ignores other failures.
 func (t *Telemetry) ObserveFailure(ctx context.Context, f attempt.Failure) {
 	if f.Cause == attempt.Throttled {
 		t.throttles.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.declared(f.Reason)).Inc()
 	}
 }
 
-// ObserveRetry counts an attempt after the first of the request in ctx. f is the failure of the
-// attempt before.
+// ObserveRetry counts a retry. f is the failure of the previous attempt.
 func (t *Telemetry) ObserveRetry(ctx context.Context, f attempt.Failure) {
 	t.retries.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.retryCauses.declared(string(f.Cause))).Inc()
 }

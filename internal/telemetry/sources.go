@@ -9,17 +9,17 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Sources are read when the metrics are scraped.
+// Sources contains the parts of a server whose state Prometheus scrapes.
 type Sources struct {
 	Store *dynamo.Store
 	Feed  *feed.Feed
 	Pools *admission.Controller
 }
 
-// Watch exports the metrics of the sources. It must be called once.
+// Watch exports the state of the sources as metrics. It must be called only once.
 func (t *Telemetry) Watch(s Sources) { t.registry.MustRegister(newSourceCollector(t, s)) }
 
-// sourceCollector reads the Sources when the metrics are scraped.
+// sourceCollector exports the state of the Sources at the time of a scrape.
 type sourceCollector struct {
 	Sources
 	telemetry *Telemetry

@@ -18,7 +18,7 @@ import (
 
 // Options configure a Telemetry.
 type Options struct {
-	// Version and Commit identify the build. The default is "unknown".
+	// Version and Commit describe the build. If they are empty, the labels contain "unknown".
 	Version, Commit string
 	// Codes are the error codes of the API. All other codes are counted as "other".
 	Codes []string
@@ -34,7 +34,8 @@ type Telemetry struct {
 	throttles, retries                       *prometheus.CounterVec
 	operations, graphQLErrors, httpResponses *prometheus.CounterVec
 	operationDuration                        *prometheus.HistogramVec
-	// batches contains the histogram of batch sizes of each pattern. The map is not modified.
+	// batches contains a histogram of batch sizes for each access pattern. The map does not change
+	// after its creation.
 	batches map[string]prometheus.Observer
 	ready   atomic.Bool
 
@@ -44,7 +45,7 @@ type Telemetry struct {
 
 var _ trace.Observer = (*Telemetry)(nil)
 
-// declaredValues are the allowed values of a label.
+// declaredValues is the set of allowed values of a label.
 type declaredValues map[string]struct{}
 
 func newDeclaredValues(all ...string) declaredValues {
@@ -95,22 +96,24 @@ func New(opts Options) *Telemetry {
 	return t
 }
 
-// Handler returns the handler of /metrics. It supports OpenMetrics, which contains the exemplars.
+// Handler returns the handler of the metrics page. It supports the OpenMetrics format, which
+// includes exemplars.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-// TrustOperation adds the name of a trusted operation. All other operations are counted as "other".
-// TrustOperation must not be called concurrently with other methods.
+// TrustOperation adds the name of a trusted operation to the allowed values of the label operation.
+// All other names are counted as "other". TrustOperation must not be called concurrently with other
+// methods.
 func (t *Telemetry) TrustOperation(name string) {
 	if name != "" {
 		t.operationNames[name] = struct{}{}
 	}
 }
 
-// ObserveOperation records an operation. name is the name of a trusted operation, or empty.
-// operationType is query, mutation, subscription, or unknown if the document was rejected. code is
-// empty, or the code of the first error.
+// ObserveOperation counts an operation and its duration. name is the name of a trusted operation,
+// or empty. operationType is query, mutation, subscription, or unknown if the document was
+// rejected. code is the code of the first error, or empty.
 func (t *Telemetry) ObserveOperation(ctx context.Context, name, operationType, code string, d time.Duration) {
 	if code == "" {
 		code = codeOK
@@ -136,7 +139,7 @@ func (t *Telemetry) ObserveResponse(status int) {
 	t.httpResponses.WithLabelValues(label).Inc()
 }
 
-// ObserveBatch records the number of keys of a loader's batch.
+// ObserveBatch records the number of keys in a batch of reads.
 func (t *Telemetry) ObserveBatch(pattern string, keys int) {
 	if sizes := t.batches[pattern]; sizes != nil {
 		sizes.Observe(float64(keys))

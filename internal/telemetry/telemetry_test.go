@@ -32,7 +32,7 @@ func TestGoldenMetricsDocs(t *testing.T) {
 	golden.Section(t, "../../docs/metrics.md", "metrics", telemetry.Markdown())
 }
 
-// scrape returns the metrics in the format that the Accept header selects.
+// scrape returns the metrics page. The Accept header selects the format.
 func scrape(t *testing.T, m *telemetry.Telemetry, accept string) string {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
@@ -46,7 +46,7 @@ func scrape(t *testing.T, m *telemetry.Telemetry, accept string) string {
 	return string(body)
 }
 
-// observed returns metrics that all have at least one sample.
+// observed returns a Telemetry in which every metric has at least one sample.
 func observed(t *testing.T) *telemetry.Telemetry {
 	t.Helper()
 	m := telemetry.New(telemetry.Options{Version: "1.2.3", Commit: "abc", Codes: []string{"TIMED_OUT"}})
@@ -74,7 +74,8 @@ func observed(t *testing.T) *telemetry.Telemetry {
 	return m
 }
 
-// openBreaker opens a circuit breaker with failed attempts. Then the breaker rejects some attempts.
+// openBreaker opens a circuit breaker by failed attempts. Then it makes attempts that the breaker
+// refuses.
 func openBreaker(t *testing.T, guard *attempt.Guard, rejections int) {
 	t.Helper()
 	for range attempt.MinAttempts {
@@ -91,7 +92,7 @@ func openBreaker(t *testing.T, guard *attempt.Guard, rejections int) {
 	}
 }
 
-// attempts is an Observer that reports a throttled attempt and a retry of each request.
+// attempts is an Observer that adds a throttled attempt and a retry to each request.
 type attempts struct{ *telemetry.Telemetry }
 
 func (a attempts) BeginRequest(ctx context.Context, t trace.Target) context.Context {
@@ -102,15 +103,15 @@ func (a attempts) BeginRequest(ctx context.Context, t trace.Target) context.Cont
 	return a.Telemetry.BeginRequest(ctx, t)
 }
 
-// observeRequest observes a request with this error.
+// observeRequest records one request that ends with err.
 func observeRequest(t *testing.T, m *telemetry.Telemetry, target trace.Target, err error) {
 	t.Helper()
 	ctx, timer := trace.Begin(t.Context(), attempts{m}, target)
 	timer.Stop(ctx, trace.Request{Items: 1, ReadUnits: 0.5}, err)
 }
 
-// Each declared metric is exported with its type and labels, and no other metric of Ordergraph is
-// exported. The declarations are read from the docs.
+// Each declared metric is exported with its type and labels. No other metric with the prefix
+// ordergraph_ is exported. The test reads the declarations from the generated Markdown.
 func TestDeclaredMetricsAreExported(t *testing.T) {
 	var declared []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `(ordergraph_\\w+)` \\| (\\w+) \\| (.*?) \\|").FindAllStringSubmatch(telemetry.Markdown(), -1) {
@@ -156,7 +157,7 @@ func TestDeclaredMetricsAreExported(t *testing.T) {
 	}
 }
 
-// Values that are not declared become "other", so that clients cannot add time series.
+// Undeclared label values are replaced by "other", so that clients cannot create time series.
 func TestUndeclaredLabelValuesAreCountedTogether(t *testing.T) {
 	text := scrape(t, observed(t), "")
 	for _, line := range []string{
@@ -218,7 +219,7 @@ func TestResultsOfRequests(t *testing.T) {
 	}
 }
 
-// OpenMetrics contains the trace ID of sampled requests only.
+// In the OpenMetrics format, only requests with a sampled span have an exemplar with the trace ID.
 func TestExemplarsHaveTraceIDs(t *testing.T) {
 	const openMetrics = "application/openmetrics-text; version=1.0.0"
 	for _, sampled := range []bool{true, false} {

@@ -1,4 +1,5 @@
-// Package tracetest receives traces in tests. It imports no other package of the module.
+// Package tracetest contains a trace collector for tests. It imports no other package of the
+// module.
 package tracetest
 
 import (
@@ -19,7 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector receives spans by OTLP over HTTP. It is safe for concurrent use.
+// Collector is an OTLP collector over HTTP that stores the received spans. It is safe for
+// concurrent use.
 type Collector struct {
 	// URL is the value for OTEL_EXPORTER_OTLP_ENDPOINT.
 	URL string
@@ -55,8 +57,9 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// Configure sets the OTEL_* variables of this process for the duration of the test, so that traces
-// are sent to the Collector. variables are names and values in turn.
+// Configure sets OTEL_* variables of this process for the duration of the test, so that the
+// OpenTelemetry SDK sends traces to the Collector. variables contains further names and values,
+// alternately.
 func (c *Collector) Configure(t testing.TB, variables ...string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -79,33 +82,34 @@ func (c *Collector) add(request *collector.ExportTraceServiceRequest, body []byt
 	}
 }
 
-// Contains reports whether the received requests contain the text.
+// Contains reports whether a received export request contains the text.
 func (c *Collector) Contains(text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Contains(c.text.String(), text)
 }
 
-// Resource returns an attribute of the resource.
+// Resource returns the value of a resource attribute of the received spans.
 func (c *Collector) Resource(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.resource[name]
 }
 
-// Span is a received span.
+// Span is a span that the Collector has received.
 type Span struct {
 	Name, Kind                    string
 	TraceID, ParentID, LinkedSpan string
 	SpanID                        string
-	// Error is the description of the status if the span has failed.
+	// Error is the description of the span's status if the operation has failed.
 	Error      string
 	Attributes map[string]string
 	Children   []*Span
 	start      uint64
 }
 
-// Spans returns the received spans that have no received parent, in the order in which they began.
+// Spans returns the received spans without a received parent, ordered by their start times. Their
+// children are in the field Children.
 func (c *Collector) Spans() []*Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,11 +165,11 @@ func value(v *common.AnyValue) string {
 	return ""
 }
 
-// treeWidth is the maximum length of a line that Tree wraps.
+// treeWidth is the maximum length in characters of a line with several attributes.
 const treeWidth = 98
 
-// Tree formats spans as a tree, without times and IDs. Spans of the same parent are sorted by wave
-// and access pattern, because concurrent spans begin in any order.
+// Tree formats spans as a tree, without times and IDs. It sorts children of the same span by wave
+// and access pattern, because concurrent spans start in any order.
 func Tree(spans []*Span) string {
 	var tree strings.Builder
 	writeTree(&tree, spans, "")
@@ -191,7 +195,7 @@ func writeTree(tree *strings.Builder, spans []*Span, indent string) {
 	}
 }
 
-// order returns a text by which the requests of an operation are sorted.
+// order returns the sort key of a span among the children of the same span.
 func (s *Span) order() string {
 	return s.Attributes["ordergraph.wave"] + s.Attributes["ordergraph.access_pattern"] + s.Name
 }

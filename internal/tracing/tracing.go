@@ -28,10 +28,10 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// instrumentation is the name of the instrumentation scope and the default service name.
+// instrumentation is the name of the instrumentation scope. It is also the default service name.
 const instrumentation = "ordergraph"
 
-// closeTimeout limits the time of the last export when the server stops.
+// closeTimeout is the maximum time of the last export, when the server stops.
 const closeTimeout = 5 * time.Second
 
 // Tracer starts and exports spans. It is safe for concurrent use. The methods of a nil Tracer do
@@ -43,9 +43,9 @@ type Tracer struct {
 	log        *slog.Logger
 }
 
-// New returns a Tracer with the exporter, sampler, propagators and resource of the OTEL_*
-// variables. version is the version of the program. It returns an error if a variable is invalid.
-// Failed exports are logged at most once a minute.
+// New returns a Tracer. The exporter, the sampler, the propagators and the resource are configured
+// by the OTEL_* variables. version is the version of the program. New returns an error if a
+// variable is invalid. Failed exports are logged at most once a minute.
 //
 // New sets OpenTelemetry's global error handler, because the SDK reports failed exports there.
 func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
@@ -66,7 +66,7 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	}, nil
 }
 
-// Close exports the remaining spans, for at most closeTimeout.
+// Close exports the remaining spans. It takes at most closeTimeout.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
@@ -86,7 +86,7 @@ func (t *Tracer) Close() {
 // failedExportsInterval is the minimum time between two log entries about failed exports.
 const failedExportsInterval = time.Minute
 
-// failedExports logs the errors of the SDK.
+// failedExports logs the errors of failed exports.
 type failedExports struct {
 	log *slog.Logger
 	now func() time.Time
@@ -96,7 +96,7 @@ type failedExports struct {
 	count int
 }
 
-// Handle logs an error.
+// Handle logs an error, at most once per failedExportsInterval.
 func (f *failedExports) Handle(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,8 +127,8 @@ type Span struct{ span otrace.Span }
 // SpanFromContext returns the span in ctx.
 func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
 
-// Start starts the span of an operation. Its parent is the trace context in the header, not a span
-// in ctx. The spans of the operation's DynamoDB requests need the returned context.
+// Start starts the span of an operation. The parent of the span is the trace context in the header,
+// not the span in ctx. Spans of DynamoDB requests are children of the span in the returned context.
 func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -137,8 +137,8 @@ func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context
 	return t.start(t.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
 }
 
-// StartEvent starts the span of the operation for an event of a subscription. Each event has its
-// own trace, with a link to the span in ctx, which started the subscription.
+// StartEvent starts the span of an operation for an event of a subscription. The span begins a new
+// trace, with a link to the span in ctx, which started the subscription.
 func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -146,7 +146,7 @@ func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	return t.start(ctx, otrace.WithNewRoot(), otrace.WithLinks(otrace.LinkFromContext(ctx)))
 }
 
-// start starts the span of an operation. End sets its name and attributes.
+// start starts the span of an operation. Span.End sets its name and attributes.
 func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, Span) {
 	ctx, span := t.tracer.Start(ctx, "operation", append(opts, otrace.WithSpanKind(otrace.SpanKindServer))...)
 	if span.IsRecording() {
@@ -155,26 +155,27 @@ func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (con
 	return ctx, Span{span}
 }
 
-// Sampled reports whether the span is exported.
+// Sampled reports whether the span is recorded and exported.
 func (s Span) Sampled() bool { return s.span != nil && s.span.IsRecording() }
 
-// Transport describes how an operation was requested.
+// Transport describes the request of an operation.
 type Transport struct {
 	// Protocol is http or websocket.
 	Protocol string
-	// Method is the HTTP method. Path is the path of the URL. They are empty for a WebSocket.
+	// Method is the HTTP method. Path is the path of the URL. Both are empty for an operation of a
+	// WebSocket.
 	Method, Path string
 	// Status is the HTTP status, or 0 if the status is unknown.
 	Status int
 }
 
-// methods are the HTTP methods that spans contain. Other methods are _OTHER.
+// methods contains the HTTP methods that spans name. All other methods are named _OTHER.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
 }
 
-// End ends the span. Further calls have no effect.
+// End ends the span and sets its name and attributes. Only the first call has an effect.
 func (s Span) End(o *observe.Operation, t Transport) {
 	if s.span == nil {
 		return
@@ -219,8 +220,8 @@ func (s Span) End(o *observe.Operation, t Transport) {
 	s.span.SetAttributes(attributes...)
 }
 
-// Requests returns an Observer of the requests to a table. A request has a span if it belongs to an
-// operation whose span is sampled.
+// Requests returns an Observer that starts a span for each request to the table. It observes only
+// requests of operations whose span is sampled.
 func (t *Tracer) Requests(table string) trace.Observer {
 	if t == nil {
 		return nil
@@ -228,13 +229,13 @@ func (t *Tracer) Requests(table string) trace.Observer {
 	return &requests{t.tracer, table}
 }
 
-// requests starts a span for each request to a table.
+// requests is an Observer that starts a span for each request to a table.
 type requests struct {
 	tracer otrace.Tracer
 	table  string
 }
 
-// Observes reports whether ctx belongs to a sampled span.
+// Observes reports whether the span in ctx is sampled.
 func (r *requests) Observes(ctx context.Context) bool {
 	return otrace.SpanFromContext(ctx).IsRecording()
 }
@@ -278,8 +279,8 @@ func (r *requests) EndRequest(ctx context.Context, request trace.Request, err er
 	span.End()
 }
 
-// errorType returns DynamoDB's code of an error, or the kind of the error. The message of an error
-// can contain keys, so spans do not contain it.
+// errorType returns DynamoDB's error code, or the kind of error if there is no code. The error
+// message can contain keys, so spans must not contain it.
 func errorType(err error) string {
 	var api interface{ ErrorCode() string }
 	switch {

@@ -1,7 +1,7 @@
 // Package version describes the build of this program. It imports only the standard library.
 //
-// The Git tag of the commit declares the version. `go build` writes it into the binary, so no
-// source file and no build flag repeats it.
+// The version is the Git tag of the commit. `go build` writes the tag into the binary, so no source
+// file and no build flag contains the version.
 package version
 
 import (
@@ -11,16 +11,18 @@ import (
 
 // Info describes a build.
 type Info struct {
-	// Version is the tag of the commit, such as v1.2.3. Without a tag it is a pseudo-version such as
-	// v0.0.0-20260102150405-0123456789ab. It is "(devel)" for a build without Git.
+	// Version is the Git tag of the commit, such as v1.2.3. If the commit has no tag, it is a
+	// pseudo-version, such as v0.0.0-20260102150405-0123456789ab. For a build without Git, it is
+	// "(devel)".
 	Version string `json:"version"`
-	// Commit is the hash of the commit, and Time its time in RFC 3339. They are empty for a build
-	// without Git.
+	// Commit is the hash of the commit. Time is the time of the commit in RFC 3339. Both are empty for
+	// a build without Git.
 	Commit string `json:"commit,omitempty"`
 	Time   string `json:"time,omitempty"`
-	// Modified reports whether the working tree had changes that were not committed.
+	// Modified reports whether the working tree had uncommitted changes.
 	Modified bool `json:"modified"`
-	// Go is the version of Go. Platform is the operating system and the architecture.
+	// Go is the version of the Go toolchain. Platform is the operating system and the architecture,
+	// such as linux/amd64.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }

@@ -78,8 +78,8 @@ func (p *Process) QuitWithStacks(t testing.TB) string {
 	return p.stderr.String()
 }
 
-// Terminate ends the server with SIGTERM. It waits until the server has ended. It returns the log,
-// and an error if the exit status is not 0.
+// Terminate sends SIGTERM to the server and waits until the process has ended. It returns the log
+// of the server. It returns an error if the exit status is not 0.
 func (p *Process) Terminate(t testing.TB) (log string, err error) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -51,7 +51,7 @@ type Item map[string]Value
 type Value struct {
 	Kind Kind
 	Bool bool // Bool is the value of a Bool.
-	// fault is why the JSON is not a valid value. Normalize returns it as an error.
+	// fault is the reason why the JSON is not a valid value. Normalize returns the fault as an error.
 	fault fault
 	Text  string   // Text is a string, a number in decimal notation, or the bytes of a binary value.
 	Map   Item     // Map has the elements of a Map.
@@ -62,7 +62,7 @@ type Value struct {
 // NewNumber returns a number value. The text must be a valid number in canonical notation.
 func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
 
-// fault is a fault of a value's JSON.
+// fault is a kind of error in the JSON of a value.
 type fault byte
 
 const (
@@ -71,7 +71,7 @@ const (
 	faultSeveral
 )
 
-// faultMessages has the faults as DynamoDB words them.
+// faultMessages contains DynamoDB's error message for each fault.
 var faultMessages = [...]string{
 	faultEmpty:   "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
 	faultNull:    "One or more parameter values were invalid: Null attribute value types must have the value of true",

@@ -286,7 +286,7 @@ func TestParseAttributes(t *testing.T) {
 	}
 }
 
-// A request's JSON may have white space, escaped characters, unknown types and nulls.
+// The JSON of a request can contain white space, escaped characters, unknown members and nulls.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	for encoded, want := range map[string]string{
@@ -320,7 +320,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A damaged item does not stop the program.
+// A damaged item in the database file causes an error instead of a panic.
 func TestDamagedItem(t *testing.T) {
 	t.Parallel()
 	stored := attr.Item{

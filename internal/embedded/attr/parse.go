@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// UnmarshalJSONFrom decodes an item. It returns an error if the JSON has another structure.
-// Normalize finds all other faults.
+// UnmarshalJSONFrom decodes an item. It returns an error if the JSON does not have the structure of
+// an item. Normalize finds all other errors.
 func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	encoded, err := d.ReadValue()
 	if err != nil || encoded.Kind() == 'n' {
@@ -45,8 +45,8 @@ func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	return i, nil
 }
 
-// parser decodes JSON. The JSON of a request is valid, but may have another structure. The JSON of
-// a stored item has the structure of an item, unless the file is damaged.
+// parser decodes JSON. The JSON of a request is valid JSON, but possibly not an item. The JSON of a
+// stored item is an item, unless the file is damaged.
 type parser struct {
 	text string
 	at   int // at is the position of the next byte
@@ -82,7 +82,7 @@ func (p *parser) unexpected(message string) error {
 	return errors.New(message)
 }
 
-// kindOfToken returns the kind of the token that begins with a byte.
+// kindOfToken returns the kind of the token that begins with the byte first.
 func kindOfToken(first byte) jsontext.Kind {
 	if first == '-' || '0' <= first && first <= '9' {
 		return '0'
@@ -90,8 +90,8 @@ func kindOfToken(first byte) jsontext.Kind {
 	return jsontext.Kind(first)
 }
 
-// object reads an object. member reads the value of each member. It reports whether more members
-// are needed.
+// object reads an object. It calls member for each member to read the value. If member returns
+// false, object skips the rest of the object.
 func (p *parser) object(member func(name string) (more bool, err error)) error {
 	if err := p.expect('{'); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (p *parser) object(member func(name string) (more bool, err error)) error {
 	return nil
 }
 
-// list reads a list. element reads each element.
+// list reads a list. It calls element to read each element.
 func (p *parser) list(element func() error) error {
 	if err := p.expect('['); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *parser) list(element func() error) error {
 	return nil
 }
 
-// string reads a string. It does not copy the string, unless it has escaped characters.
+// string reads a string. It copies the string only if the string has escaped characters.
 func (p *parser) string() (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected("unexpected JSON " + kindOfToken(p.peek()).String() + ", expected a string")
@@ -178,7 +178,7 @@ func (p *parser) literal() string {
 	return p.text[start:p.at]
 }
 
-// item reads an item. attributes is an estimate of their number.
+// item reads an item. attributes is an estimate of the number of attributes.
 func (p *parser) item(attributes int) (Item, error) {
 	i := make(Item, attributes)
 	return i, p.object(func(name string) (_ bool, err error) {
@@ -205,7 +205,7 @@ func (p *parser) value() (Value, error) {
 	})
 }
 
-// content reads the content of a value of v's kind.
+// content reads the content of a value with v's kind into v.
 func (p *parser) content(v *Value) (err error) {
 	switch v.Kind {
 	case String, Number, Binary:
@@ -237,7 +237,7 @@ func (p *parser) content(v *Value) (err error) {
 	return err
 }
 
-// scalar reads the JSON string of a String, Number or Binary.
+// scalar reads the content of a String, Number or Binary, which is a JSON string.
 func (p *parser) scalar(kind Kind) (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected(fmt.Sprintf("a value of type %s must be a JSON string", kind))

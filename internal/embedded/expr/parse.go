@@ -81,7 +81,8 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	return failed
 }
 
-// invalidKey returns an error about the first placeholder that is not a mark and a name.
+// invalidKey returns an error about the first placeholder that does not consist of mark and a name,
+// in alphabetical order.
 func invalidKey(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
@@ -135,7 +136,8 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// run returns the end of the bytes from a position that are in a set.
+// run returns the end of the longest sequence in text that starts at from and contains only bytes
+// in the set in.
 func run(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++

@@ -361,8 +361,8 @@ func add(old, v attr.Value) (attr.Value, error) {
 	return attr.NewSet(v.Kind, elements), nil
 }
 
-// set sets the value at the path in the item. A list grows by one element if the index is behind
-// its end.
+// set sets the value at the path in the item. If the index is behind the end of a list, set appends
+// v to the list.
 func set(item attr.Item, path Path, v attr.Value) error {
 	if len(path) == 1 {
 		item[path[0].Name] = v
@@ -408,8 +408,8 @@ func parentExists(item attr.Item, path Path) error {
 	return replace(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// replace replaces an attribute of the item by a copy in which edit has changed the innermost
-// container of the path. The path has several elements.
+// replace copies an attribute of the item, and calls edit for the innermost container of the path
+// in the copy. The path has several elements.
 func replace(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {

@@ -20,7 +20,7 @@ type Change struct {
 	// Old and New are the item before and after the change, nil if there is no item.
 	Old, New         attr.Item
 	OldSize, NewSize int
-	// OldStored and Encoded are the items as they are stored.
+	// OldStored and Encoded are the encodings of Old and New in the file.
 	OldStored, Encoded []byte
 }
 

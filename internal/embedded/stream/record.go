@@ -17,9 +17,9 @@ import (
 )
 
 // A stored record has a time in milliseconds (8 bytes), flags (1 byte), and up to three parts: the
-// keys as JSON, and the new and the old image as stored items. The length of each part (4 bytes)
-// precedes it. The length of an absent part is 0. If there is an image, the keys are absent,
-// because the image contains them.
+// keys as JSON, and the new and the old image as stored items. Each part begins with its length (4
+// bytes). An absent part has the length 0. If there is an image, the keys are absent, because the
+// image contains them.
 const recordHeader = 8 + 1
 
 // The flags of a stored record.
@@ -70,7 +70,8 @@ func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stor
 // errDamaged is the error of a stored record that is too short.
 var errDamaged = errors.New("a stream record is damaged")
 
-// append appends a stored record with a number to a list of the response.
+// append adds a stored record to a list of records in a response. number is the record's number in
+// the stream.
 func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 	if len(stored) < recordHeader {
 		return errDamaged
@@ -123,7 +124,7 @@ func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 	return nil
 }
 
-// keys returns the item's key from the parts of a stored record.
+// keys returns the key of the changed item. parts are the parts of a stored record.
 func (m *stream) keys(parts [3][]byte) (attr.Item, error) {
 	json := parts[0]
 	for _, image := range parts[1:] {
