@@ -201,7 +201,8 @@ func TestShares(t *testing.T) {
 		}
 		return fmt.Sprint(order)
 	}
-	if draw(1) != draw(1) || draw(1) == draw(2) {
+	one, again, other := draw(1), draw(1), draw(2)
+	if one != again || one == other {
 		t.Error("the same seed must give the same order, and another seed another order")
 	}
 }
