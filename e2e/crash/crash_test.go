@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -112,11 +111,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	db, table := instance.Client(), "crash"
 	w := workload.Fixture{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Dataset(t))
-	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	environment := append(dynamolocal.Environment(),
-		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE="+table, "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
-	)
+	environment := workload.Environment(t, table, instance.Endpoint())
 
 	l := &clientLoad{address: workload.NewServerAddress(), client: workload.NewClient()}
 	const clients = 8

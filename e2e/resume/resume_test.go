@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -58,15 +57,6 @@ type fixture struct {
 	orders []string
 	// changes counts the changes. named counts the requests that contain a unique value.
 	changes, uniqueValues atomic.Int64
-}
-
-// environment returns the environment variables of a server that uses the table of the fixture.
-func (s *fixture) environment(t *testing.T, endpoint string) []string {
-	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	return append(dynamolocal.Environment(),
-		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+endpoint,
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
-	)
 }
 
 func (s *fixture) randomOrder(source *rand.Rand) string {
@@ -190,7 +180,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Load(t, store, w.Dataset(t))
-	environment := s.environment(t, instance.Endpoint())
+	environment := workload.Environment(t, s.table, instance.Endpoint())
 	steady := workload.StartServer(t, binary, environment)
 	defer func() { steady.Kill(t) }()
 	killed, killedAddress := workload.StartServer(t, binary, environment), workload.NewServerAddress()

@@ -45,7 +45,7 @@ func TestRollingUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Load(t, store, w.Dataset(t))
-	environment := append(s.environment(t, instance.Endpoint()), "ORDERGRAPH_SHUTDOWN_DELAY=1s")
+	environment := append(workload.Environment(t, s.table, instance.Endpoint()), "ORDERGRAPH_SHUTDOWN_DELAY=1s")
 
 	ctx, stop := context.WithTimeout(t.Context(), time.Duration(*rounds+2)*roundTime)
 	defer stop()

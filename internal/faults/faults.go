@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -55,6 +57,9 @@ const (
 	// shard.
 	LimitExceeded Kind = "LimitExceeded"
 
+	// Delayed means that the request reaches the engine DelayTime later. It does not fail.
+	Delayed Kind = "delayed"
+
 	// ConnectionReset means that the connection breaks before the response arrives, but after the
 	// engine has executed the request.
 	ConnectionReset Kind = "connection reset after the commit"
@@ -68,6 +73,9 @@ const (
 	// batches with two or more entries.
 	Unprocessed Kind = "part of a batch unprocessed"
 )
+
+// DelayTime is the delay of a Delayed request.
+const DelayTime = 200 * time.Millisecond
 
 // Request contains the data of a request that a Chooser needs to choose a fault.
 type Request struct {
@@ -112,7 +120,7 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 
 // kinds returns all faults in a fixed order.
 func kinds() []Kind {
-	return []Kind{ThroughputExceeded, Throttling, InternalServerError, TransactionConflict, TransactionInProgress, ConnectionRefused, ExpiredIterator, TrimmedData, LimitExceeded, ConnectionReset, ResponseTimeout, TruncatedResponse, Unprocessed}
+	return []Kind{ThroughputExceeded, Throttling, InternalServerError, TransactionConflict, TransactionInProgress, ConnectionRefused, ExpiredIterator, TrimmedData, LimitExceeded, Delayed, ConnectionReset, ResponseTimeout, TruncatedResponse, Unprocessed}
 }
 
 // HTTP is the SDK's interface for an HTTP client.
@@ -216,8 +224,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case None:
 		return c.forward(r, body)
 	case ThroughputExceeded:
-		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
-			"The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
+		return throughputResponse(r, request)
 	case Throttling:
 		return errorResponse(r, http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException", "Rate of requests exceeds the allowed throughput.")
 	case InternalServerError:
@@ -238,6 +245,11 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "Too many requests for this shard")
 	case ConnectionRefused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	case Delayed:
+		if err := waitDelay(r.Context()); err != nil {
+			return nil, err
+		}
+		return c.forward(r, body)
 	case Unprocessed:
 		return c.sendHalf(r, request)
 	default:
@@ -304,6 +316,32 @@ func (truncatedBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // errorResponse returns an error response of DynamoDB.
 func errorResponse(r *http.Request, status int, name, message string) (*http.Response, error) {
 	return jsonResponse(r, status, map[string]any{"__type": name, "message": message})
+}
+
+// throughputResponse returns DynamoDB's response to a request that exceeds the throughput of the
+// table.
+func throughputResponse(r *http.Request, request Request) (*http.Response, error) {
+	reason := "TableReadProvisionedThroughputExceeded"
+	if request.IsTransaction() || request.isSingleWrite() || request.Operation == "BatchWriteItem" {
+		reason = "TableWriteProvisionedThroughputExceeded"
+	}
+	return jsonResponse(r, http.StatusBadRequest, map[string]any{
+		"__type":            "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+		"message":           "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.",
+		"ThrottlingReasons": []map[string]string{{"reason": reason, "resource": "arn:aws:dynamodb:us-east-1:000000000000:table/faults"}},
+	})
+}
+
+// waitDelay waits for DelayTime. It returns the error of a context that ends before.
+func waitDelay(ctx context.Context) error {
+	timer := time.NewTimer(DelayTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // conflictResponse returns DynamoDB's response to a transaction whose first record conflicts with

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"testing"
 
@@ -15,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -175,5 +179,75 @@ func TestRandom(t *testing.T) {
 	}
 	if n < 400 || n > 600 {
 		t.Errorf("%d of 1000 requests failed, want about half", n)
+	}
+}
+
+// Of each 100 requests, exactly the given numbers meet faults. Transactions are counted separately.
+func TestShares(t *testing.T) {
+	draw := func(seed uint64) string {
+		choose := faults.Shares(seed, faults.Counts{faults.ConnectionReset: 2}, faults.Counts{faults.ThroughputExceeded: 5, faults.InternalServerError: 1})
+		var order []faults.Kind
+		for range 3 {
+			reads, writes := map[faults.Kind]int{}, map[faults.Kind]int{}
+			for range 100 {
+				kind := choose(faults.Request{Operation: "GetItem"})
+				reads[kind]++
+				writes[choose(faults.Request{Operation: "TransactWriteItems"})]++
+				order = append(order, kind)
+			}
+			if got, want := fmt.Sprint(reads, writes), fmt.Sprint(map[faults.Kind]int{"": 94, faults.ThroughputExceeded: 5, faults.InternalServerError: 1}, map[faults.Kind]int{"": 98, faults.ConnectionReset: 2}); got != want {
+				t.Errorf("of 100 requests of each kind, %s met faults, want %s", got, want)
+			}
+		}
+		return fmt.Sprint(order)
+	}
+	one, again, other := draw(1), draw(1), draw(2)
+	if one != again || one == other {
+		t.Error("the same seed must give the same order, and another seed another order")
+	}
+}
+
+// Through a proxy, the SDK gets the same errors, and the engine has executed the same requests.
+func TestProxy(t *testing.T) {
+	engine := httptest.NewServer(embedded.New())
+	defer engine.Close()
+	endpoint, err := url.Parse(engine.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := faults.None
+	between := faults.NewProxy(endpoint, func(faults.Request) faults.Kind { return kind })
+	proxy := httptest.NewServer(between)
+	defer proxy.Close()
+	db := dynamolocal.ClientOf(proxy.URL, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	store := storetest.NewTable(t, db, dynamo.Options{})
+	table := storetest.StoreTableName(t, store)
+	for i, c := range []struct {
+		kind    faults.Kind
+		matches func(error) bool
+		saved   bool
+	}{
+		{faults.None, func(err error) bool { return err == nil }, true},
+		{faults.Delayed, func(err error) bool { return err == nil }, true},
+		{faults.ThroughputExceeded, func(err error) bool {
+			exceeded, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err)
+			return ok && len(exceeded.ThrottlingReasons) == 1 && *exceeded.ThrottlingReasons[0].Reason == "TableWriteProvisionedThroughputExceeded"
+		}, false},
+		{faults.ConnectionReset, func(err error) bool { return errors.Is(err, io.EOF) }, true},
+		{faults.TruncatedResponse, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }, true},
+	} {
+		kind = c.kind
+		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: key(i)})
+		if !c.matches(err) {
+			t.Errorf("%s: %v", c.kind, err)
+		}
+		kind = faults.None
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key(i)})
+		if err != nil || (out.Item != nil) != c.saved {
+			t.Errorf("%s: the record is %v, %v, want saved: %v", c.kind, out.Item, err, c.saved)
+		}
+		if n := between.Counts()[c.kind]; c.kind != faults.None && n != 1 {
+			t.Errorf("%s: the proxy counts %d faults, want 1", c.kind, n)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
 // BuildServer compiles the program and returns the path of the binary. The binary is built without
@@ -24,15 +26,25 @@ func BuildServer(t testing.TB, root string) string {
 // Process is a running server.
 type Process struct {
 	cmd *exec.Cmd
-	// URL is the URL of the GraphQL endpoint.
-	URL string
+	// URL is the URL of the GraphQL endpoint. MetricsURL is empty if there is no admin listener.
+	URL, MetricsURL string
 	// stdoutClosed is closed when the server's standard output has ended.
 	stdoutClosed chan struct{}
 	// stderr is the server's log. Read it only after the server has ended.
 	stderr strings.Builder
 }
 
-// StartServer starts a server with further arguments and waits until it prints its URL.
+// Environment returns the environment of a server on a table of DynamoDB Local. endpoint is the URL
+// of DynamoDB Local, or of a proxy.
+func Environment(t testing.TB, table, endpoint string) []string {
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	return append(dynamolocal.Environment(),
+		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+endpoint,
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
+	)
+}
+
+// StartServer starts a server with further arguments and waits until it prints its URLs.
 func StartServer(t testing.TB, binary string, environment []string, arguments ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, arguments...)...), stdoutClosed: make(chan struct{})}
@@ -46,9 +58,15 @@ func StartServer(t testing.TB, binary string, environment []string, arguments ..
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stdout)
-	for p.URL == "" && lines.Scan() {
-		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "GraphQL" {
+	for started := false; !started && lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		switch {
+		case len(words) == 2 && words[0] == "GraphQL":
 			p.URL = words[1]
+		case len(words) == 2 && words[0] == "Metrics":
+			p.MetricsURL = words[1]
+		case len(words) > 0 && words[0] == "Store": // follows the URLs
+			started = true
 		}
 	}
 	if p.URL == "" {
