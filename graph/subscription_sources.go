@@ -46,9 +46,9 @@ type visibleChanges struct {
 	canSee func(commerce.CustomerID) bool
 }
 
-// Next waits for a change. Other software can move the order to a customer with orders that the
-// subscriber may not see. Next then returns NOT_FOUND, which ends the subscription. Its other
-// errors are the errors of feed.Subscription.Next.
+// Next waits for a change. If another program reassigns the order to a customer whose orders the
+// subscriber may not see, Next returns NOT_FOUND, which ends the subscription. All other errors come
+// from feed.Subscription.Next.
 func (c visibleChanges) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {

@@ -221,7 +221,8 @@ type check struct {
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock is the quantity of each product that verified pending and confirmed orders hold.
+	// heldStock maps each product to the quantity that is reserved by the pending and confirmed orders
+	// that were verified so far.
 	heldStock map[commerce.SKU]int
 	// misleading are orders that would falsify a recount of stock. The order's own record has wrong
 	// items or a wrong status, or the index omits the order, and this was not repaired. The values are

@@ -200,7 +200,7 @@ func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true, OnUnverified: func(u check.Unverified) { unverified = append(unverified, u) }})
-		want := []check.Unverified{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed during each recount of its orders"}}
+		want := []check.Unverified{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time its reserved stock was recounted"}}
 		if len(drifts) > 0 || summary.Unverified != 1 || !slices.Equal(unverified, want) {
 			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}

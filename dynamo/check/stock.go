@@ -124,7 +124,7 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	case v.unreadableOrder != "":
 		return fmt.Sprintf("%s cannot be read and may hold stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
 	case v.sum == nil || !diag.Clean() && v.sum.passes < 2:
-		return "the product changed during each recount of its orders"
+		return "the product changed each time its reserved stock was recounted"
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Write is one action of a transaction, with the values that are measured.
+// Write is one action of a transaction, with its key and write units for traces and metrics.
 type Write struct {
 	// Key is the key of the written or checked record.
 	Key    model.Keys

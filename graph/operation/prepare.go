@@ -108,8 +108,8 @@ const (
 
 // ObjectType describes an object, interface or union of the schema. Its values are generated.
 type ObjectType struct {
-	// Satisfies are the type conditions that apply to an object. Members are the possible types of an
-	// interface or union. At most one of the two is set.
+	// Satisfies is set for an object type. It contains the type conditions that the type matches.
+	// Members is set for an interface or union. It contains the possible object types.
 	Satisfies, Members []string
 	// Field returns the number of a field and the function that reads its arguments. The number is 0
 	// if the field does not exist.

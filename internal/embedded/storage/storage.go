@@ -52,7 +52,8 @@ func countsKey(x *schema.Index) []byte {
 	return append(append([]byte{}, keyCounts...), "-"+x.Name...)
 }
 
-// Counts returns the counts of an index, or of the table for nil.
+// Counts returns the number of items in an index and their size in bytes. If x is nil, it returns
+// those of the table.
 func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
