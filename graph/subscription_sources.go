@@ -47,8 +47,8 @@ type visibleChanges struct {
 }
 
 // Next waits for a change. If another program reassigns the order to a customer whose orders the
-// subscriber may not see, Next returns NOT_FOUND, which ends the subscription. All other errors come
-// from feed.Subscription.Next.
+// subscriber may not see, Next returns NOT_FOUND, which ends the subscription. All other errors
+// come from feed.Subscription.Next.
 func (c visibleChanges) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {

@@ -141,8 +141,8 @@ func enumConstants(enum *gql.Definition, model string, commerce *types.Package) 
 	return values
 }
 
-// connectionSDL is the fmt template of a connection type and its edge type. It takes the plural noun
-// for the records, the name of the record type, and the article (a or an) for that name.
+// connectionSDL is the fmt template of a connection type and its edge type. It takes the plural
+// noun for the records, the name of the record type, and the article (a or an) for that name.
 const connectionSDL = `
 "A page of %[1]s."
 type %[2]sConnection {

@@ -52,8 +52,8 @@ func countsKey(x *schema.Index) []byte {
 	return append(append([]byte{}, keyCounts...), "-"+x.Name...)
 }
 
-// Counts returns the number of items in an index and their size in bytes. If x is nil, it returns
-// those of the table.
+// Counts returns the number of items in the index x and their size in bytes. If x is nil, it counts
+// the items of the table.
 func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
