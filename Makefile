@@ -2,8 +2,8 @@ GOLANGCI_LINT ?= $(or $(shell command -v golangci-lint),$(shell go env GOPATH)/b
 BASE_URL ?= http://127.0.0.1:8080
 UI := internal/graphiql/ui
 OUT ?= ordergraph
-# The tags omit net/rpc and golang.org/x/net/trace. They use templates, with which the linker could not
-# remove unused methods, and the binary would be a third larger.
+# The tags omit net/rpc and golang.org/x/net/trace. Both packages use templates. With templates, the
+# linker cannot remove unused methods, and the binary is a third larger.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,grpcnotrace -ldflags='-s -w'
 
 .PHONY: build release lambda test race lint lint-deploy generate graphiql test-browser test-http test-clients test-live test-schema test-federation

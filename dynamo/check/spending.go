@@ -41,10 +41,10 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	})
 }
 
-// verifySpending reports unreadable spending records, and spending records that differ from the sums
-// of the customer's orders. It computes no sums for customers with an unreadable order or with an
-// inconsistent order that was not repaired. Without opts.Repair, it also computes none for customers
-// whose orders were never added up.
+// verifySpending reports unreadable spending records, and spending records that differ from the
+// sums of the customer's orders. It computes no sums for customers with an unreadable order or with
+// an inconsistent order that was not repaired. Without opts.Repair, it also computes none for
+// customers whose orders were never added up.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {

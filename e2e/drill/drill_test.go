@@ -42,8 +42,9 @@ var (
 // short run throttles more requests.
 var throttled = longtest.Size(8, 5)
 
-// budgetAlerts are the alerts that may fire during transient faults. Reads have 3 attempts, so about
-// one of 1,000 operations fails: the limit of the ticket. In the short run, a few failures are more.
+// budgetAlerts are the alerts that may fire during transient faults. Reads have 3 attempts, so
+// about one of 1,000 operations fails: the limit of the ticket. In the short run, a few failures
+// are more.
 var budgetAlerts = longtest.Size(
 	[]string{"OrdergraphErrorBudgetBurn/ticket", "OrdergraphErrorBudgetBurn/page"},
 	[]string{"OrdergraphErrorBudgetBurn/ticket"})
@@ -105,8 +106,8 @@ func (p *proxy) requests() int64 {
 // Two servers survive a drill:
 //
 //   - While DynamoDB works, no alert fires.
-//   - While it throttles requests, fails and is slow at times, all requests succeed after retries, or
-//     fail with an error that allows a retry. The breakers stay closed.
+//   - While it throttles requests, fails and is slow at times, all requests succeed after retries,
+//     or fail with an error that allows a retry. The breakers stay closed.
 //   - While all requests fail, the breakers open: the servers are not ready and reject operations.
 //   - When DynamoDB works again, the servers recover without help.
 //

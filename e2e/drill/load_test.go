@@ -115,8 +115,8 @@ func (l *load) each(ctx context.Context, t *testing.T, client int, request func(
 	}
 }
 
-// repeat sends a request to the servers in turn until it succeeds. send returns ErrUnknownOutcome if
-// the request can be repeated. repeat returns all other errors, and the number of attempts.
+// repeat sends a request to the servers in turn until it succeeds. send returns ErrUnknownOutcome
+// if the request can be repeated. repeat returns all other errors, and the number of attempts.
 func (l *load) repeat(ctx context.Context, first int, send func(url string) error) (int, error) {
 	ticker := time.NewTicker(retryPause)
 	defer ticker.Stop()
@@ -184,8 +184,8 @@ func (l *load) read(ctx context.Context, t *testing.T, reader int) error {
 	return l.expect(ctx, t, reader, readerQuery(reader), l.want[reader])
 }
 
-// expect repeats a query until no field has failed. In each response, all other fields must have the
-// expected values.
+// expect repeats a query until no field has failed. In each response, all other fields must have
+// the expected values.
 func (l *load) expect(ctx context.Context, t *testing.T, first int, query string, want map[string]any) error {
 	_, err := l.repeat(ctx, first, func(url string) error {
 		data, errs, err := l.query(ctx, url, query)
