@@ -53,7 +53,7 @@ func (s State) String() string {
 
 // ErrOpen means that the circuit breaker refused an attempt. The breaker is open, or it is
 // half-open and all probes are in progress.
-var ErrOpen = errors.New("the circuit breaker is open, because most requests to DynamoDB failed or were slow")
+var ErrOpen = errors.New("the circuit breaker is open, because at least half of the requests to DynamoDB failed or were slow")
 
 // Outcomes other than success that are reported to the breaker.
 var (
@@ -87,7 +87,7 @@ func newBreaker(log *slog.Logger) *breaker {
 			case from == gobreaker.StateHalfOpen:
 				log.Warn("a probe failed: the circuit breaker is open again")
 			default:
-				log.Error("most requests to DynamoDB failed or were slow: the circuit breaker is open, and requests are refused", "attempts", attempts, "failed", failures, "seconds", Window.Seconds())
+				log.Error("at least half of the requests to DynamoDB failed or were slow: the circuit breaker is open, and requests are refused", "attempts", attempts, "failed", failures, "seconds", Window.Seconds())
 			}
 		},
 	})}

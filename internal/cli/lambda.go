@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -63,5 +62,5 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	lambda.Serve(ctx, handler)
-	return errors.New("the runtime API of AWS Lambda has ended")
+	return nil
 }
