@@ -22,7 +22,8 @@ type orderVerifier struct {
 	orderRecord   model.Record
 	items, events []model.Record
 	// copies maps a customer to the copy of the order in the customer's partition.
-	copies map[commerce.CustomerID]model.Record
+	copies  map[commerce.CustomerID]model.Record
+	earlier []model.Record // records of earlier reads, before a repair
 	// extraCustomers are customers who may have a copy, although the order does not name them.
 	extraCustomers map[commerce.CustomerID]bool
 
@@ -53,6 +54,7 @@ func (v *orderVerifier) add(e *model.Entity, rec model.Record) {
 }
 
 func (v *orderVerifier) read(ctx context.Context, c *check) error {
+	v.earlier = append(v.earlier, v.records()...)
 	v.orderRecord, v.items, v.events, v.copies = nil, nil, nil, map[commerce.CustomerID]model.Record{}
 	b := c.table.KeyBuilder()
 	partition := model.OrderByID.Key(b, v.id).PK
@@ -481,7 +483,7 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	v.reportStatus(c, diag, last)
 	if !diag.Clean() {
-		c.orderLists.MarkChanged(v.skus(), append(slices.Collect(maps.Values(v.copies)), v.orderRecord), !last.Clean())
+		c.orderLists.MarkChanged(append(v.earlier, v.records()...), !last.Clean())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -572,14 +574,16 @@ func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag
 	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
+// records returns the order's record, its copies and its items.
+func (v *orderVerifier) records() []model.Record {
+	return append(append(slices.Collect(maps.Values(v.copies)), v.orderRecord), v.items...)
+}
+
 // skus returns the SKUs of all products that a record of the order names.
 func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
-	for _, item := range v.items {
-		all = append(all, commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))))
-	}
-	for _, rec := range append([]model.Record{v.orderRecord}, slices.Collect(maps.Values(v.copies))...) {
-		all = append(all, counting.ListedProducts(rec)...)
+	for _, rec := range v.records() {
+		all = append(all, counting.NamedProducts(rec)...)
 	}
 	slices.SortFunc(all, cmp.Compare)
 	return slices.Compact(all)

@@ -27,7 +27,7 @@ func related(dataset commerce.Dataset, pk string) []string {
 		all = append(all, "CUSTOMER#"+string(c.ID), "EMAIL#"+c.Email)
 	}
 	order := func(o commerce.OrderWithItems) {
-		all = append(all, "ORDER#"+string(o.ID))
+		all = append(all, "ORDER#"+string(o.ID), "EMPLOYEE#"+string(o.AccountRepID))
 		for _, line := range o.Lines {
 			all = append(all, "PRODUCT#"+string(line.SKU))
 		}

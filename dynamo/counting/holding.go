@@ -50,9 +50,13 @@ func ItemsHolding(items []model.Record) Holding {
 	return held
 }
 
-// ListedProducts returns the products in the item list of an order record.
-func ListedProducts(order model.Record) (skus []commerce.SKU) {
-	if l, ok := order["items"].(*types.AttributeValueMemberL); ok {
+// NamedProducts returns the product of an order item, or the products in the item list of an order
+// or its copy.
+func NamedProducts(rec model.Record) (skus []commerce.SKU) {
+	if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.Name == model.EntityOrderItem.Name {
+		return []commerce.SKU{commerce.SKU(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}
+	}
+	if l, ok := rec["items"].(*types.AttributeValueMemberL); ok {
 		for _, e := range l.Value {
 			if m, ok := e.(*types.AttributeValueMemberM); ok {
 				skus = append(skus, commerce.SKU(model.TextOf(m.Value, "productId")))

@@ -80,13 +80,14 @@ func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Reco
 	}
 }
 
-// MarkChanged calls Counters.MarkChanged for the products and account reps of an order that had a
-// drift. left reports whether the order still has a drift.
-func (l *ListCounts) MarkChanged(products []commerce.SKU, records []model.Record, left bool) {
-	for _, sku := range products {
-		l.Products.MarkChanged(l.productKey(sku), left)
-	}
+// MarkChanged calls Counters.MarkChanged for the products and account reps that the records of an
+// order name. The order had a drift, and records contains its records before and after the repair.
+// left reports whether the order still has a drift.
+func (l *ListCounts) MarkChanged(records []model.Record, left bool) {
 	for _, rec := range records {
+		for _, sku := range NamedProducts(rec) {
+			l.Products.MarkChanged(l.productKey(sku), left)
+		}
 		for _, rep := range []commerce.EmployeeID{commerce.EmployeeID(model.TextOf(rec, "accountRepId")), accountRepOf(rec)} {
 			l.Reps.MarkChanged(l.employeeKey(rep), left)
 		}
