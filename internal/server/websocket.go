@@ -651,9 +651,10 @@ func (s *socket) sendPong(payload []byte) bool {
 }
 
 // complete ends an operation. It sends an error message if there are errors, and otherwise a
-// complete message. It sends nothing if the client has already completed the operation.
+// complete message. It sends nothing if the client has already completed the operation. It also
+// sends nothing while the socket closes, so that the client resumes a subscription elsewhere.
 func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
-	if !s.removeOperation(o.id, o) {
+	if !s.removeOperation(o.id, o) || s.ctx.Err() != nil {
 		return
 	}
 	if len(errs) > 0 {
