@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,8 +23,17 @@ import (
 // sentRequests is an HTTP client that counts the requests to DynamoDB. It also counts the requests
 // that ask for the consumed capacity.
 type sentRequests struct {
-	next             dynamodb.HTTPClient
+	next dynamodb.HTTPClient
+
+	mu               sync.Mutex
 	all, forCapacity int
+}
+
+// reset sets the counters to 0.
+func (s *sentRequests) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all, s.forCapacity = 0, 0
 }
 
 // Do counts and sends a request.
@@ -32,16 +42,21 @@ func (s *sentRequests) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
 	s.all++
 	if bytes.Contains(body, []byte(`"ReturnConsumedCapacity":"TOTAL"`)) {
 		s.forCapacity++
 	}
+	s.mu.Unlock()
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return s.next.Do(r)
 }
 
 // observations is an Observer that records a line for each request.
-type observations []string
+type observations struct {
+	mu    sync.Mutex
+	lines []string
+}
 
 func (o *observations) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
 
@@ -53,7 +68,9 @@ func (o *observations) EndRequest(_ context.Context, r trace.Request, err error)
 	if r.Key != "" || err == nil && r.ReadUnits+r.WriteUnits == 0 {
 		result = "has a key or no units"
 	}
-	*o = append(*o, r.Pattern+" "+r.Operation+" "+result)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines = append(o.lines, r.Pattern+" "+r.Operation+" "+result)
 }
 
 // An Observer is notified of all kinds of requests. A table asks DynamoDB for the consumed capacity
@@ -70,7 +87,8 @@ func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 		store := storetest.NewTable(t, db, opts)
 		dataset, _ := storetest.SampleDataset(t)
 		storetest.Load(t, store, dataset)
-		*sent, *got = sentRequests{next: sent.next}, nil
+		sent.reset()
+		got.lines = nil
 		ctx, caller := t.Context(), change.Caller{ID: "test", Name: "test", IdempotencyKey: "key"}
 		for _, step := range []func() error{
 			func() error {
@@ -98,15 +116,15 @@ func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		all := strings.Join(*got, "\n")
+		all := strings.Join(got.lines, "\n")
 		if !observed {
 			if all != "" || sent.forCapacity != 0 {
 				t.Errorf("without an observer, %d of %d requests ask for the capacity, and these are observed: %s", sent.forCapacity, sent.all, all)
 			}
 			continue
 		}
-		if len(*got) != sent.all || sent.forCapacity != sent.all {
-			t.Errorf("%d requests are observed, %d of %d ask for the capacity", len(*got), sent.forCapacity, sent.all)
+		if len(got.lines) != sent.all || sent.forCapacity != sent.all {
+			t.Errorf("%d requests are observed, %d of %d ask for the capacity", len(got.lines), sent.forCapacity, sent.all)
 		}
 		if want := "AP1 GetItem ok\nAP6 BatchGetItem ok\nAP25 Query ok\nAP2 Query ok\nWP5 GetItem ok\nWP5 TransactWriteItems ok\nWP5 GetItem ok\nWP5 TransactGetItems ok"; all != want {
 			t.Errorf("observed are\n%s\nwant\n%s", all, want)
