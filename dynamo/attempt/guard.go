@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -35,8 +34,6 @@ type Guard struct {
 	budget  retry.RateLimiter
 
 	mu        sync.Mutex
-	retries   map[Cause]uint64
-	throttles map[string]uint64
 	exhausted uint64
 	// warned is the time of the last log message about the exhausted budget.
 	warned time.Time
@@ -50,7 +47,7 @@ func New(opts Options) *Guard {
 	if opts.Budget == nil {
 		opts.Budget = ratelimit.NewTokenRateLimit(budgetTokens)
 	}
-	g := &Guard{opts: opts, budget: opts.Budget, retries: map[Cause]uint64{}, throttles: map[string]uint64{}}
+	g := &Guard{opts: opts, budget: opts.Budget}
 	if opts.Breaker {
 		g.breaker = newBreaker(opts.Log)
 	}
@@ -59,10 +56,6 @@ func New(opts Options) *Guard {
 
 // Stats contains the counters of a Guard since its creation.
 type Stats struct {
-	// Retries contains the number of retries, by the cause of the previous attempt's failure.
-	Retries map[Cause]uint64
-	// Throttles contains the number of throttled attempts, by Failure.Reason.
-	Throttles map[string]uint64
 	// BudgetExhausted is the number of requests that failed because the budget allowed no retry.
 	BudgetExhausted uint64
 	// Rejections is the number of attempts that the breaker has refused.
@@ -73,7 +66,7 @@ type Stats struct {
 func (g *Guard) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := Stats{Retries: maps.Clone(g.retries), Throttles: maps.Clone(g.throttles), BudgetExhausted: g.exhausted}
+	s := Stats{BudgetExhausted: g.exhausted}
 	if g.breaker != nil {
 		s.Rejections = g.breaker.rejections.Load()
 	}
@@ -144,23 +137,15 @@ func (a Attempt) end(outcome func(time.Duration) error) {
 	}
 }
 
-// recordFailure counts a throttled attempt and calls OnFailure.
+// recordFailure calls OnFailure.
 func (g *Guard) recordFailure(ctx context.Context, failure Failure) {
-	if failure.Cause == Throttled {
-		g.mu.Lock()
-		g.throttles[failure.Reason]++
-		g.mu.Unlock()
-	}
 	if g.opts.OnFailure != nil {
 		g.opts.OnFailure(ctx, failure)
 	}
 }
 
-// recordRetry counts a retry and calls OnRetry.
+// recordRetry calls OnRetry.
 func (g *Guard) recordRetry(ctx context.Context, failure Failure) {
-	g.mu.Lock()
-	g.retries[failure.Cause]++
-	g.mu.Unlock()
 	if g.opts.OnRetry != nil {
 		g.opts.OnRetry(ctx, failure)
 	}

@@ -333,13 +333,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
-	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
-	for _, warning := range cfg.Warnings {
-		log.Warn(warning)
-	}
-	if cfg.AuthFromAlias {
-		log.Warn("AUTH is deprecated: set ORDERGRAPH_AUTH instead")
-	}
+	log := newLog(cfg, env)
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
 	metrics := newMetrics(cfg)
@@ -382,6 +376,18 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		env.OnListening(listener.Addr())
 	}
 	return server.Serve(ctx, listener, handler, serving)
+}
+
+// newLog returns the log of a server. It first logs warnings about the configuration.
+func newLog(cfg config.Config, env Environment) *slog.Logger {
+	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
+	for _, warning := range cfg.Warnings {
+		log.Warn(warning)
+	}
+	if cfg.AuthFromAlias {
+		log.Warn("AUTH is deprecated: set ORDERGRAPH_AUTH instead")
+	}
+	return log
 }
 
 // newHandler returns the handler of a server and the server's options. serving contains the store,

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strconv"
 
 	"github.com/ordergraph/ordergraph/graph"
@@ -11,7 +10,6 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/lambda"
-	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -45,10 +43,7 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
-	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
-	for _, warning := range cfg.Warnings {
-		log.Warn(warning)
-	}
+	log := newLog(cfg, env)
 	if megabytes, err := strconv.ParseUint(env.Getenv(lambdaMemory), 10, 32); err == nil {
 		cfg.GCTuning.Memory = megabytes << 20
 	}

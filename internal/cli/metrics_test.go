@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/ordergraph/ordergraph/internal/server"
 )
 
 // adminPaths are the paths that only the admin listener serves.
@@ -55,17 +53,7 @@ type explainTotals struct{ Requests, ReadUnits, WriteUnits float64 }
 // explainOperation executes an operation and returns the totals in its explain output.
 func explainOperation(t *testing.T, url, operation string) explainTotals {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"query": operation})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequest(http.MethodPost, url+server.PathGraphQL, strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(server.ExplainHeader, "true")
-	_, answer := readResponse(t)(http.DefaultClient.Do(r))
+	_, answer := postExplained(t, url, operation)
 	var got struct {
 		Errors     []any
 		Extensions struct {
@@ -127,14 +115,18 @@ func TestMetricsAgreeWithExplain(t *testing.T) {
 }
 
 func TestOnlyTheAdminListenerServesItsPages(t *testing.T) {
-	c, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_ADMIN_ADDR=127.0.0.1:0")
+	const secret = "a secret of the test"
+	c, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_ADMIN_ADDR=127.0.0.1:0", "ORDERGRAPH_CURSOR_KEY="+secret)
 	admin := metricsURL(t, c)
+	if _, text := get(t, admin+"/config"); !strings.Contains(text, "ORDERGRAPH_CURSOR_KEY") || strings.Contains(text, secret) {
+		t.Errorf("the page of the configuration lacks the cursor key or contains its value: %s", text)
+	}
 	for _, path := range adminPaths() {
 		if status, text := get(t, url+path); status != http.StatusNotFound {
 			t.Errorf("the public listener serves %s: %d %s", path, status, text)
 		}
 	}
-	for _, path := range append(adminPaths()[:3], "/healthz", "/readyz") {
+	for _, path := range append(adminPaths(), "/healthz", "/readyz") {
 		if status, text := get(t, admin+path); status != http.StatusOK {
 			t.Errorf("the admin listener returns %d for %s: %s", status, path, text)
 		}

@@ -96,7 +96,15 @@ func checkFirstAnswer(t *testing.T, status int, body string) {
 
 func askFirstQuery(t *testing.T, url string) {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"query": firstQuery})
+	status, answer := postExplained(t, url, firstQuery)
+	checkFirstAnswer(t, status, answer)
+}
+
+// postExplained sends an operation that asks for the explain output. It returns the status and the
+// response.
+func postExplained(t *testing.T, url, operation string) (status int, answer string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": operation})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +114,7 @@ func askFirstQuery(t *testing.T, url string) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(server.ExplainHeader, "true")
-	status, answer := readResponse(t)(http.DefaultClient.Do(r))
-	checkFirstAnswer(t, status, answer)
+	return readResponse(t)(http.DefaultClient.Do(r))
 }
 
 func TestServeAnswersTheFirstQuery(t *testing.T) {
