@@ -158,7 +158,7 @@ func TestRepairsDuringTraffic(t *testing.T) {
 		// The recounts have several durations: the default, and shorter ones for an index with little or
 		// no lag. With lower parallelism, more time passes between making the sums and comparing the last
 		// of them.
-		lags := []time.Duration{100 * time.Millisecond, check.NoIndexLag, 0}
+		lags := []time.Duration{100 * time.Millisecond, check.NoIndexLag, longtest.Size(20*time.Millisecond, 0)}
 		parallel := []int{8, 1, 2, 1}
 		checks, found, unsettled := 0, 0, 0
 		for began := time.Now(); ctx.Err() == nil && (checks < 2 || time.Since(began) < *duration); checks++ {
