@@ -29,25 +29,14 @@ const (
 	seed = 19
 )
 
-// The sizes of the phases: the minimum time with faults, the requests with faults, and the requests
-// that each open breaker rejects.
-var (
-	faultTime     = longtest.Size(0, 2*time.Minute)
-	faultRequests = longtest.Size[int64](1200, 0)
-	rejections    = longtest.Size(50.0, 1000.0)
+// The sizes of the phases: the time with faults, and the requests that each open breaker rejects.
+const (
+	faultTime  = 2 * time.Minute
+	rejections = 1000
 )
 
-// throttled is the number of throttled requests of 100. In the short run, each pattern is throttled
-// only a few times, and Prometheus cannot see the first of them, which creates the counter. So the
-// short run throttles more requests.
-var throttled = longtest.Size(8, 5)
-
-// budgetAlerts are the alerts that may fire during transient faults. Reads have 3 attempts, so
-// about one of 1,000 operations fails: the limit of the ticket. In the short run, a few failures
-// are more.
-var budgetAlerts = longtest.Size(
-	[]string{"OrdergraphErrorBudgetBurn/ticket", "OrdergraphErrorBudgetBurn/page"},
-	[]string{"OrdergraphErrorBudgetBurn/ticket"})
+// throttled is the number of throttled requests of 100.
+const throttled = 5
 
 // transientFaults fails some requests: throttles, server errors, and delays of 200 ms. Of some
 // transactions, the response is lost after the commit.
@@ -113,6 +102,7 @@ func (p *proxy) requests() int64 {
 //
 // In all phases, each response is correct, and each acknowledged order exists once.
 func TestDrill(t *testing.T) {
+	longtest.Skip(t)
 	read := newTargets(t)
 	p := startPrometheus(t, read)
 	instance := dynamolocal.Shared(t)
@@ -150,9 +140,10 @@ func TestDrill(t *testing.T) {
 
 	before, faulty := between.set(transientFaults()), m.begin("faults")
 	m.wait(ctx, t, "the requests with faults", func([2]sample) bool {
-		return between.requests()-before >= faultRequests && time.Since(faulty.start) >= faultTime && between.client.LostCommits() > 0
+		return time.Since(faulty.start) >= faultTime && between.client.LostCommits() > 0
 	})
-	p.expect(ctx, t, faulty, []string{"OrdergraphThrottled/ticket"}, budgetAlerts...)
+	// Reads have 3 attempts, so about one of 1,000 operations fails. This is the limit of the ticket.
+	p.expect(ctx, t, faulty, []string{"OrdergraphThrottled/ticket"}, "OrdergraphErrorBudgetBurn/ticket")
 	during := between.set(nil) - before
 	m.expectClosed(t, faulty)
 	injected := between.client.Counts()

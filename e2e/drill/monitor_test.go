@@ -14,13 +14,12 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
-	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // sampleInterval is the interval of the samples, of this test and of Prometheus.
-var sampleInterval = longtest.Size(250*time.Millisecond, time.Second)
+const sampleInterval = time.Second
 
 // sample contains metrics of one server, and the status of its readiness check.
 type sample struct {

@@ -33,7 +33,7 @@ import (
 
 // orders is the number of orders of the larger dataset. The smaller dataset has a hundredth of it.
 // docs/performance.md has time and memory for a million orders.
-var orders = flag.Int("orders", longtest.Size(2000, 3000), "number of orders of the larger dataset; the smaller one has a hundredth")
+var orders = flag.Int("orders", longtest.Size(1000, 3000), "number of orders of the larger dataset; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -145,8 +145,9 @@ func wantSizeCode(n int) string {
 
 // floodOfPersistedQueries registers many documents. They must not exhaust the server's memory.
 func floodOfPersistedQueries(t *testing.T, binary string) {
+	longtest.Skip(t)
 	v := newVictim(t, binary)
-	for i := range longtest.Size(1_200, 2_000) { // together larger than the allowed growth
+	for i := range 2_000 { // together larger than the allowed growth
 		text := fmt.Sprintf("{ a%d: __typename } #%s", i, strings.Repeat("x", 100_000))
 		body, err := json.Marshal(map[string]any{"query": text, "extensions": map[string]any{
 			"persistedQuery": map[string]any{"version": 1, "sha256Hash": fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}}})

@@ -161,7 +161,7 @@ func TestOneOrderForEachKey(t *testing.T) {
 		t.Logf("%d orders, %d of them sent twice concurrently, %d attempts, %d responses to the client lost; faults: %v; %d responses to committed transactions lost",
 			orders, doubled.Load(), sent.Load(), network.lost.Load(), s.faults.Counts(), s.faults.LostCommits())
 		for kind := range writeFaults() {
-			if s.faults.Counts()[kind] == 0 {
+			if s.faults.Counts()[kind] == 0 && longtest.Enabled() { // 100 orders can miss a rare fault
 				t.Errorf("no request met %s: the test covers too little", kind)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"strconv"
+	"testing"
 )
 
 // Enabled reports whether ORDERGRAPH_TEST_LONG is set.
@@ -18,6 +19,14 @@ func Size[T any](usual, full T) T {
 		return full
 	}
 	return usual
+}
+
+// Skip skips the test unless Enabled. It is for tests that take long even in a small size.
+func Skip(t testing.TB) {
+	t.Helper()
+	if !Enabled() {
+		t.Skip("takes long: set ORDERGRAPH_TEST_LONG=1 to run it")
+	}
 }
 
 // SetRapidChecks sets the number of random values per property test. Call it from TestMain before
