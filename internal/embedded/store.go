@@ -13,7 +13,8 @@
 //
 //   - items: an item's key leads to the item's size and JSON. The key is a hash of one byte, the
 //     partition key and the sort key, in bytes that sort like the values. So an item collection is
-//     one range of keys, and a segment of a Scan is a range of hashes.
+//     one range of keys, and a segment of a Scan is a range of hashes. Long partition keys with a
+//     common start have the same hash, so new ULIDs are neighbors.
 //   - one bucket for each index: the index's key and the item's key lead to the item's key.
 //   - expiry: the times to live, in order.
 //
@@ -91,7 +92,7 @@ var (
 )
 
 // formatVersion is the version of the layout of the file.
-const formatVersion = "2"
+const formatVersion = "3"
 
 // mappedBytes is the address space that a file is mapped to at first. A write that makes a file
 // longer than its mapping has to wait for all reads.

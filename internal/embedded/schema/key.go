@@ -178,8 +178,20 @@ func (t *Table) KeyItem(item attr.Item) attr.Item {
 	return key
 }
 
+// A partition key of at least longKey bytes is hashed without its last unhashedBytes. IDs such as
+// ULIDs begin with their time and end with random characters. So the keys of one ULID generator that
+// were created within 33 s have the same hash: they are neighbors in the file, and writes of new
+// items change few pages. These numbers are a part of the file's format.
+const (
+	longKey       = 28
+	unhashedBytes = 21
+)
+
 // hashByte returns the hash of a partition key's bytes.
 func hashByte(partition []byte) byte {
+	if len(partition) >= longKey {
+		partition = partition[:len(partition)-unhashedBytes]
+	}
 	h := crc32.ChecksumIEEE(partition)
 	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
 }
