@@ -5,12 +5,12 @@ RUN go mod download
 COPY . .
 RUN make build OUT=/ordergraph
 
-# Nothing but the binary and what it trusts: no shell, no package manager, no root.
+# The image contains only the binary and the root certificates. It runs without root permissions.
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /ordergraph /ordergraph
-# A container never falls into the in-memory store by accident. Set ORDERGRAPH_AUTH to jwt or none. With none it
-# listens inside the container only, unless it is run with -addr :8080.
+# Without these settings, the server would use an in-memory store. Set ORDERGRAPH_AUTH to jwt or none.
+# With none, the server can only be reached from the container itself, unless -addr is :8080.
 ENV ORDERGRAPH_STORE=dynamodb PORT=8080
 EXPOSE 8080
 USER 65532:65532

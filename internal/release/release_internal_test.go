@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,32 @@ func TestImageMatchesDockerfile(t *testing.T) {
 		if !strings.Contains(string(dockerfile), "\n"+line+"\n") {
 			t.Errorf("the Dockerfile lacks %s", line)
 		}
+	}
+}
+
+// The Dockerfile builds from the same files as a clone: Docker ignores the files that Git ignores,
+// and no others.
+func TestDockerBuildsFromAllFiles(t *testing.T) {
+	patterns := func(file string) []string {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var patterns []string
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSuffix(strings.TrimSpace(line), "/")
+			switch {
+			case strings.HasPrefix(line, "#"):
+				continue
+			case file == ".gitignore" && !strings.Contains(line, "/"):
+				line = "**/" + line // Git ignores such names in all directories, but Docker only in the first
+			}
+			patterns = append(patterns, line)
+		}
+		return patterns
+	}
+	if got, want := patterns(".dockerignore"), patterns(".gitignore"); !slices.Equal(got, want) {
+		t.Errorf("Docker ignores %q, and Git ignores %q", got, want)
 	}
 }
 
