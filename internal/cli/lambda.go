@@ -48,14 +48,18 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 		cfg.GCTuning.Memory = megabytes << 20
 	}
 	defer gctuning.Start(cfg.GCTuning)()
+	observers, err := openTelemetry(ctx, &cfg, nil, log)
+	if err != nil {
+		return err
+	}
 	store, _, err := openForServing(ctx, cfg, false, env, log)
 	if err != nil {
 		return err
 	}
-	handler, _, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store}, Admission: admission.New(cfg.PoolSizes), Log: log}, nil, env)
+	handler, _, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store}, Admission: admission.New(cfg.PoolSizes), Log: log, Telemetry: observers}, nil, env)
 	if err != nil {
 		return err
 	}
-	lambda.Serve(ctx, handler)
+	lambda.Serve(ctx, handler, observers.Tracer.Flush)
 	return nil
 }

@@ -42,18 +42,23 @@ const (
 )
 
 // Serve serves h in AWS Lambda until the process ends. If Lambda's runtime API fails, Serve ends
-// the process.
-func Serve(ctx context.Context, h http.Handler) {
-	lambda.StartWithOptions(invoker{h}, lambda.WithContext(ctx))
+// the process. Serve calls flush before it sends a response, because Lambda freezes the process
+// afterwards. The context of flush ends with the invocation.
+func Serve(ctx context.Context, h http.Handler, flush func(context.Context)) {
+	lambda.StartWithOptions(invoker{h, flush}, lambda.WithContext(ctx))
 }
 
 // invoker implements lambda.Handler.
-type invoker struct{ handler http.Handler }
+type invoker struct {
+	handler http.Handler
+	flush   func(context.Context)
+}
 
 // Invoke responds to one event. It returns an error if the event is not an HTTP request, if the
 // handler aborts the response, or if the response exceeds maxResponse. The client then receives
 // status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	defer i.flush(ctx)
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-responseMargin))

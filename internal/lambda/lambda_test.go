@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
+func noFlush(context.Context) {}
+
 // invoke sends an event to a handler.
 func invoke(t *testing.T, h http.HandlerFunc, event string) (response map[string]any, err error) {
 	t.Helper()
-	out, err := invoker{h}.Invoke(t.Context(), []byte(event))
+	out, err := invoker{h, noFlush}.Invoke(t.Context(), []byte(event))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func TestDeadline(t *testing.T) {
 	deadline := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()
-	_, err := invoker{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	_, err := invoker{flush: noFlush, handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if got, ok := r.Context().Deadline(); !ok || !got.Equal(deadline.Add(-responseMargin)) {
 			t.Errorf("the deadline is %v, want %v before %v", got, responseMargin, deadline)
 		}

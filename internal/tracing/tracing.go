@@ -34,6 +34,9 @@ const instrumentation = "ordergraph"
 // closeTimeout is the maximum time of the last export, when the server stops.
 const closeTimeout = 5 * time.Second
 
+// flushTimeout is the maximum time of Flush. AWS Lambda sends a response only after Flush.
+const flushTimeout = time.Second
+
 // Tracer starts and exports spans. It is safe for concurrent use. The methods of a nil Tracer do
 // nothing.
 type Tracer struct {
@@ -80,6 +83,19 @@ func (t *Tracer) Close() {
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.log.Warn("the last spans could not be exported", "error", err)
+	}
+}
+
+// Flush exports the spans that have ended. It takes at most flushTimeout. If the export fails, the
+// spans are lost, and the error is logged.
+func (t *Tracer) Flush(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	if err := t.provider.ForceFlush(ctx); err != nil {
+		otel.Handle(err)
 	}
 }
 
