@@ -9,13 +9,17 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 )
 
-// BuildServer compiles the program and returns the path of the binary. The binary is built without
-// the race detector, because it runs in a separate process. Without debug information, the linker
-// takes a third of the time. root is the path of the module.
+// BuildServer compiles the program and returns the path of the binary. With the race detector, it
+// skips the test, because the race detector cannot observe another process. Without debug
+// information, the linker takes a third of the time. root is the path of the module.
 func BuildServer(t testing.TB, root string) string {
 	t.Helper()
+	if raceenabled.On {
+		t.Skip("the race detector cannot observe another process")
+	}
 	binary := filepath.Join(t.TempDir(), "ordergraph")
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, root).CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v: %s", err, out)
