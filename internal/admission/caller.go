@@ -7,8 +7,8 @@ import "context"
 type Caller struct {
 	// Key identifies the caller.
 	Key string
-	// Anonymous reports whether the caller has no verified token. Its key is then a network address.
-	// All anonymous callers together can use at most half of a pool.
+	// Anonymous reports whether the caller has no verified token. The Key of such a caller is a
+	// network address. All anonymous callers together can use at most half of a pool.
 	Anonymous bool
 	// Weight multiplies the caller's share of a pool. 0 means 1.
 	Weight int

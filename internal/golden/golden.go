@@ -37,8 +37,8 @@ func File(t testing.TB, name, text string) {
 	}
 }
 
-// Section fails t if the Markdown file does not have the text between the comments <!-- marker -->
-// and <!-- /marker -->.
+// Section fails t unless the Markdown file contains exactly the text between the comments <!--
+// marker --> and <!-- /marker -->.
 func Section(t testing.TB, name, marker, text string) {
 	t.Helper()
 	file, err := os.ReadFile(name)
@@ -54,7 +54,7 @@ func Section(t testing.TB, name, marker, text string) {
 	File(t, name, before+begin+text+end+after)
 }
 
-// diffLines returns the lines from the first difference to the last.
+// diffLines returns the lines from the first to the last difference.
 func diffLines(committed, derived string) string {
 	have, want := strings.Split(committed, "\n"), strings.Split(derived, "\n")
 	for len(have) > 0 && len(want) > 0 && have[0] == want[0] {

@@ -12,7 +12,7 @@ import (
 // Enabled reports whether ORDERGRAPH_TEST_LONG is set.
 func Enabled() bool { return os.Getenv("ORDERGRAPH_TEST_LONG") != "" }
 
-// Size returns the full size if Enabled, and the usual size otherwise.
+// Size returns full if Enabled returns true, and usual otherwise.
 func Size[T any](usual, full T) T {
 	if Enabled() {
 		return full

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
-// ChangeSource returns a source of the changes in the tables of db's engine. db must use the
-// engine's own HTTP client.
+// ChangeSource returns a source of the changes in the tables of db's engine. The HTTP client of db
+// must be the engine's own client, without a wrapper.
 func ChangeSource(t testing.TB, db *dynamodb.Client) feed.Source {
 	t.Helper()
 	if engine, ok := db.Options().HTTPClient.(feed.Observable); ok {

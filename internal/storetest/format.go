@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// FormatValue formats an attribute value for test failures and golden files. A number
-// has no zeros at its end after the decimal point, because DynamoDB removes them.
+// FormatValue formats an attribute value for test failures and golden files. It removes zeros at
+// the end of a fraction from numbers, because DynamoDB also removes them.
 func FormatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:

@@ -4,7 +4,7 @@
 //	pack <build directory> <zip file>
 //
 // The same input produces the same bytes on every machine, because names are sorted, and times and
-// modes are fixed. Only a new release of Go's compressor can change the bytes.
+// modes are fixed. Only a Go release with another compressor can change the bytes.
 package main
 
 import (
