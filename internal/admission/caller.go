@@ -2,8 +2,8 @@ package admission
 
 import "context"
 
-// Caller identifies who uses the capacity of a pool. Each caller has a share of each pool. Without
-// authentication, all requests have the same caller, the zero value.
+// Caller identifies the client or principal that uses the capacity of a pool. Each caller has a
+// share of each pool. Without authentication, all requests have the same caller, the zero value.
 type Caller struct {
 	// Key identifies the caller.
 	Key string

@@ -16,8 +16,8 @@ import (
 // its limit. The pool does not revoke the caller's capacity, but grants it no more.
 const shareFactor = 7
 
-// anonymousDivisor limits the capacity of all anonymous callers together. Their maximum is the size
-// of the pool divided by anonymousDivisor.
+// anonymousDivisor limits the capacity of anonymous callers. All of them together can use at most
+// the size of the pool divided by anonymousDivisor.
 const anonymousDivisor = 2
 
 // Pool is an amount of capacity that callers share. Callers acquire capacity and release it. A Pool
@@ -217,9 +217,10 @@ func (p *Pool) add(c Caller, part int64) {
 	}
 }
 
-// grantWaiting grants capacity to waiting callers. It skips a caller whose share is exhausted, and
-// an anonymous caller for which the pool is exhausted. If the pool is exhausted for the first other
-// caller, grantWaiting stops. If it continued, smaller requests could block that caller forever.
+// grantWaiting grants capacity to waiting callers. It skips callers whose share is exhausted, and
+// anonymous callers if the pool has too little capacity for them. If the pool has too little
+// capacity for any other caller, grantWaiting stops. If it continued, smaller requests could make
+// this caller wait forever.
 func (p *Pool) grantWaiting() {
 	var passed []*callerQueue
 	for len(p.waiting) > 0 {

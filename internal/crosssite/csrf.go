@@ -16,8 +16,8 @@ func PreflightHeaders() []string {
 	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}
 }
 
-// browserHeaders are request headers that only browsers send. A current browser sends at least one of
-// them with every request of a page to another site. An old browser may send none of them, so
+// browserHeaders are request headers that only browsers send. A current browser sends at least one
+// of them with every request of a page to another site. An old browser may send none of them, so
 // PossibleCSRF recognises it by User-Agent. Sec-Fetch-Mode is not in the list, because the fetch
 // function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
@@ -25,8 +25,8 @@ var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "
 // PossibleCSRF reports whether this GET request may be a cross-site request forgery (CSRF), which a
 // browser sends on behalf of a page of another site. It returns false in these cases:
 //
-//   - The request has a header in preflight. A page of another site cannot set the header without a
-//     CORS preflight request.
+//   - A page of another site could send the request only after a CORS preflight. The reason is a
+//     header in preflight, a Bearer token, or a Content-Type that HTML forms do not support.
 //   - The request comes from a page of this server or from the browser's address bar.
 //   - The client is not a browser.
 //
@@ -66,7 +66,7 @@ func simpleContentType(t string) bool {
 }
 
 // SameOrigin reports whether the Origin header of a request contains the host of the request. It
-// ignores the scheme, which the server does not know behind a proxy that terminates TLS.
+// ignores the scheme, because a server behind a proxy that terminates TLS does not know the scheme.
 func SameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)

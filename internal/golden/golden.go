@@ -17,11 +17,11 @@ const testPrefix = "TestGolden"
 // Updating reports whether files are written instead of compared.
 func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
 
-// File fails t if the content of the file is not the text.
+// File fails t unless the content of the file equals text.
 func File(t testing.TB, name, text string) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), testPrefix) {
-		t.Fatalf("the test compares %s, so its name must begin with %s", name, testPrefix)
+		t.Fatalf("the test compares %s, so the name of the test must begin with %s", name, testPrefix)
 	}
 	committed, err := os.ReadFile(name)
 	switch {

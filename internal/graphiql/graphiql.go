@@ -130,9 +130,8 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		tag:          hex.EncodeToString(sum[:16]),
 	}
 	a.plain = sync.OnceValues(a.inflate)
-	// Vite adds a hash of the content to the names of all files in the directory assets. So the
-	// content under such a name never changes. Files outside the directory have no hash in their
-	// names.
+	// Vite adds a hash of the content to the names of all files in the directory assets. A file with
+	// such a name therefore never changes. Files outside the directory have no hash in their names.
 	if strings.HasPrefix(file.Name, "assets/") {
 		a.cacheControl = "public, max-age=31536000, immutable"
 	}

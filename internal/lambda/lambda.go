@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// MaxAnswer is the maximum length in bytes of a GraphQL response body. In base64, a body of this
-	// length leaves 600 KB of maxResponse for errors and the explain output.
+	// MaxAnswer is the maximum length in bytes of the data in a GraphQL response. The data in base64
+	// leaves 600 KB of maxResponse for errors and the explain output.
 	MaxAnswer = 4 << 20
 	// maxResponse is the maximum length of a response in bytes
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
@@ -78,7 +78,7 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	encoded, err := json.Marshal(toEvent(w))
 	if err == nil && len(encoded) > maxResponse {
-		return nil, fmt.Errorf("the response has %d bytes, but Lambda accepts %d: lower ORDERGRAPH_MAX_ANSWER", len(encoded), maxResponse)
+		return nil, fmt.Errorf("the response has %d bytes, but Lambda accepts at most %d: lower ORDERGRAPH_MAX_ANSWER", len(encoded), maxResponse)
 	}
 	return encoded, err
 }

@@ -81,8 +81,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
-	// Shutdown closes the listener before it calls stop. So a client whose WebSocket or event stream
-	// is closed by stop reconnects to another server.
+	// Shutdown first closes the listener. Then it calls stop, which ends WebSockets and event streams.
+	// Their clients therefore reconnect to other servers.
 	srv.RegisterOnShutdown(stop)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener{l, open}) }()
@@ -112,7 +112,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	}
 	if err != nil {
 		open.closeAll()
-		return fmt.Errorf("connections were still in use %s after the shutdown began, and were closed: %w", opts.Shutdown.DrainTime, err)
+		return fmt.Errorf("the server closed connections that were still in use %s after it had stopped accepting connections: %w", opts.Shutdown.DrainTime, err)
 	}
 	return nil
 }

@@ -38,8 +38,9 @@ type AccessLog struct {
 	requests, omitted int
 }
 
-// NewAccessLog returns an access log. secret is the key of the hashes that replace the IDs of
-// principals. Servers with the same secret log the same hash.
+// NewAccessLog returns an access log. The log contains hashes instead of the IDs of principals.
+// secret is the key of the hashes, so servers with the same secret log the same hash for the same
+// principal.
 func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *AccessLog {
 	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
 }

@@ -32,7 +32,7 @@ type Prices struct {
 	read, write *big.Rat
 }
 
-// unitsPerPrice is the number of DynamoDB request units that the prices in a price file are for.
+// The prices in a price file are in dollars per unitsPerPrice DynamoDB request units.
 const unitsPerPrice = 1_000_000
 
 // Standard returns the prices of us-east-1 since November 2024. They are compiled into the program.

@@ -213,7 +213,7 @@ type responseBody struct{ bytes.Reader }
 // Close does nothing, because the response has no connection.
 func (*responseBody) Close() error { return nil }
 
-// ServeHTTP replays the same responses over HTTP, for servers that run in another process.
+// ServeHTTP replays responses over HTTP, for an Ordergraph server that runs in another process.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {

@@ -94,7 +94,7 @@ func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t m
 	}
 	if r.Method == http.MethodHead {
 		// The middleware does not compress responses to HEAD. A compressed response to GET would have
-		// another Content-Length, so the response to HEAD has none
+		// another Content-Length, so the response to HEAD contains no Content-Length
 		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
 		w.Header().Add("Vary", "Accept-Encoding")
 		w.Header()["Content-Type"] = contentTypeHeader(t)

@@ -117,7 +117,8 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 }
 
 // readLongBody reads a body that is long or of unknown length. If the body exceeds
-// maxUncountedBody, its expected length counts against admission.PoolBodies while the rest arrives.
+// maxUncountedBody, its expected length counts against admission.PoolBodies while the rest of the
+// body arrives.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))

@@ -502,14 +502,14 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 	}
 }
 
-// statusChanges maps each event type that changes the status of an order to the statuses in which
-// the event is allowed.
+// statusChanges contains the event types that change an order's status. For each event type, it
+// lists the statuses in which such an event is allowed.
 var statusChanges = map[string][]string{
 	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
 }
 
-// statusesAllowing maps each event type that does not change the status to the statuses in which
-// the event is allowed.
+// statusesAllowing contains the event types that do not change an order's status. For each event
+// type, it lists the statuses in which such an event is allowed.
 var statusesAllowing = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 }

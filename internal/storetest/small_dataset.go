@@ -36,7 +36,7 @@ const (
 func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Duration(n)*time.Hour), n) }
 
 // SmallDataset returns a dataset with at least one record of each entity. Customer c1 has an
-// account rep, and customer c2 has none. Order 0 is pending, order 1 confirmed, order 2 shipped,
+// account rep, and customer c2 does not. Order 0 is pending, order 1 confirmed, order 2 shipped,
 // order 3 cancelled, and BigOrder delivered. With 30 products, BigOrder has more line items than an
 // order record can embed.
 func SmallDataset(t testing.TB, products int) commerce.Dataset {

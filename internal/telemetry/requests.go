@@ -33,7 +33,8 @@ func results() []string {
 	return []string{resultOK: "ok", resultThrottled: "throttled", resultConflict: "conflict", resultConditionFailed: "condition_failed", resultUnavailable: "unavailable", resultError: "error"}
 }
 
-// resultOf returns the index in results of the result that err stands for.
+// resultOf returns the result of a DynamoDB request that ended with err. The result is an index of
+// the slice that results returns.
 func resultOf(err error) int {
 	if err == nil {
 		return resultOK

@@ -46,7 +46,7 @@ func run(dir, target string) error {
 // a failure does not change the existing zip file.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
-		return nil, fmt.Errorf("the directory is not a build: %w", err)
+		return nil, fmt.Errorf("the directory contains no build of the user interface: %w", err)
 	}
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
