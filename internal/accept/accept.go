@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// List splits the values of a header field at their commas and drops empty elements. It does not
-// recognise quoted commas: no element that the server reads can contain one.
+// List splits the values of a header field at their commas and drops empty elements. It also splits
+// at a comma in a quoted string, because no element that the server supports contains quotes.
 func List(values []string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(strings.Join(values, ","), ",") {
@@ -21,7 +21,8 @@ func List(values []string) []string {
 }
 
 // Weight returns the q parameter of an element. The argument is the part of the element after its
-// first semicolon. A missing q means 1. A malformed q counts as 0, which refuses the element.
+// first semicolon. If q is missing, the weight is 1. If q is malformed, the weight is 0, which
+// means "not acceptable".
 func Weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")

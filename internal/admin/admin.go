@@ -27,8 +27,8 @@ const (
 type Options struct {
 	// Metrics serves PathMetrics.
 	Metrics http.Handler
-	// Config writes the response of PathConfig. It must not write secrets. If Config is nil,
-	// PathConfig does not exist.
+	// Config writes the server's configuration, without secrets, as the response of PathConfig. If
+	// Config is nil, the admin listener does not serve PathConfig.
 	Config func(io.Writer) error
 	// Health serves the paths in HealthPaths.
 	Health      http.Handler
@@ -99,8 +99,8 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 }
 
 // onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address.
-// It protects a listener on a loopback address from DNS rebinding. Otherwise, a website could make
-// a browser on this machine read the metrics and profiles.
+// It protects a listener on a loopback address from DNS rebinding: without the check, a website
+// could make a browser on this machine read the metrics and profiles.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// shareFactor limits the capacity of one caller to shareFactor times the free capacity of the pool.
-// So a single caller can use seven eighths of a pool, and two callers can use seven fifteenths
-// each. Some capacity always remains free for another caller.
+// shareFactor limits the capacity of each caller. A caller can use at most shareFactor times the
+// capacity that is still free. A single caller can therefore use seven eighths of a pool, and each
+// of two callers seven fifteenths. Some capacity always remains free for another caller.
 //
-// The method is called dynamic thresholds in network switches with shared buffers (A. Choudhury and
-// E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM
-// Transactions on Networking 6, 1998). A caller above its threshold gets no more capacity until it
-// has released enough, so the pool never revokes capacity.
+// Network switches with shared buffers use the same method, which is called dynamic thresholds (A.
+// Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
+// IEEE/ACM Transactions on Networking 6, 1998). When the free capacity shrinks, a caller may exceed
+// its limit. The pool does not revoke the caller's capacity, but grants it no more.
 const shareFactor = 7
 
-// anonymousDivisor limits the capacity of all anonymous callers together. Their maximum is the size
-// of the pool divided by anonymousDivisor.
+// anonymousDivisor limits the capacity of anonymous callers. All of them together can use at most
+// the size of the pool divided by anonymousDivisor.
 const anonymousDivisor = 2
 
 // Pool is an amount of capacity that callers share. Callers acquire capacity and release it. A Pool
@@ -25,8 +25,8 @@ const anonymousDivisor = 2
 type Pool struct {
 	Declaration
 	size int64
-	// full is the refusal if the pool is exhausted. exceeded is the refusal if only the caller's share
-	// is exhausted.
+	// TryAcquire returns full if the pool is exhausted, and exceeded if only the caller's share is
+	// exhausted.
 	full, exceeded Refusal
 
 	mu sync.Mutex
@@ -34,11 +34,11 @@ type Pool struct {
 	// anonymous callers use together. usedByKey maps Caller.Key to the capacity that the caller uses.
 	used, usedByAnonymous int64
 	usedByKey             map[string]int64
-	// waiting is a heap of the callers that wait for capacity. queues contains the same callers by
-	// Caller.Key.
+	// waiting is a heap of the callers that wait for capacity. queues maps Caller.Key to the elements
+	// of waiting.
 	waiting queueHeap
 	queues  map[string]*callerQueue
-	// grants counts how often a waiting caller has been granted capacity.
+	// grants is the number of times that a waiting caller has been granted capacity.
 	grants uint64
 	// fullRefusals and shareRefusals count failed calls of TryAcquire, by reason.
 	fullRefusals, shareRefusals uint64
@@ -51,8 +51,8 @@ func newPool(d Declaration) *Pool {
 }
 
 // TryAcquire acquires n units of capacity for a caller without waiting. It returns nil, or the
-// reason why the capacity is not available. If n exceeds the size of an unused pool, TryAcquire
-// acquires the whole pool.
+// reason why the capacity is not available. If n exceeds the size of the pool, TryAcquire acquires
+// the whole pool, but only if no caller uses the pool.
 func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	if n <= p.UncountedUpTo {
 		return nil
@@ -84,9 +84,9 @@ func (p *Pool) Release(c Caller, n int) {
 	p.grantWaiting()
 }
 
-// amount returns the capacity that a request for n units acquires. It is at least Minimum and at
-// most the size of the pool. An anonymous caller can acquire at most the capacity of all anonymous
-// callers.
+// amount returns the capacity that the pool counts for a request of n units: at least Minimum, and
+// at most the size of the pool. For an anonymous caller, the maximum is the total capacity of
+// anonymous callers.
 func (p *Pool) amount(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
@@ -108,9 +108,9 @@ func (p *Pool) Transfer(from, to Caller, n int) {
 	p.grantWaiting()
 }
 
-// Acquire waits until the caller can use n more units of capacity, and acquires them. Of the
-// waiting callers, the caller that uses the least capacity is served first. Acquire returns the
-// context's error if ctx ends first.
+// Acquire waits until the caller can use n more units of capacity, and acquires them. If several
+// callers wait, Acquire serves the caller that uses the least capacity first. If ctx ends first,
+// Acquire returns the error of ctx.
 func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	part := p.amount(c, n)
 	p.mu.Lock()
@@ -167,9 +167,8 @@ func (p *Pool) Waiting() int {
 	return len(p.waiting)
 }
 
-// Refusals returns the number of TryAcquire calls that failed. full counts calls that failed
-// because the pool was exhausted. share counts calls that failed because the caller's share was
-// exhausted.
+// Refusals returns how many calls of TryAcquire have failed: full because the pool was exhausted,
+// and share because the caller's share was exhausted.
 func (p *Pool) Refusals() (full, share uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,9 +217,10 @@ func (p *Pool) add(c Caller, part int64) {
 	}
 }
 
-// grantWaiting grants capacity to waiting callers. It skips callers that have reached their share,
-// and anonymous callers that cannot get capacity. If the pool has too little capacity for any other
-// request, grantWaiting stops. Otherwise, small requests could block a large request forever.
+// grantWaiting grants capacity to waiting callers. It skips callers whose share is exhausted, and
+// anonymous callers if the pool has too little capacity for them. If the pool has too little
+// capacity for any other caller, grantWaiting stops. If it continued, smaller requests could make
+// this caller wait forever.
 func (p *Pool) grantWaiting() {
 	var passed []*callerQueue
 	for len(p.waiting) > 0 {
@@ -261,7 +261,7 @@ type callerQueue struct {
 	pool    *Pool
 	caller  Caller
 	waiters []*waiter
-	// lastGrant is the value of Pool.grants when the caller was last granted capacity. index is the
+	// lastGrant is the value of Pool.grants at the caller's last grant of capacity. index is the
 	// position of the queue in Pool.waiting.
 	lastGrant uint64
 	index     int
@@ -281,9 +281,9 @@ func (q *callerQueue) remove(w *waiter) {
 	}
 }
 
-// queueHeap is a heap of the callers that wait. The first caller uses the least capacity in
-// relation to its weight. Among equal callers, the first caller has waited longest since its last
-// grant.
+// queueHeap is a heap of the callers that wait for capacity. Its first element is the caller that
+// uses the least capacity in relation to its weight. Among callers with the same usage, the first
+// element is the caller with the earliest last grant.
 type queueHeap []*callerQueue
 
 func (h queueHeap) Len() int { return len(h) }

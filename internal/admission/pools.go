@@ -43,18 +43,18 @@ type Declaration struct {
 	Setting     string
 	Default     int
 	DerivedFrom string
-	// Meaning describes the setting. If Meaning is empty, Counts describes the setting.
+	// Meaning describes the setting in the docs. If Meaning is empty, Counts is used instead.
 	Meaning string
 	derive  func(Sizes) int
 	// Size is the capacity of all callers together.
 	Size int
-	// Amounts up to UncountedUpTo do not count against the pool. A larger amount counts as at least
-	// Minimum.
+	// An amount up to UncountedUpTo does not count against the pool. A larger amount counts as at
+	// least Minimum.
 	UncountedUpTo, Minimum int
 	// Waits reports whether callers wait for capacity. If Waits is false, their requests are refused.
 	Waits bool
-	// Code is the error code of a refusal. It is empty if the client gets no error. Status is the HTTP
-	// status of a refusal. It is 0 if the refusal has no HTTP status.
+	// Code is the error code of a refusal. It is empty if the pool does not cause an error for the
+	// client. Status is the HTTP status of a refusal. It is 0 if the refusal has no HTTP status.
 	Code   string
 	Status int
 	// Consequence describes what happens if the pool is exhausted. It is set only if Code is empty.
@@ -85,8 +85,8 @@ var declarations = [poolCount]Declaration{
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "the request waits",
 	},
 	PoolBodies: {
-		Name: "bodies", Counts: "bytes of request bodies over 16 KiB being received", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:       "bytes of request bodies over 16 KiB being received, and the same limit for responses over 16 KiB being sent",
+		Name: "bodies", Counts: "bytes in arriving request bodies longer than 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
+		Meaning:       "bytes in arriving request bodies longer than 16 KiB; the same limit applies to outgoing responses longer than 16 KiB",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	PoolRequests: {
@@ -94,7 +94,7 @@ var declarations = [poolCount]Declaration{
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer requests at the same time",
 	},
 	PoolPreparations: {
-		Name: "preparations", Counts: "new documents being parsed, and bodies over 16 KiB being decoded", DerivedFrom: "all processors but one",
+		Name: "preparations", Counts: "new documents being parsed, and request bodies longer than 16 KiB being decoded", DerivedFrom: "all processors but one",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "the request waits",
 	},
 	PoolCost: {
@@ -102,7 +102,7 @@ var declarations = [poolCount]Declaration{
 		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolAnswers: {
-		Name: "answers", Counts: "bytes of responses over 16 KiB being sent", DerivedFrom: "same as `bodies`",
+		Name: "answers", Counts: "bytes in outgoing responses longer than 16 KiB", DerivedFrom: "same as `bodies`",
 		derive: func(s Sizes) int { return s[PoolBodies] }, UncountedUpTo: 16 << 10,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
@@ -111,7 +111,7 @@ var declarations = [poolCount]Declaration{
 		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete other operations first",
 	},
 	PoolSubscriptionMemory: {
-		Name: "subscriptionMemory", Counts: "bytes of documents and variables of subscriptions, with equal documents counted once", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Name: "subscriptionMemory", Counts: "bytes of subscriptions' documents and variables, with equal documents counted once", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the same document as other subscriptions, with different variables",
 	},
 	PoolCatchUps: {
@@ -119,7 +119,7 @@ var declarations = [poolCount]Declaration{
 		Waits: true, Consequence: "the subscription waits",
 	},
 	PoolEvents: {
-		Name: "events", Counts: "cost points of subscription events being executed", DerivedFrom: "a quarter of `cost`",
+		Name: "events", Counts: "cost points of operations being executed for subscription events", DerivedFrom: "a quarter of `cost`",
 		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "the event waits",
 	},
 }
@@ -171,8 +171,9 @@ func (c *Controller) Sizes() (s Sizes) {
 	return s
 }
 
-// AcquireCatchUp waits until the caller in ctx may read missed events. done must be called after
-// the read. AcquireCatchUp returns the context's error if ctx ends first.
+// AcquireCatchUp waits until the pool has capacity for a subscription to read the events that it
+// missed. ctx contains the caller. The subscription calls done after it has read the events. If ctx
+// ends first, AcquireCatchUp returns the error of ctx.
 func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
 	caller, pool := CallerOf(ctx), c[PoolCatchUps]
 	if err := pool.Acquire(ctx, caller, 1); err != nil {

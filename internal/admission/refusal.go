@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Refusal is the reason why a pool does not give a caller capacity.
+// Refusal is the reason why a pool does not grant capacity to a caller.
 type Refusal struct {
 	pool *Pool
 	// shareExceeded reports whether the caller has reached its share, although the pool has free
@@ -16,8 +16,8 @@ type Refusal struct {
 // Pool returns the declaration of the pool.
 func (r *Refusal) Pool() *Declaration { return &r.pool.Declaration }
 
-// ShareExceeded reports whether the caller has reached its share. If it is false, the pool is
-// exhausted.
+// ShareExceeded reports whether the refusal is due to the caller's share. If it returns false, the
+// pool is exhausted.
 func (r *Refusal) ShareExceeded() bool { return r.shareExceeded }
 
 // Error describes the refusal and what the client can do.

@@ -32,8 +32,8 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims returns the claims of a token that is valid for one hour from now. Members of others
-// replace the defaults. A nil value removes a claim.
+// Claims returns the claims of a token that is valid for one hour from now. The claims in others
+// replace the default claims. A nil value in others removes the claim.
 func Claims(now time.Time, others Object) Object {
 	return override(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
@@ -48,7 +48,7 @@ func override(o, others Object) Object {
 // Key signs tokens.
 type Key struct {
 	ID, Algorithm string
-	// Private is a crypto.Signer. If the key is a secret, Private is a []byte.
+	// Private is a crypto.Signer, or a []byte for a symmetric key.
 	Private any
 }
 
@@ -71,8 +71,8 @@ func NewKey(t testing.TB, id, algorithm string) Key {
 	return Key{id, algorithm, private}
 }
 
-// JWK returns the public key as a JWK. Members of others replace the defaults. A nil value removes
-// a member.
+// JWK returns the public key as a JWK. The members of others replace the default members. A nil
+// value in others removes the member.
 func (k Key) JWK(t testing.TB, others Object) Object {
 	t.Helper()
 	jwk := Object{"kid": k.ID, "alg": k.Algorithm, "use": "sig"}

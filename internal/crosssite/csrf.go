@@ -1,5 +1,5 @@
-// Package crosssite detects requests that a page of another site could have made a browser send. It
-// imports only the standard library.
+// Package crosssite detects HTTP requests that a browser may have sent on behalf of a page of
+// another site. It imports only the standard library.
 package crosssite
 
 import (
@@ -16,17 +16,22 @@ func PreflightHeaders() []string {
 	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}
 }
 
-// browserHeaders are request headers that only browsers send. A browser sends at least one of them
-// with every request that a page of another site causes. Old browsers are identified by User-Agent
-// instead. Sec-Fetch-Mode is not in the list, because the fetch function of Node.js also sends it.
+// browserHeaders are request headers that only browsers send. A current browser sends at least one
+// of them with every request of a page to another site. An old browser may send none of them, so
+// PossibleCSRF recognises it by User-Agent. Sec-Fetch-Mode is not in the list, because the fetch
+// function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// PossibleCSRF reports whether a page of another site could have made a browser send this GET
-// request (CSRF). It returns false if the request has a header in preflight, because other sites
-// cannot send these headers without a CORS preflight request. It also returns false for requests
-// from pages of this server, from the address bar, and from clients that are not browsers. It
-// ignores the allowed CORS origins, because browsers send simple GETs without a preflight. POSTs
-// need no check, because their Content-Type is JSON and therefore needs a preflight.
+// PossibleCSRF reports whether this GET request may be a cross-site request forgery (CSRF), which a
+// browser sends on behalf of a page of another site. It returns false in these cases:
+//
+//   - A page of another site could send the request only after a CORS preflight. The reason is a
+//     header in preflight, a Bearer token, or a Content-Type that HTML forms do not support.
+//   - The request comes from a page of this server or from the browser's address bar.
+//   - The client is not a browser.
+//
+// The allowed CORS origins have no effect, because browsers send simple GETs without a preflight. A
+// POST is safe: its Content-Type must be JSON, so a browser sends a preflight first.
 func PossibleCSRF(h http.Header, preflight []string) bool {
 	for _, name := range preflight {
 		if h.Get(name) != "" {
@@ -50,7 +55,7 @@ func PossibleCSRF(h http.Header, preflight []string) bool {
 			return true
 		}
 	}
-	// Setting User-Agent would need a preflight, so pages cannot fake it.
+	// A page cannot forge User-Agent, because the browser would send a preflight first.
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 
@@ -61,7 +66,7 @@ func simpleContentType(t string) bool {
 }
 
 // SameOrigin reports whether the Origin header of a request contains the host of the request. It
-// ignores the scheme, which the server does not know behind a proxy that terminates TLS.
+// ignores the scheme, because a server behind a proxy that terminates TLS does not know the scheme.
 func SameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)

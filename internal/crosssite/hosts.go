@@ -8,10 +8,11 @@ import (
 
 // AllowedHosts are the host names that a server without authentication accepts, in addition to
 // localhost and IP addresses. They prevent DNS rebinding
-// (https://en.wikipedia.org/wiki/DNS_rebinding), where an attacker's page makes its own host name
-// resolve to the server's address. The browser then treats the page and the server as the same
-// site, so neither CORS nor the CSRF check applies. But the Host header of the page's requests
-// still contains the attacker's host name.
+// (https://en.wikipedia.org/wiki/DNS_rebinding).
+//
+// In DNS rebinding, an attacker's page makes its own host name resolve to the server's address. The
+// browser then treats the page and the server as the same site, so neither CORS nor the CSRF check
+// applies. But the page's requests still have the attacker's host name in their Host header.
 type AllowedHosts map[string]bool
 
 // NewAllowedHosts returns AllowedHosts with the given names. It ignores ports in the names.

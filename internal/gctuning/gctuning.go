@@ -1,10 +1,10 @@
-// Package gctuning tunes Go's garbage collector for a server. Collections become less frequent
-// while the heap is small. The memory limit of the Go runtime is derived from the memory of the
+// Package gctuning tunes Go's garbage collector for a server. It makes collections less frequent
+// while the heap is small, and derives the memory limit of the Go runtime from the memory of the
 // container.
 //
 // By default, the runtime starts a collection when the heap has doubled since the last collection
-// (https://go.dev/doc/gc-guide#GOGC). Between requests, this server has a live heap of a few
-// megabytes. So the runtime would start a collection every few dozen requests. Each collection
+// (https://go.dev/doc/gc-guide#GOGC). Between requests, this server has a live heap of only a few
+// megabytes, so the runtime would start a collection every few dozen requests. Each collection
 // scans all stacks, wakes all processors and slows down allocations.
 package gctuning
 
@@ -20,24 +20,26 @@ import (
 
 const (
 	// ballastBytes is the size in bytes of an allocation that is never used, but counts as live heap.
-	// It increases the heap size at which the next collection starts. The increase is the same for any
-	// live heap. A higher GOGC would instead multiply this heap size.
+	// The ballast makes the next collection start later, at a larger heap. The difference is the same
+	// number of bytes for a small and a large live heap. With a higher GOGC instead, the difference
+	// would grow with the live heap.
 	//
 	// A larger ballast would waste memory when many requests arrive at the same time. This size is
 	// enough to make collections rare while the heap is small.
 	ballastBytes = 8 << 20
-	// minMemoryForBallast is the minimum container memory in bytes for the ballast to be allocated.
+	// minMemoryForBallast is a number of bytes. In a container with less memory, Start allocates no
+	// ballast.
 	minMemoryForBallast = 256 << 20
 	// memoryLimitPercent is the memory limit of the Go runtime as a percentage of the container's
-	// memory. The rest is for memory that the runtime does not count.
+	// memory. The other 10 percent are for memory that the runtime does not count.
 	memoryLimitPercent = 90
 )
 
 // Options configure Start.
 type Options struct {
-	// GOGC and GOMEMLIMIT have the format of the environment variables of the Go runtime. ValidGOGC
-	// and ValidGOMEMLIMIT must accept them. If GOGC or GOMEMLIMIT is set, Start allocates no ballast.
-	// If GOMEMLIMIT is set, Memory has no effect.
+	// GOGC and GOMEMLIMIT have the format of the environment variables with these names. ValidGOGC and
+	// ValidGOMEMLIMIT must accept them. If GOGC or GOMEMLIMIT is set, Start allocates no ballast. If
+	// GOMEMLIMIT is set, Memory has no effect.
 	GOGC, GOMEMLIMIT string
 	// Memory is the memory limit of the container in bytes, or 0 if there is no limit.
 	Memory uint64
@@ -66,8 +68,8 @@ func ValidGOMEMLIMIT(text string) bool {
 	return ok
 }
 
-// parseGOGC returns the percentage for debug.SetGCPercent, which is negative if the garbage
-// collector is off.
+// parseGOGC returns the percentage for debug.SetGCPercent. The percentage is negative if text is
+// off.
 func parseGOGC(text string) (percent int, ok bool) {
 	if text == "off" {
 		return -1, true

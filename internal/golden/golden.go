@@ -17,11 +17,11 @@ const testPrefix = "TestGolden"
 // Updating reports whether files are written instead of compared.
 func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
 
-// File fails t if the content of the file is not the text.
+// File fails t unless the content of the file equals text.
 func File(t testing.TB, name, text string) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), testPrefix) {
-		t.Fatalf("the test compares %s, so its name must begin with %s", name, testPrefix)
+		t.Fatalf("the test compares %s, so the name of the test must begin with %s", name, testPrefix)
 	}
 	committed, err := os.ReadFile(name)
 	switch {
@@ -37,8 +37,8 @@ func File(t testing.TB, name, text string) {
 	}
 }
 
-// Section fails t if the Markdown file does not have the text between the comments <!-- marker -->
-// and <!-- /marker -->.
+// Section fails t unless the Markdown file contains exactly the text between the comments <!--
+// marker --> and <!-- /marker -->.
 func Section(t testing.TB, name, marker, text string) {
 	t.Helper()
 	file, err := os.ReadFile(name)
@@ -54,7 +54,7 @@ func Section(t testing.TB, name, marker, text string) {
 	File(t, name, before+begin+text+end+after)
 }
 
-// diffLines returns the lines from the first difference to the last.
+// diffLines returns the lines from the first to the last difference.
 func diffLines(committed, derived string) string {
 	have, want := strings.Split(committed, "\n"), strings.Split(derived, "\n")
 	for len(have) > 0 && len(want) > 0 && have[0] == want[0] {

@@ -106,7 +106,7 @@ func newHandler(bundle []byte) (handler, error) {
 
 func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 	if file.Method != zip.Deflate {
-		return nil, fmt.Errorf("stored with method %d, want deflate", file.Method)
+		return nil, fmt.Errorf("the file has compression method %d, want deflate", file.Method)
 	}
 	contentType, ok := contentTypes[path.Ext(file.Name)]
 	if !ok {
@@ -130,9 +130,8 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		tag:          hex.EncodeToString(sum[:16]),
 	}
 	a.plain = sync.OnceValues(a.inflate)
-	// Vite adds a hash of the content to the names of all files in the directory assets. So the
-	// content under such a name never changes. Files outside the directory have no hash in their
-	// names.
+	// Vite adds a hash of the content to the names of all files in the directory assets. A file with
+	// such a name therefore never changes. Files outside the directory have no hash in their names.
 	if strings.HasPrefix(file.Name, "assets/") {
 		a.cacheControl = "public, max-age=31536000, immutable"
 	}
@@ -157,7 +156,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
-	// The plain and the compressed file are different bytes, so they need different entity tags.
+	// The compressed file has other bytes than the plain file, so it needs another entity tag.
 	gzip := acceptsGzip(r.Header.Values("Accept-Encoding"))
 	tag := `"` + a.tag + `"`
 	if gzip {
@@ -191,11 +190,11 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gzipHeader is the header of a gzip member that uses deflate. It contains no optional fields, no
+// gzipHeader is the header of a gzip file that uses deflate. It contains no optional fields, no
 // modification time and no operating system.
 const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
-// gzipTrailerSize is the size in bytes of the trailer of a gzip member. The trailer contains a
+// gzipTrailerSize is the size in bytes of the trailer of a gzip file. The trailer contains a
 // checksum and the length.
 const gzipTrailerSize = 8
 

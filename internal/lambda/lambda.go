@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// MaxAnswer is the maximum length in bytes of a response body from GraphQL. In base64, this length
-	// fits into maxResponse. 600 KB remain for errors and the explain output.
+	// MaxAnswer is the maximum length in bytes of the data in a GraphQL response. The data in base64
+	// leaves 600 KB of maxResponse for errors and the explain output.
 	MaxAnswer = 4 << 20
 	// maxResponse is the maximum length of a response in bytes
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
-	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. Longer
-	// bodies are sent in base64, which adds a third. A JSON string can be twice as long as the body,
-	// because it escapes quotes.
+	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. A JSON
+	// string escapes quotes, so it can be twice as long as the body. Longer bodies are sent in base64,
+	// which is only a third longer than the body.
 	maxPlainBody = 1 << 20
-	// responseMargin is the time between the deadline of a request and the deadline of its invocation,
-	// so that the response arrives in time.
+	// responseMargin is the time between the deadline of an HTTP request and the later deadline of the
+	// Lambda invocation. It lets the response arrive in time.
 	responseMargin = 250 * time.Millisecond
 )
 
@@ -68,7 +68,8 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Lambda functions cannot upgrade a connection, so the server must not try to.
+	// Lambda cannot upgrade a connection to a WebSocket, so the handler must not see the Upgrade
+	// header.
 	r.Header.Del("Upgrade")
 	w := &responseWriter{header: http.Header{}}
 	if err := serve(i.handler, w, r.WithContext(ctx)); err != nil {
@@ -82,7 +83,7 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	encoded, err := json.Marshal(toEvent(w))
 	if err == nil && len(encoded) > maxResponse {
-		return nil, fmt.Errorf("the response has %d bytes, but Lambda accepts %d: lower ORDERGRAPH_MAX_ANSWER", len(encoded), maxResponse)
+		return nil, fmt.Errorf("the response has %d bytes, but Lambda accepts at most %d: lower ORDERGRAPH_MAX_ANSWER", len(encoded), maxResponse)
 	}
 	return encoded, err
 }
@@ -153,8 +154,8 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	for name, values := range e.MultiValueHeaders {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	// A REST API decodes base64 only for the media types in its settings. The response must therefore
-	// be uncompressed text.
+	// Without Accept-Encoding, the response is uncompressed text. A compressed response would need
+	// base64, and a REST API decodes base64 only for the media types in its settings.
 	header.Del("Accept-Encoding")
 	// In events of a REST API, e.Path begins with the base path of a custom domain.
 	path := (&url.URL{Path: e.Path}).EscapedPath()

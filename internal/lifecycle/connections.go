@@ -19,17 +19,19 @@ import (
 type connectionTracker struct {
 	pool *admission.Pool
 	// authenticated reports whether the server authenticates requests. If it is false, the owner of a
-	// connection is always its network address.
+	// connection is always the client's network address.
 	authenticated bool
 
 	mu   sync.Mutex
 	open int
 	// evicted is the number of evicted connections that are still open.
 	evicted int
-	// drained is closed when the last connection has been closed. It is nil unless wait is waiting.
+	// drained is closed when the last connection has been closed. It is nil unless a call of wait is
+	// in progress.
 	drained chan struct{}
-	// byOwner contains the connections of each caller, by Caller.Key. A connection moves to the end of
-	// its list when a request ends. So the first idle connection of a list has been idle for longest.
+	// byOwner contains the connections of each caller, by Caller.Key. When a request ends, its
+	// connection moves to the end of the list. The first idle connection of a list has therefore been
+	// idle for the longest time.
 	byOwner map[string]*list.List
 }
 
@@ -71,8 +73,8 @@ func (c *connectionTracker) closeAll() {
 	}
 }
 
-// admit adds a new connection to the pool. If the pool is exhausted, admit closes other
-// connections. It returns nil if no other connection can be closed.
+// admit adds a new connection to the pool. If the pool is exhausted, admit evicts another
+// connection first. If no connection can be evicted, admit returns nil.
 func (c *connectionTracker) admit(conn net.Conn) *connection {
 	caller := admission.Caller{Key: "address/" + admission.Network(conn.RemoteAddr().String()), Anonymous: c.authenticated}
 	for c.pool.TryAcquire(caller, 1) != nil {
@@ -93,10 +95,10 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 // evictable returns the connection to close when the pool is exhausted. It returns nil if no
 // connection can be closed.
 //
-// The connection belongs to the caller with the most connections. If anonymous callers have at
-// least half of the pool, only their connections are considered. For an anonymous caller, evictable
-// returns the first connection of the list, even if it serves a request. For an authenticated
-// caller, it returns the connection that has been idle for longest.
+// The connection belongs to the caller with the most connections. If anonymous callers use at least
+// half of the pool, evictable considers only anonymous callers. It returns the first connection in
+// the list of an anonymous caller, even if the connection serves a request. For an authenticated
+// caller, it returns the connection that has been idle for the longest time.
 func (c *connectionTracker) evictable() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +125,7 @@ func (c *connectionTracker) evictable() *connection {
 	return longestIdle(most)
 }
 
-// longestIdle returns the connection that has been idle for longest. It returns nil if all
+// longestIdle returns the connection that has been idle for the longest time. It returns nil if all
 // connections serve requests.
 func longestIdle(owned *list.List) *connection {
 	for element := owned.Front(); element != nil; element = element.Next() {
@@ -158,9 +160,9 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 	}
 }
 
-// trackRequests is middleware that records which connections serve a request. The server closes the
-// connection after the response if the caller exceeds its share of connections, or if the server is
-// shutting down.
+// trackRequests is middleware that records which connections serve a request. It makes the server
+// close the connection after the response if the caller exceeds its share of connections, or if the
+// server is shutting down.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionKey{}).(*connection)
@@ -180,14 +182,14 @@ func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 type connection struct {
 	net.Conn
 	tracker *connectionTracker
-	// isEvicted reports whether the connection was evicted to admit another one.
+	// isEvicted reports whether the connection was evicted to admit a new connection.
 	isEvicted atomic.Bool
 
 	// The fields below are guarded by tracker.mu.
 
 	caller admission.Caller
-	// serving reports whether a request is in progress. It remains true after an upgrade to a
-	// WebSocket.
+	// serving reports whether a request is in progress. It remains true after the connection has
+	// become a WebSocket.
 	serving, isWebSocket, closed bool
 	owner                        string
 	element                      *list.Element
@@ -240,7 +242,7 @@ func (conn *connection) endRequest() {
 }
 
 // Close closes the connection and releases its capacity. If the connection was evicted, Close does
-// nothing, because the connection is closed later.
+// nothing, because evict closes the connection.
 func (conn *connection) Close() error {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
@@ -265,17 +267,18 @@ func (conn *connection) releaseLocked() {
 	}
 }
 
-// Evicted connections of anonymous callers stay open for evictionTime without being served.
-// Otherwise, a client that opens a new connection for each closed one could use most of the
-// processor time. At most maxEvicted connections stay open. Further connections are closed at once.
+// The server does not immediately close an evicted connection of an anonymous caller. It leaves the
+// connection open for evictionTime without serving it. Otherwise, a client could use most of the
+// processor time by opening a new connection for each closed connection. If maxEvicted evicted
+// connections are already open, the server closes further evicted connections immediately.
 const (
 	evictionTime = time.Second
 	maxEvicted   = 256
 )
 
 // evict stops serving the connection and releases its capacity. It closes the connection of an
-// anonymous caller after evictionTime. It closes other connections at once, so that the client does
-// not send another request on them.
+// anonymous caller after evictionTime. It closes the connection of an authenticated caller
+// immediately, so that the client does not send another request on the connection.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()
@@ -288,7 +291,7 @@ func (conn *connection) evict() {
 	conn.releaseLocked()
 	t.evicted++
 	t.mu.Unlock()
-	// Reads and writes fail now, so the server abandons the connection.
+	// With a deadline in the past, reads and writes fail, so net/http stops serving the connection.
 	_ = conn.Conn.SetDeadline(time.Unix(1, 0))
 	time.AfterFunc(evictionTime, func() {
 		t.mu.Lock()

@@ -17,24 +17,25 @@ import (
 // Options configure Serve.
 type Options struct {
 	// Connections is the pool of connections that callers share. Authenticated reports whether the
-	// server authenticates requests. If it is false, the owner of a connection is its network address.
+	// server authenticates requests. If it is false, the owner of a connection is the client's network
+	// address.
 	Connections   *admission.Pool
 	Authenticated bool
 	// HeaderTime is the maximum time to read the headers of a request. ReadTime is the maximum time to
-	// read the whole request. WriteTime is the maximum time to write the response. A handler can set a
-	// shorter WriteTime for its response.
+	// read the whole request. WriteTime is the maximum time to write the response. A handler can set
+	// an earlier write deadline for its response.
 	HeaderTime, ReadTime, WriteTime time.Duration
 	Shutdown                        Shutdown
 	// Log is the server's logger.
 	Log *slog.Logger
 }
 
-// Shutdown contains the durations of the phases of a shutdown.
+// Shutdown sets how long each phase of a shutdown may take.
 type Shutdown struct {
-	// Delay is how long the server still serves all requests, so that the load balancer can notice
-	// that the readiness check fails.
+	// Delay is how long the server continues to serve all requests after the shutdown has begun.
+	// Meanwhile, the readiness check fails, so that the load balancer stops sending requests.
 	Delay time.Duration
-	// DrainTime is the maximum time that the server waits for requests in progress after Delay. 0
+	// DrainTime is the maximum time that the server waits, after Delay, for requests in progress. 0
 	// means DefaultDrainTime.
 	DrainTime time.Duration
 }
@@ -49,10 +50,10 @@ const (
 
 // Serve serves h on l until ctx ends. Then it shuts down in two phases:
 //
-//  1. During Shutdown.Delay, it serves everything, but closes each connection after its response.
-//     ShuttingDown is true, so that the readiness check fails.
-//  2. It accepts no more connections, and ends the context of Stopping. It waits for requests in
-//     progress, WebSockets and event streams.
+//  1. During Shutdown.Delay, it serves all requests, but closes each connection after its response.
+//     ShuttingDown returns true, so that the readiness check fails.
+//  2. It accepts no more connections, and ends the context that Stopping returns. It waits for
+//     requests in progress, WebSockets and event streams.
 //
 // Serve returns an error if serving fails. If connections are still in use after
 // Shutdown.DrainTime, Serve closes them and returns an error.
@@ -75,12 +76,13 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		WriteTimeout:      opts.WriteTime,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// The handler also responds to OPTIONS *, so that the response contains a request ID.
+		// The handler responds to OPTIONS * in place of net/http, so that the response contains a request
+		// ID.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
-	// Shutdown calls stop after it has closed the listener. Clients that reconnect therefore reach
-	// other servers.
+	// Shutdown first closes the listener. Then it calls stop, which ends WebSockets and event streams.
+	// Their clients therefore reconnect to other servers.
 	srv.RegisterOnShutdown(stop)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener{l, open}) }()
@@ -110,7 +112,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	}
 	if err != nil {
 		open.closeAll()
-		return fmt.Errorf("connections were still in use %s after the shutdown began, and were closed: %w", opts.Shutdown.DrainTime, err)
+		return fmt.Errorf("the server closed connections that were still in use %s after it had stopped accepting connections: %w", opts.Shutdown.DrainTime, err)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import "context"
 
 type phasesKey struct{}
 
-// phases contains a context for each phase of a shutdown. The context ends when the phase begins.
+// phases contains a context for each phase of a shutdown. Each context ends when its phase begins.
 type phases struct{ shuttingDown, stopping context.Context }
 
 // withPhases returns a copy of ctx that carries the phases. The returned context does not end when

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// In each second, the access log contains the first maxLines requests. Of each sampledShare further
-// requests, it contains one.
+// In each second, the access log has an entry for each of the first maxLines requests. After that,
+// it has an entry for one of every sampledShare requests.
 const (
 	maxLines     = 1000
 	sampledShare = 100
@@ -25,7 +25,7 @@ const principalHashLength = 6
 // AccessLog writes an entry for each request. It is safe for concurrent use.
 //
 // An overloaded server must not spend its time on the access log. Therefore, AccessLog omits most
-// entries after the first maxLines in a second. It reports the number of omitted entries later.
+// entries after the first maxLines in a second. Later, it logs the number of omitted entries.
 type AccessLog struct {
 	log *slog.Logger
 	key []byte
@@ -38,8 +38,9 @@ type AccessLog struct {
 	requests, omitted int
 }
 
-// NewAccessLog returns an access log. secret is the key of the hashes that replace the IDs of
-// principals. Servers with the same secret log the same hash.
+// NewAccessLog returns an access log. The log contains hashes instead of the IDs of principals.
+// secret is the key of the hashes, so servers with the same secret log the same hash for the same
+// principal.
 func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *AccessLog {
 	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
 }

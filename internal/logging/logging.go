@@ -16,8 +16,8 @@ const (
 	Text = "text"
 )
 
-// NewHandler returns a handler that writes entries of at least this level. If the context of an
-// entry belongs to a trace, the entry has the attribute traceId.
+// NewHandler returns a handler that writes entries of the given level or a higher level. If the
+// context of an entry belongs to a trace, the entry has the attribute traceId.
 func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
 	if format == Text {

@@ -1,6 +1,6 @@
-// Package longtest controls how long tests run. By default, each test runs few rounds, so that all
-// tests together take less than two minutes. With ORDERGRAPH_TEST_LONG=1, which CI sets, each test
-// runs all rounds. The package imports no other package of the module.
+// Package longtest controls how long tests run. By default, each test runs only a few rounds, so
+// that all tests together take less than two minutes. With ORDERGRAPH_TEST_LONG=1, which CI sets,
+// each test runs all rounds. The package imports no other package of the module.
 package longtest
 
 import (
@@ -13,7 +13,7 @@ import (
 // Enabled reports whether ORDERGRAPH_TEST_LONG is set.
 func Enabled() bool { return os.Getenv("ORDERGRAPH_TEST_LONG") != "" }
 
-// Size returns the full size if Enabled, and the usual size otherwise.
+// Size returns full if Enabled returns true, and usual otherwise.
 func Size[T any](usual, full T) T {
 	if Enabled() {
 		return full

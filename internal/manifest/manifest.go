@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// MaxBytes is the maximum size of a manifest. It is enough for about ten thousand documents. Parsed
-// documents need about ten times as much memory.
+// MaxBytes is the maximum size of a manifest. A manifest of this size contains about ten thousand
+// documents. Parsed documents use about ten times as much memory.
 const MaxBytes = 16 << 20
 
 // apolloFormat is the value of "format" in a manifest of Apollo's tool.
@@ -96,8 +96,8 @@ func readMembers(text []byte) ([]member, error) {
 	return members, nil
 }
 
-// isApollo reports whether an object has Apollo's format. Only that format has a member with a
-// list.
+// isApollo reports whether an object has Apollo's format. Of the two formats, only Apollo's has a
+// member with a list as its value.
 func isApollo(members []member) bool {
 	for _, m := range members {
 		if m.name == "operations" && len(m.value) > 0 && m.value[0] == '[' {

@@ -80,9 +80,9 @@ func FromContext(ctx context.Context) *Request {
 	return r
 }
 
-// Begin begins the observation of a request, and returns its context. The header contains the trace
-// context of the client. method and path are empty for an operation of a WebSocket. The Request is
-// nil if metrics and the access log are off and the span is not sampled.
+// Begin begins the observation of a request, and returns the request's context. The header contains
+// the client's trace context. For an operation of a WebSocket, method and path are empty. The
+// Request is nil if metrics and the access log are off and the span is not sampled.
 func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path string, header http.Header) (context.Context, *Request) {
 	if o == nil {
 		return ctx, nil
@@ -103,7 +103,7 @@ func (r *Request) SetPrincipal(p commerce.Principal) {
 	}
 }
 
-// AddBytes adds n to the number of bytes in the response.
+// AddBytes adds n to the length of the response.
 func (r *Request) AddBytes(n int) {
 	if r != nil {
 		r.entry.Bytes += n
@@ -157,15 +157,16 @@ func (o *Observer) Observes(ctx context.Context) bool {
 	return o.telemetry.Metrics != nil || o.telemetry.AccessLog != nil || tracing.SpanFromContext(ctx).Sampled()
 }
 
-// BeginEvent starts the span of an operation that is executed for an event of a subscription.
+// BeginEvent starts a span for one event of a subscription. For each event, the executor executes
+// the subscription's operation.
 func (o *Observer) BeginEvent(ctx context.Context) context.Context {
 	ctx, _ = o.telemetry.Tracer.StartEvent(ctx)
 	return ctx
 }
 
-// EndOperation counts an operation. The span of a query or mutation ends with its request.
-// EndOperation ends the span of a subscription's start, because the request of a subscription can
-// last for days.
+// EndOperation counts an operation. The span of a query or mutation ends later, in End. The span of
+// a subscription ends here, when the subscription has started, because its request can last for
+// days.
 func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation) {
 	if o.telemetry.Metrics != nil {
 		o.telemetry.Metrics.ObserveOperation(ctx, finished)

@@ -1,5 +1,6 @@
 // Package price computes the price of DynamoDB's read and write units from a price file. It also
-// reads profiles, which list the requests of a month. It imports no other package of the module.
+// reads profiles, which list the GraphQL operations of a month. It imports no other package of the
+// module.
 package price
 
 import (
@@ -26,11 +27,12 @@ type Prices struct {
 	// the page that lists the prices.
 	Region, Since, Source string
 
-	// read and write are the exact prices in dollars of one read unit and one write unit.
+	// read is the exact price of one DynamoDB read request unit in dollars. write is the exact price
+	// of one write request unit.
 	read, write *big.Rat
 }
 
-// unitsPerPrice is the number of units to which a price in a price file refers.
+// The prices in a price file are in dollars per unitsPerPrice DynamoDB request units.
 const unitsPerPrice = 1_000_000
 
 // Standard returns the prices of us-east-1 since November 2024. They are compiled into the program.
@@ -55,8 +57,8 @@ func Read(name string) (Prices, error) {
 	return p, nil
 }
 
-// maxPrice is the maximum price of a million units, in dollars. Higher prices are rejected as
-// mistakes.
+// maxPrice is the maximum price of a million DynamoDB request units, in dollars. Read rejects a
+// higher price as a mistake.
 const maxPrice = 1000
 
 func parsePrices(text []byte) (Prices, error) {
@@ -92,13 +94,14 @@ func parsePrices(text []byte) (Prices, error) {
 	return p, err
 }
 
-// perUnit returns the exact price in dollars of one unit. million is the price of a million units.
+// perUnit returns the exact price of one DynamoDB request unit in dollars. million is the price of
+// a million request units.
 func perUnit(member string, million json.Number) (*big.Rat, error) {
 	// The price is parsed as a float first, because an exact number with a large exponent would need
 	// gigabytes of memory.
 	dollars, err := million.Float64()
 	if err != nil || dollars <= 0 || dollars > maxPrice {
-		return nil, fmt.Errorf("set %q in \"dollarsPerMillion\" to the dollars per million units: a number above 0, up to %d", member, maxPrice)
+		return nil, fmt.Errorf("set %q in \"dollarsPerMillion\" to the price of a million DynamoDB request units in dollars: a number above 0, up to %d", member, maxPrice)
 	}
 	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(dollars, 'f', -1, 64))
 	if !ok {
@@ -121,13 +124,14 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// Units is a number of read units and of write units. Both are multiples of 0.5.
+// Units is an amount of DynamoDB read units and write units. Both numbers are multiples of 0.5.
 type Units struct {
 	Read  float64 `json:"read"`
 	Write float64 `json:"write"`
 }
 
-// Dollars returns the exact price in dollars of consuming u a number of times.
+// Dollars returns the exact price in dollars of executing an operation the given number of times. u
+// is the capacity that one execution consumes.
 func (p Prices) Dollars(u Units, times int64) *big.Rat {
 	read := new(big.Rat).Mul(p.read, new(big.Rat).SetFloat64(u.Read))
 	write := new(big.Rat).Mul(p.write, new(big.Rat).SetFloat64(u.Write))
@@ -138,8 +142,9 @@ func (p Prices) Dollars(u Units, times int64) *big.Rat {
 // significantDigits is the number of significant digits that PerMillion returns.
 const significantDigits = 4
 
-// PerMillion returns the price in dollars of consuming u a million times, rounded to four
-// significant digits. The result is a JSON number without an exponent.
+// PerMillion returns the price in dollars of executing an operation a million times, rounded to
+// four significant digits. u is the capacity that one execution consumes. The result is a JSON
+// number without an exponent.
 func (p Prices) PerMillion(u Units) json.Number {
 	exact := p.Dollars(u, 1_000_000)
 	if exact.Sign() == 0 {

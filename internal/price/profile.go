@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Profile lists the operations that clients execute in a month.
+// Profile lists the GraphQL operations that clients execute in a month.
 type Profile struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Operation is a query or mutation of a Profile. It contains a document, the measured units, or
-// both.
+// Operation is a query or mutation of a Profile. It contains a document, the measured DynamoDB
+// units, or both.
 type Operation struct {
 	// Name is the name of the operation in the output.
 	Name string `json:"name"`
@@ -23,17 +23,19 @@ type Operation struct {
 	DocumentID string `json:"document"`
 	// Variables are the values of the operation's variables.
 	Variables map[string]any `json:"variables"`
-	// Setup lists mutations that are executed before the operation. They are not part of the price.
+	// Setup lists mutations that are executed before the operation. The operation's price does not
+	// include their price.
 	Setup []string `json:"setup"`
-	// MeasuredUnits contains the units of one execution, from the explain output of a server. If it is
-	// set, the operation is not executed.
+	// MeasuredUnits is the capacity that one execution consumed, according to the explain output of a
+	// server. If MeasuredUnits is set, the operation is not executed.
 	MeasuredUnits *Units `json:"units"`
 }
 
-// maxRequests is the maximum of RequestsPerMonth. It equals about 400 million requests a second.
+// maxRequests is the maximum value of RequestsPerMonth. It equals about 400 million requests a
+// second.
 const maxRequests = 1e15
 
-// maxUnits is the maximum number of units of one execution.
+// maxUnits is the maximum number of DynamoDB read units, or of write units, for one execution.
 const maxUnits = 1e9
 
 // ParseProfile parses a profile. If the profile is invalid, the error names the operation and
@@ -82,7 +84,7 @@ func (o Operation) validate() error {
 	return nil
 }
 
-// valid reports whether DynamoDB can consume this number of units in one execution.
+// valid reports whether both numbers are multiples of 0.5 from 0 to maxUnits.
 func (u Units) valid() bool {
 	for _, n := range []float64{u.Read, u.Write} {
 		if n < 0 || n > maxUnits || n*2 != float64(int64(n*2)) {

@@ -17,13 +17,13 @@ type file struct {
 	content []byte
 }
 
-// texts returns the files of every archive except the binary.
+// texts returns the text files that every archive contains.
 func (b build) texts() []file {
 	return []file{{"LICENSE", 0o644, b.license}, {"THIRD_PARTY_LICENSES.txt", 0o644, b.notices}}
 }
 
 // writeArchives writes the archive of a platform to the directory out. For Linux, it also writes a
-// zip file for AWS Lambda, which contains the program with the name bootstrap.
+// zip file for AWS Lambda, in which the program has the name bootstrap.
 func (b build) writeArchives(out string) error {
 	if b.os == "windows" {
 		return writeZip(filepath.Join(out, b.name()+".zip"), b.time, append(b.texts(), file{"README.md", 0o644, b.readme}, file{"ordergraph.exe", 0o755, b.binary}))
@@ -38,8 +38,8 @@ func (b build) writeArchives(out string) error {
 	return writeZip(filepath.Join(out, "ordergraph_"+b.version+"_lambda_"+b.arch+".zip"), b.time, append(b.texts(), file{"bootstrap", 0o755, b.binary}))
 }
 
-// tarGzip returns a compressed tar archive. All files have the modification time modified and
-// belong to root.
+// tarGzip returns a compressed tar archive of the files. In the archive, all files belong to root
+// and have the modification time modified.
 func tarGzip(modified time.Time, files []file) ([]byte, error) {
 	var compressed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
@@ -73,7 +73,7 @@ func writeTar(w interface{ Write([]byte) (int, error) }, modified time.Time, fil
 	return archive.Close()
 }
 
-// writeZip writes a zip file. All files have the modification time modified.
+// writeZip writes a zip file. In the zip file, all files have the modification time modified.
 func writeZip(path string, modified time.Time, files []file) error {
 	var compressed bytes.Buffer
 	archive := zip.NewWriter(&compressed)

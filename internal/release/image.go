@@ -17,8 +17,8 @@ import (
 // maxImage is the maximum size in bytes of an unpacked image.
 const maxImage = 40_000_000
 
-// imageConfig returns the configuration of the image. A test checks that the Dockerfile has the
-// same settings.
+// imageConfig returns the configuration of the image. A test checks that the Dockerfile contains
+// the same configuration.
 func imageConfig() v1.ImageConfig {
 	return v1.ImageConfig{
 		User:         "65532:65532",
@@ -64,7 +64,8 @@ func writeImage(out string, builds []build) error {
 	if len(index.Manifests) == 0 {
 		return nil
 	}
-	// The index inside the index makes one tag refer to the images of all platforms.
+	// The image index is an entry of another index, so that one tag refers to the images of all
+	// platforms.
 	platforms, err := l.addJSON(v1.MediaTypeImageIndex, index)
 	if err != nil {
 		return err

@@ -18,10 +18,10 @@ import (
 // sbomTool is the program that lists the modules in a binary and detects their licenses.
 const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
-// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. Each archive
-// contains the license texts. The SBOM tool reports some ISC and BSD licenses as 0BSD and
-// BSD-Source-Code. MPL-2.0 requires that users can get the source of a module. The modules are
-// unmodified, and the archive names their versions.
+// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. The list
+// contains 0BSD and BSD-Source-Code because the SBOM tool reports some ISC and BSD licenses under
+// these IDs. MPL-2.0 requires that users can get the source of a module. They can, because the
+// modules are unmodified, and each archive names the modules' versions and licenses.
 func allowedLicenses() []string {
 	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-Source-Code", "ISC", "MIT", "MIT-0", "MPL-2.0"}
 }
@@ -120,7 +120,7 @@ func checkLicenses(modules []component) error {
 // licenseFile matches the names of license files.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// readFiles reads the files that each archive contains besides the program: the license, the
+// readFiles reads the files that the archives contain in addition to the program: the license, the
 // README, and the licenses of all modules. dir is a clone of the repository.
 func (b *build) readFiles(ctx context.Context, dir string, modules []component) error {
 	var err error

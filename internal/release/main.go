@@ -27,7 +27,7 @@ import (
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 func main() {
-	out := flag.String("out", "dist", "output directory; the command deletes its content first")
+	out := flag.String("out", "dist", "output directory; the command deletes the directory's content first")
 	targets := flag.String("targets", allTargets, "platforms, separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -95,7 +95,7 @@ type build struct {
 	binary          []byte
 	// path is the path of the binary. binary is its content.
 	path string
-	// license, notices and readme are the contents of the other files in an archive.
+	// license, notices and readme are the contents of the text files in an archive.
 	license, notices, readme []byte
 }
 
@@ -140,8 +140,8 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 	return b, nil
 }
 
-// compile builds a static binary with the Makefile in dir and returns its bytes. The version of the
-// program is in the binary, because Go writes the Git tag of the commit into it.
+// compile builds a static binary with the Makefile in dir and returns its bytes. Go writes the Git
+// tag of the commit into the binary as the version of the program.
 func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 	environment := []string{"GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off"}
 	if _, err := run(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
@@ -153,8 +153,8 @@ func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 // name returns the name of the archive, without the extension.
 func (b build) name() string { return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch) }
 
-// run runs a command in a directory and returns its output. environment contains variables that are
-// added to the environment of this process.
+// run runs a command in a directory and returns its output. The command gets the environment of
+// this process and the variables in environment.
 func run(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir, command.Env = dir, append(command.Environ(), environment...)

@@ -13,8 +13,9 @@ import (
 // process.
 var seed = maphash.MakeSeed()
 
-// request is the body of a request with its decoder. The zero value is ready for use. Reusing a
-// request allocates no memory, so the replay does not affect measured allocations.
+// request contains the body of a request and a decoder that reads the body. The zero value is ready
+// for use. Reusing a request allocates no memory, so the replay does not affect measured
+// allocations.
 type request struct {
 	body bytes.Buffer
 	// unread is the part of body that the decoder has not read.
@@ -22,14 +23,14 @@ type request struct {
 	decoder jsontext.Decoder
 }
 
-// fingerprint returns a hash of a request. Requests with the same meaning have the same hash. The
-// hash does not depend on white space, or on the order of members and elements. The SDK writes maps
-// in random order, and the order of keys in a batch has no meaning. fingerprint returns false if
-// the body is not JSON.
+// fingerprint returns a hash of a request to DynamoDB. Requests with the same meaning have the same
+// hash. The hash does not depend on white space, or on the order of members and elements. The SDK
+// writes maps in random order, and the order of keys in a batch has no meaning. If the body is not
+// JSON, fingerprint returns false.
 //
 // Two requests with different meanings have the same fingerprint with a probability of about 2^-64.
-// Equal strings with different escape sequences have different fingerprints. This only causes one
-// more request to the engine.
+// Equal strings with different escape sequences have different fingerprints, so the client sends
+// one more request to the engine.
 func (r *request) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
@@ -77,8 +78,8 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 }
 
 // combineHashes combines two hashes. The result depends on their order. The function is the
-// finalizer of MurmurHash3, which is in the public domain. It mixes the bits, so that sums of
-// results rarely collide.
+// finalizer of MurmurHash3, which is in the public domain. The function mixes the bits, so that
+// sums of results rarely collide.
 func combineHashes(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b
 	h ^= h >> 33

@@ -26,7 +26,7 @@ type HTTP interface {
 
 // Client is an HTTP client that replays the responses to reads. It sends all other requests to the
 // engine. A write deletes all stored responses. A Client is safe for concurrent use. However, a
-// read during a write may store an outdated response.
+// read that is concurrent with a write may store an outdated response.
 type Client struct {
 	engine       HTTP
 	mu           sync.RWMutex
@@ -66,13 +66,14 @@ func (c *Client) Requests() int { return int(c.requestCount.Load()) }
 
 // ReplayTransactions makes c also replay the response to TransactWriteItems. The engine executes
 // only the first transaction. All later transactions get the same response and change nothing. c
-// does not compare their bodies, because each transaction contains new IDs. The stored responses to
-// reads are kept. A benchmark can therefore repeat the same change.
+// does not compare their bodies, because each transaction contains new IDs. A transaction does not
+// delete stored responses. A benchmark can therefore repeat the same change.
 func (c *Client) ReplayTransactions() { c.replayTransactions.Store(true) }
 
-// Record deletes all stored responses and starts recording. While recording, c also stores the
-// responses to transactions, in order, whether they succeed or fail. After Rewind, a repeated
-// operation gets the same responses and changes nothing. A test can therefore repeat the same work.
+// Record deletes all stored responses and starts recording. From then on, c also stores the
+// response to each transaction, even if the transaction fails. After Rewind, c replays these
+// responses in the same order and sends no transaction to the engine. A test can therefore repeat
+// the same work.
 func (c *Client) Record() {
 	c.recording.Store(true)
 	c.deleteResponses()
@@ -84,7 +85,8 @@ func (c *Client) Rewind() { c.transactionIndex.Store(0) }
 
 type countKey struct{}
 
-// WithRequestCounter returns a context. Requests with this context are also counted in n.
+// WithRequestCounter returns a copy of ctx. For each request with the returned context, the client
+// increments n.
 func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, countKey{}, n)
 }
@@ -138,8 +140,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	return stored.response(r), nil
 }
 
-// cacheKey returns the key of the stored response for a request. It returns false if the request
-// must be sent to the engine.
+// cacheKey returns the key under which the response to a request is stored. If the request must be
+// sent to the engine, cacheKey returns false.
 func (c *Client) cacheKey(target string, buffered *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
@@ -211,7 +213,7 @@ type responseBody struct{ bytes.Reader }
 // Close does nothing, because the response has no connection.
 func (*responseBody) Close() error { return nil }
 
-// ServeHTTP replays the same responses over HTTP, for servers that run in another process.
+// ServeHTTP replays responses over HTTP, for an Ordergraph server that runs in another process.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {

@@ -132,11 +132,11 @@ func (s Shape) Validate() error {
 }
 
 // Generator generates a dataset in parts. Each part can be generated any number of times. The
-// generator stores one number for each customer and one for each product, but no orders. Its memory
+// generator keeps one number for each customer and product in memory, but no orders. Its memory
 // therefore does not depend on the number of orders.
 //
-// All IDs are derived from the shape. Datasets of different shapes therefore share no IDs, and can
-// be loaded into one table.
+// All IDs are derived from the shape. Datasets of different shapes therefore have different IDs,
+// and can be loaded into one table.
 type Generator struct {
 	shape Shape
 	idTag string
@@ -208,7 +208,8 @@ func (g *Generator) draft(n int) orderDraft {
 		placedAt: ordersStart.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
 	}
 	d.lines = make([]draftLine, g.shape.MinItems+random.IntN(g.shape.MaxItems-g.shape.MinItems+1))
-	// Consecutive products, starting at a random product, cannot repeat within an order.
+	// An order contains consecutive products, starting at a random product, so that no product occurs
+	// twice.
 	first := random.IntN(g.shape.Products)
 	for i := range d.lines {
 		d.lines[i] = draftLine{(first + i) % g.shape.Products, 1 + random.IntN(maxQuantity)}
@@ -256,8 +257,8 @@ func (g *Generator) accountRep(customer int) commerce.EmployeeID {
 // customers, but at most 100.
 func (g *Generator) accountRepCount() int { return min(1+g.shape.Customers/500, 100) }
 
-// The number of warehouses, and the numbers of records per part. Loading a part takes a few
-// requests.
+// MasterData and Orders generate parts with these numbers of records. A part is small enough to be
+// loaded with a few DynamoDB requests. warehouseCount is the total number of warehouses.
 const (
 	customersPerPart = 50
 	productsPerPart  = 50
@@ -355,8 +356,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders returns the orders with the index from and above, sorted by time, in parts of
-// ordersPerPart orders. The last part may be smaller.
+// Orders returns the orders from the given index to the last index, sorted by time. Each part
+// contains ordersPerPart orders, except that the last part may contain fewer.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		for ; from < g.shape.Orders; from += ordersPerPart {

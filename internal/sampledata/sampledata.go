@@ -203,9 +203,9 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 	}
 }
 
-// importEventID returns the ID of an order's imported event. The ID is derived from the order's ID,
-// so that loading a file twice has the same result as loading it once. It contains the order's
-// time.
+// importEventID returns the ID of an order's imported event. The event's ID is derived from the
+// order's ID, so that loading a file twice has the same result as loading it once. The event's ID
+// contains the order's time.
 func importEventID(order commerce.OrderID) commerce.EventID {
 	event, _ := ulid.ParseStrict(string(order))
 	hash := sha256.Sum256([]byte("imported " + order))

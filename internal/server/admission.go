@@ -24,7 +24,8 @@ func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 }
 
 // anonymousCaller returns the caller of a request before its token has been verified. The caller is
-// identified by its network address. Without authentication, all requests have the same caller.
+// identified by the network address of its connection. Without authentication, all requests have
+// the same caller.
 func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
@@ -32,8 +33,8 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	return admission.Caller{Key: "address/" + admission.Network(remote), Anonymous: true}
 }
 
-// acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil, or a refusal
-// if the pool has too little capacity or the caller exceeds its share.
+// acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil if it has
+// acquired the capacity, and otherwise a refusal.
 func (h httpHandler) acquire(ctx context.Context, id admission.PoolID, n int) *refusal {
 	return poolRefusal(h.pools[id].TryAcquire(admission.CallerOf(ctx), n))
 }
@@ -43,14 +44,14 @@ func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n
 	h.pools[id].Release(admission.CallerOf(ctx), n)
 }
 
-// The server delays refusals that the caller has caused itself. Otherwise, a client that retries
-// immediately would keep the processors busy with refusals.
+// If a caller itself is the cause of a refusal, the server delays the refusal. Otherwise, a client
+// that retries immediately would keep the processors busy with refusals.
 const (
 	// shareDelay is the delay of a refusal if the caller exceeds its rate limit or its share of a
 	// pool.
 	shareDelay = 200 * time.Millisecond
-	// forgedTokenDelay is the delay of a refusal because of an invalid signature. It applies only
-	// while other requests wait for the verification of their signatures.
+	// forgedTokenDelay is the delay of a refusal of a token with an invalid signature. It applies only
+	// while other requests wait for the verification of their tokens.
 	forgedTokenDelay = time.Second
 )
 

@@ -26,8 +26,8 @@ type authentication struct {
 	log       *slog.Logger
 }
 
-// challengeHeader is the response header with the authentication scheme. If the request had an
-// invalid token, the header also contains an error code
+// challengeHeader is the response header that names the authentication scheme. If the request had
+// an invalid token, the header also contains an error code
 // (https://www.rfc-editor.org/rfc/rfc6750#section-3).
 const challengeHeader = "WWW-Authenticate"
 
@@ -64,7 +64,8 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 }
 
 // watch calls end when the token of a connection is no longer valid, for example because it has
-// expired. stop ends the watch. A connection without a token is not watched.
+// expired. The caller stops watching with stop. If the connection has no token, end is never
+// called.
 func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
@@ -132,7 +133,7 @@ func bearer(authorization string) (string, bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated refuses a request with status 401. given reports whether the request has a token.
+// unauthenticated refuses a request with status 401. given reports whether the request had a token.
 // The response does not contain the reason, because the reason would help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {

@@ -18,14 +18,15 @@ const (
 )
 
 // newCompressor returns middleware that compresses GraphQL responses for clients that accept gzip,
-// and sets Vary. The files of GraphiQL do not need the middleware, because they are stored
-// compressed. zstd is disabled, because each zstd encoder uses megabytes of memory.
+// and sets the Vary header. The files of GraphiQL do not need the middleware, because they are
+// stored compressed. zstd is disabled, because each zstd encoder uses megabytes of memory.
 //
-// The BREACH attack (https://www.breachattack.com) guesses secrets from the sizes of compressed
-// responses. It makes a victim's browser send many requests that the attacker chooses.
-// crosssite.PossibleCSRF prevents these requests, and maxCompressionJitter obscures the sizes.
+// The BREACH attack (https://www.breachattack.com) makes a victim's browser send many requests that
+// the attacker chooses. The attacker then guesses secrets from the sizes of the compressed
+// responses. crosssite.PossibleCSRF prevents these requests, and maxCompressionJitter obscures the
+// sizes.
 //
-// newCompressor returns an error if the library rejects the options.
+// newCompressor returns an error if the compression library rejects the options.
 func newCompressor() (func(http.Handler) http.HandlerFunc, error) {
 	return gzhttp.NewWrapper(gzhttp.MinSize(minCompressedSize), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.RandomJitter(maxCompressionJitter, 0, false))
 }

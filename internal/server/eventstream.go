@@ -15,8 +15,8 @@ import (
 // serveEventStream responds to a request with a stream of server-sent events. Each operation has
 // its own connection
 // (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). If
-// an error occurs before the stream begins, the response has a JSON body and the same HTTP status
-// as with typeGraphQL.
+// an error occurs before the stream begins, the response has a JSON body. Its HTTP status is the
+// same as for a response of type typeGraphQL.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	observation.FromContext(r.Context()).SetEventStream()
@@ -62,8 +62,8 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 }
 
 // startOperation reads a request and starts its operation. It returns the request with its
-// principal. For a subscription, it sets stream and acquires capacity for the subscription and for
-// its connection.
+// principal. For a subscription, it also sets *stream, and acquires capacity for the subscription
+// and for the connection.
 func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {
@@ -147,7 +147,7 @@ type eventStream struct {
 	keepAliveTimer *time.Timer
 }
 
-// write writes the strings and flushes the response. It returns false if writing fails or exceeds
+// write writes the strings and flushes the response. It returns false if the write fails or exceeds
 // the response timeout.
 func (s *eventStream) write(parts ...string) bool {
 	s.mu.Lock()

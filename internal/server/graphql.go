@@ -25,7 +25,8 @@ type httpHandler struct {
 	executor *graph.Executor
 	limits   Limits
 	pools    *admission.Controller
-	// weights has the weight of callers by role. A weight multiplies the caller's share of the pools.
+	// weights maps each role to the weight of its callers. The weight multiplies a caller's share of
+	// each pool.
 	weights        map[commerce.Role]int
 	shedding       *sheddingLog
 	authentication authentication
@@ -92,8 +93,8 @@ func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t m
 		return
 	}
 	if r.Method == http.MethodHead {
-		// The middleware does not compress responses to HEAD. The response to a GET could be compressed
-		// and have another length, so the response to HEAD has no Content-Length
+		// The middleware does not compress responses to HEAD. A compressed response to GET would have
+		// another Content-Length, so the response to HEAD contains no Content-Length
 		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
 		w.Header().Add("Vary", "Accept-Encoding")
 		w.Header()["Content-Type"] = contentTypeHeader(t)
@@ -103,8 +104,8 @@ func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t m
 	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeResponse(w, t, status, body) }))(w, r) // compress sets Vary
 }
 
-// writeCompressibleRefusal writes a refusal in place of a response that may be compressed. A
-// refusal is too short to compress, so only the Vary header is set.
+// writeCompressibleRefusal writes a refusal of a request whose response could have been compressed.
+// The refusal itself is too short to compress, so only the Vary header is set.
 func (h httpHandler) writeCompressibleRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	h.writeRefusal(w, r, refused, contentType)
@@ -125,8 +126,8 @@ func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	}
 }
 
-// writeRefusal writes the response to a request that is not executed. It logs only refusals by
-// pools. Other refusals are errors of the client, and any client could fill the log with them.
+// writeRefusal writes the response to a request that the server refuses to execute. It logs only
+// refusals by pools. Clients cause all other refusals, and could fill the log with them.
 func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	h.recordRefusal(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})
@@ -140,8 +141,8 @@ func (h httpHandler) recordRefusal(ctx context.Context, refused *refusal) {
 }
 
 // mutationResponseDropped returns the response to a mutation if the pool has no capacity for the
-// actual response. The mutation has been executed, so the HTTP status must not make the client
-// retry.
+// mutation's own response. The mutation has been executed, so the HTTP status must not make the
+// client retry.
 func mutationResponseDropped() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for its response: do not send the mutation again, but query the records that it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
@@ -208,9 +209,9 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 	return nil, nil
 }
 
-// execute decodes and executes a request if a request slot is free. Otherwise, it refuses the
-// request immediately. A queue would only increase the response times of a server that is already
-// slow.
+// execute decodes and executes a request if a slot of admission.PoolRequests is free. Otherwise, it
+// refuses the request immediately. Queued requests would only increase the response times of a
+// server that is already slow.
 func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if full := h.acquire(ctx, admission.PoolRequests, 1); full != nil {
 		return graph.Result{}, full
@@ -229,7 +230,7 @@ func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute fun
 	return result, nil
 }
 
-// receivedRequest is a request that has been received but not decoded.
+// receivedRequest is a request whose body has been received but not decoded.
 type receivedRequest struct {
 	decode func() (graph.Request, *refusal)
 	// bodySize is the length of the body.
@@ -288,7 +289,7 @@ func httpStatus(result graph.Result, t mediaType) int {
 }
 
 // responseBody is the body of a response in two parts. rest contains the data, which can be
-// megabytes. With a separate head, the data need not be copied.
+// megabytes. The text before the data is in head, so that the data is not copied.
 type responseBody struct{ head, rest []byte }
 
 func (b responseBody) size() int { return len(b.head) + len(b.rest) }
@@ -296,18 +297,19 @@ func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 // memoryBytes returns how many bytes of memory the body uses while the client reads it.
 func (b responseBody) memoryBytes() int { return cap(b.rest) }
 
-// maxSpareCapacity limits the unused capacity of a response buffer to maxSpareCapacity bytes plus a
-// quarter of the data's length. A buffer with more unused capacity is replaced by a smaller one.
-// Buffers are allocated with the size of the operation's previous response. So a short response
-// could otherwise keep a large buffer in memory until a slow client has read the response.
+// maxSpareCapacity limits the unused capacity of a response buffer. The executor allocates a buffer
+// with the size of the operation's previous response. A short response could therefore keep a large
+// buffer in memory until a slow client has read the response. If the unused capacity exceeds
+// maxSpareCapacity bytes plus a quarter of the data's length, newResponseBody copies the data to a
+// smaller buffer.
 const maxSpareCapacity = 4 << 10
 
 // dataPrefix is the start of a response body that has data and no errors.
 var dataPrefix = []byte(`{"data":`)
 
 // newResponseBody encodes a result as the body of a response. It appends to result.Data, so no
-// other code may use that buffer. encoding/json is not used, because it would parse and copy the
-// data again.
+// other code may use the buffer of result.Data. It does not use encoding/json, because
+// encoding/json would parse and copy the data again.
 func newResponseBody(result graph.Result) responseBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
 		return responseBody{rest: encodeResult(result)}
@@ -351,7 +353,7 @@ func mustMarshal(v any) []byte {
 	return text
 }
 
-// refusal is the response to a request that is not executed.
+// refusal is the response to a request that the server refuses to execute.
 type refusal struct {
 	status int
 	code   string
@@ -396,13 +398,13 @@ func (e *refusal) write(w http.ResponseWriter, t mediaType) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		setStatusHeaders(header, e.result(), e.status)
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		// The server closes the connection instead of reading the rest of the body.
+		// The server closes the connection, because it does not read the rest of the body.
 		header.Set("Connection", "close")
 	}
 	writeResponse(w, t, e.status, responseBody{rest: encodeResult(e.result())})
 }
 
-// result converts the refusal to the result of a request.
+// result converts the refusal to a GraphQL result.
 func (e *refusal) result() graph.Result {
 	if e.rateLimitResult != nil {
 		return *e.rateLimitResult

@@ -45,7 +45,8 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 		if t == typeEventStream && !named {
 			continue
 		}
-		// A later type wins a tie only if the best type so far was matched by a wildcard.
+		// If two types have the same weight, the later type is chosen only if the earlier type was
+		// matched by a wildcard.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}

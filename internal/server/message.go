@@ -21,7 +21,7 @@ type clientMessage struct {
 // message of the operation.
 const maxOperationID = 256
 
-// parseMessage parses a message from a client, except for the message's payload. If the message
+// parseMessage parses a message from a client, but not the message's payload. If the message
 // violates the protocol, parseMessage returns an error that describes the violation. The caller
 // must then close the socket with code 4400.
 func parseMessage(text []byte) (clientMessage, error) {
@@ -73,7 +73,7 @@ func checkSubscribePayload(payload []byte) error {
 	return nil
 }
 
-// isMissingOrNull reports whether value is empty or the JSON value null. If value is not empty, it
+// isMissingOrNull reports whether value is empty or the JSON value null. A value that is not empty
 // must be valid JSON without leading white space.
 func isMissingOrNull(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 

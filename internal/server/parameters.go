@@ -84,7 +84,7 @@ func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 type parameters struct {
 	query, operationName, variables, extensions parameter
 	// documentID is the parameter documentId, the ID of a trusted document. Relay and other clients
-	// send the ID as doc_id or id instead.
+	// send the parameter as doc_id or id.
 	documentID, docID, id parameter
 	// duplicate is the name of a parameter that occurs more than once. It is empty if there is no such
 	// parameter.

@@ -21,14 +21,14 @@ import (
 // maxUncountedBody is the maximum length in bytes of a body that does not count against
 // admission.PoolBodies.
 //
-// A request holds no slot of admission.PoolRequests while its client sends the body or reads the
-// response. So slow clients do not block fast clients. PoolBodies and PoolAnswers limit the memory
-// that bodies and responses of slow clients use.
+// While a client sends the body or reads the response, its request does not use a slot of
+// admission.PoolRequests. So a slow client does not block fast clients. PoolBodies and PoolAnswers
+// limit the memory for the bodies and responses of slow clients.
 const maxUncountedBody = 16 << 10
 
 // maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. maxURL is less
-// than the maximum size of headers, so that a longer URL gets a JSON response instead of an error
-// of net/http.
+// than the maximum size of the request headers. Otherwise, net/http would reject a long URL with
+// its own error instead of a JSON response.
 const maxURL = 16 << 10
 
 // decodeURL decodes a GraphQL request from a URL.
@@ -117,7 +117,8 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 }
 
 // readLongBody reads a body that is long or of unknown length. If the body exceeds
-// maxUncountedBody, its expected length counts against admission.PoolBodies while the rest arrives.
+// maxUncountedBody, its expected length counts against admission.PoolBodies while the rest of the
+// body arrives.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))

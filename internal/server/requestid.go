@@ -19,8 +19,8 @@ const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// requestIDContext is a context with a request ID. A WebSocket keeps the context while it is open,
-// so the context must not refer to the response.
+// requestIDContext is a context with a request ID. It must not refer to the response, because a
+// WebSocket keeps the context in memory until the socket is closed.
 type requestIDContext struct {
 	context.Context
 	id string
@@ -134,7 +134,7 @@ func (w *statusWriter) writeError(id string) {
 	}
 	header := w.Header()
 	for name := range header {
-		// The removed headers describe the response that is not sent.
+		// These headers describe the response of the handler, which is not sent.
 		if name != requestIDHeader && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
 			header.Del(name)
 		}

@@ -47,8 +47,8 @@ import (
 
 // Options are the options of a server.
 type Options struct {
-	// Graph contains the options of the executor. New sets Report, RequestID, EventTime, Admission and
-	// Observer.
+	// Graph contains the options of the executor. New overwrites Report, RequestID, EventTime,
+	// Admission and Observer.
 	Graph graph.Options
 	// Auth verifies the tokens of requests. If Auth is nil, requests are not authenticated.
 	Auth *auth.Authenticator
@@ -60,13 +60,13 @@ type Options struct {
 	// Hosts are the host names of the server, in addition to localhost and IP addresses. If Auth is
 	// nil, requests with any other Host header are rejected, except for health checks.
 	Hosts []string
-	// Limits bound the size and duration of one request or connection.
+	// Limits contains the maximum sizes and durations of a request or connection.
 	Limits Limits
 	// Admission contains the pools of capacity that callers share. If Admission is nil, pools of the
 	// default sizes are created.
 	Admission *admission.Controller
-	// Weights contains a factor for each role. The share of a caller is multiplied by the factor of
-	// its role. The factor of a missing role is 1.
+	// Weights maps a role to a factor that multiplies the pool shares of callers with this role. For a
+	// role without an entry, the factor is 1.
 	Weights map[commerce.Role]int
 	// OnReadiness, if not nil, is called with the result of each readiness check of the store.
 	OnReadiness func(ready bool)
@@ -78,8 +78,8 @@ type Options struct {
 	Telemetry observation.Telemetry
 }
 
-// Limits bound the size and duration of one request or connection. If a field is zero, its default
-// applies. setting.Limits describes the struct tags.
+// Limits contains the maximum sizes and durations of a request or connection. If a field is zero,
+// its default applies. setting.Limits describes the struct tags.
 type Limits struct {
 	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"operations in progress on one WebSocket"`
@@ -105,16 +105,16 @@ const (
 // be true.
 const ExplainHeader = "X-Ordergraph-Explain"
 
-// New returns the handler of all paths. It returns an error if the files of GraphiQL cannot be read
-// or the compression cannot be configured.
+// New returns the handler of all paths. It returns an error if it cannot read the files of GraphiQL
+// or cannot configure the compression.
 func New(opts Options) (http.Handler, error) {
 	pages, err := graphiql.Handler()
 	if err != nil {
 		return nil, err
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
-		// These errors are not logged again: the client has disconnected, or the circuit breaker is open,
-		// which the breaker itself has logged.
+		// context.Canceled means that the client has disconnected, which is not logged. ErrOpen means
+		// that the circuit breaker is open, which the breaker itself has logged.
 		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrOpen) {
 			return
 		}
@@ -208,8 +208,8 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readinessTTL is how long a readiness result is reused, so that frequent probes do not cause many
-// reads of the table.
+// readinessTTL is how long a readiness result is reused, so that frequent readiness probes do not
+// read the table each time.
 const readinessTTL = time.Second
 
 // readiness returns the handler of the readiness check. The server is ready if it is not shutting

@@ -103,9 +103,9 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.receivedSincePing.Store(true)
 	upgraded := &hijackedWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
-		// If the client does not offer the supported subprotocol, the server accepts another one and then
-		// closes the socket with code 4406. If the server rejected the upgrade instead, the client would
-		// not see the code.
+		// A client may offer only unsupported subprotocols. The server then accepts one of them and
+		// closes the socket with code 4406. If the server rejected the upgrade, the client could not see
+		// the code.
 		Subprotocols:       append([]string{subprotocol}, offeredSubprotocols(r.Header)...),
 		InsecureSkipVerify: true, // checked above, by the same rules as CORS
 		CompressionMode:    websocket.CompressionDisabled,
@@ -122,8 +122,8 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
 	stopping := lifecycle.Stopping(r.Context())
-	// The socket gets its own goroutine. The goroutine of net/http would keep its grown stack, its
-	// buffers and the request in memory while the socket is open.
+	// The socket gets its own goroutine. If the goroutine of net/http continued, its grown stack, its
+	// buffers and the request would stay in memory while the socket is open.
 	go s.serve(stopping)
 }
 
@@ -153,9 +153,10 @@ func offeredSubprotocols(h http.Header) []string {
 }
 
 // socket is one WebSocket. One goroutine reads messages, and each operation has its own goroutine.
-// There is no queue: an operation writes each message before it waits for the next event, so it
-// holds at most one message in memory. A client that does not read its messages blocks only its own
-// operations. When a write times out, the server closes the connection.
+// Messages to the client are not queued: an operation writes each message before it waits for the
+// next event. So each operation holds at most one message in memory. A client that does not read
+// its messages blocks only its own operations. When a write times out, the server closes the
+// connection.
 type socket struct {
 	handler webSocketHandler
 	conn    *websocket.Conn
@@ -169,7 +170,7 @@ type socket struct {
 	cancel    context.CancelFunc
 	closeOnce sync.Once
 	// operationContext is the parent context of operations. It is ctx with the caller and the
-	// principal. Only the goroutine that reads messages uses it.
+	// principal added. Only the goroutine that reads messages uses it.
 	operationContext context.Context
 	// initialised is set when connection_init has arrived. acknowledged is set when the server has
 	// accepted it.
@@ -178,13 +179,12 @@ type socket struct {
 	receivedSincePing atomic.Bool
 	goroutines        sync.WaitGroup
 	// release stops watching the token and releases the capacity of the socket. Only the goroutine
-	// that reads messages uses it.
+	// that reads messages calls it.
 	release func()
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
-	// executing counts the operations in progress. It does not include subscriptions that have
-	// started.
+	// executing counts the operations in progress, except subscriptions that have started.
 	executing sync.WaitGroup
 	// draining reports whether the server is stopping. A draining socket starts no more operations.
 	draining bool
@@ -199,7 +199,7 @@ type socketOperation struct {
 	// payload is the payload of the subscribe message. After decoding, it is set to nil, so that it
 	// does not stay in memory while responses wait for a slow client.
 	payload []byte
-	// charged is the number of rate limit points that the message was charged.
+	// charged is the number of rate limit points that the server charged for the message.
 	charged int
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -277,14 +277,15 @@ func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
-		// The library reads the rest of an arriving message and sets no time limit for it.
+		// Close reads the rest of a message that is arriving. Without the deadline, it would wait for the
+		// message without a time limit.
 		_ = s.netConn.SetReadDeadline(time.Now().Add(closeTimeout))
 		_ = s.conn.Close(code, reason) // this closes the connection even if the client sends no close frame
 	})
 	return false
 }
 
-// cut closes the connection without a close frame, because the client does not seem to read. Like
+// cut closes the connection without a close frame, because the client probably does not read. Like
 // close, it always returns false.
 func (s *socket) cut(reason string) bool {
 	s.closeOnce.Do(func() {
@@ -328,7 +329,7 @@ func (s *socket) handleNext() bool {
 // completely within Limits.BodyTime.
 func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	// The context has no deadline, because the library closes the connection when the context ends.
-	// After that, close could not send a reason.
+	// The server could then not send a close frame with the reason.
 	kind, reader, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return 0, nil, err
@@ -350,7 +351,8 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
 		// The library has sent a close frame. If the server closed the connection now, a client that is
-		// still sending could not read the reason. So close waits for the client first.
+		// still sending could not read the close reason. So s.close first waits for the client's close
+		// frame.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
@@ -396,8 +398,8 @@ func (s *socket) initialise(m clientMessage) bool {
 	return true
 }
 
-// authenticate verifies the token of a socket. If the token is invalid now or becomes invalid
-// later, the socket is closed. authenticate reports whether the socket is open.
+// authenticate verifies the token of a socket. It closes the socket if the token is invalid now, or
+// when the token becomes invalid later. authenticate reports whether the socket is open.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.handler.limits.RequestTime)
 	defer cancel()
@@ -426,9 +428,9 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// initHeaders returns the initHeaders of the upgrade request. The payload of connection_init
-// overrides them. initHeaders returns false if the payload contains a header twice, or a header
-// that is neither a string nor a boolean.
+// initHeaders returns the headers that s.handler.initHeaders names. A header in the payload of
+// connection_init overrides the same header of the upgrade request. initHeaders returns false if
+// the payload contains a header twice, or a header that is neither a string nor a boolean.
 func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range s.handler.initHeaders {
@@ -542,8 +544,8 @@ func (s *socket) subscribe(m clientMessage) bool {
 		if stream == nil {
 			return
 		}
-		// Starting a subscription needs a deep stack. A new goroutine with a small stack sends the
-		// events.
+		// The stack of this goroutine has grown, because starting a subscription needs a deep stack. So a
+		// new goroutine, which needs only a small stack, sends the events.
 		following = true
 		s.goroutines.Go(func() {
 			defer s.recoverPanic()
@@ -556,7 +558,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 }
 
 // maxShownID is the maximum length in bytes of an operation ID in the reason of a close frame. The
-// whole reason can have 123 bytes.
+// whole reason can have at most 123 bytes.
 const maxShownID = 60
 
 // removeOperation removes and cancels the operation with the given ID. If o is not nil, it removes
@@ -574,8 +576,8 @@ func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	return true
 }
 
-// execute executes an operation and sends its result. For a subscription, it returns the stream of
-// events instead.
+// execute executes an operation. For a query or mutation, it sends the result. For a subscription,
+// it returns the stream of events.
 func (s *socket) execute(o *socketOperation) (stream *graph.Stream) {
 	decode := func() (graph.Request, *refusal) {
 		request, refused := decodeBody(o.payload)
@@ -652,7 +654,8 @@ func (s *socket) sendPong(payload []byte) bool {
 
 // complete ends an operation. It sends an error message if there are errors, and otherwise a
 // complete message. It sends nothing if the client has already completed the operation. It also
-// sends nothing while the socket closes, so that the client resumes a subscription elsewhere.
+// sends nothing while the socket closes, so that the client resumes a subscription on another
+// server.
 func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 	if !s.removeOperation(o.id, o) || s.ctx.Err() != nil {
 		return

@@ -76,16 +76,16 @@ func (r Record) Map(name string) Record {
 	return nil
 }
 
-// TB contains those methods of testing.TB that an audit calls. The T type of package rapid
-// implements TB, too.
+// TB contains the methods of testing.TB that an audit calls. The type rapid.T also implements TB.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// AssertConsistent audits the table and fails t if it is inconsistent. It also runs the check of
-// the product, which must report nothing. It returns the result of the audit.
+// AssertConsistent audits the table and fails t if the table is inconsistent. It also runs the
+// product's own check (package dynamo/check), which must report no findings. It returns the result
+// of the audit.
 func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *AuditResult {
 	t.Helper()
 	a, err := Audit(context.Background(), db, table, shards)
@@ -115,10 +115,10 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 // Audit reads all records of a table and verifies that they are consistent. shards is the number of
 // shards of the table.
 //
-// Audit is independent of the code that writes records: it shares only the key templates of package
-// model. So a bug of that code cannot hide an inconsistency.
+// Audit shares only the key templates of package model with the code that writes records. A bug in
+// the writing code therefore cannot hide an inconsistency from Audit.
 //
-// It returns the errors of the SDK.
+// Audit returns the errors of the SDK.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*AuditResult, error) {
 	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
 	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
@@ -136,7 +136,7 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 	for k, r := range a.Records {
 		a.collectOrder(k, r)
 		if r.Has("gsi1pk") != (indexed[k] != nil) {
-			a.addProblem(k, "the record has index keys: %v, the index contains the record: %v", r.Has("gsi1pk"), indexed[k] != nil)
+			a.addProblem(k, "the record has index keys: %v; the index contains the record: %v", r.Has("gsi1pk"), indexed[k] != nil)
 		} else if indexed[k] != nil {
 			a.compareRecords(k, "its entry in the index", r, indexed[k])
 		}
@@ -204,7 +204,7 @@ func (a *audit) expectEqual(k Key, subject string, want, got any) {
 	}
 }
 
-// keyNames are the attributes that may differ between a record and its copies.
+// keyNames lists the attributes that may differ between a record and its copies.
 var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 
 // compareRecords adds a problem for each attribute that differs between two records. It ignores the
@@ -279,8 +279,8 @@ func (a *audit) collectOrder(k Key, r Record) {
 	}
 }
 
-// shardedKey returns the partition key of the index for a sharded list. The hash of the ID
-// determines the shard.
+// shardedKey returns the index's partition key for a list that is spread over several partitions
+// (shards). The hash of the ID determines the shard.
 func (a *audit) shardedKey(key, id string) string {
 	if a.shards <= 1 {
 		return key
@@ -336,7 +336,7 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 		if i := slices.IndexFunc(edge.IndexAttributes(), func(name string) bool { return !r.Has(name) }); i < 0 {
 			a.requireRecord(k, edgeKey.PK, edgeKey.SK)
 		} else if a.Records[Key{edgeKey.PK, edgeKey.SK}] != nil {
-			a.addProblem(k, "the record has the edge %[2]s, although it has no attribute %[1]s", edge.IndexAttributes()[i], edgeKey.SK)
+			a.addProblem(k, "the record has the edge %[2]s, but no attribute %[1]s", edge.IndexAttributes()[i], edgeKey.SK)
 		}
 	}
 }
@@ -362,8 +362,8 @@ func (a *audit) requireRecord(k Key, pk, sk string) Record {
 
 const metadata = "#METADATA"
 
-// checkRecord verifies a record, its edges, and the existence of the records to which it refers.
-// checkOrder verifies the records of an order together.
+// checkRecord verifies that a record and its edges are valid, and that the records to which it
+// refers exist. checkOrder later verifies the records of an order together.
 func (a *audit) checkRecord(k Key, r Record) {
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
@@ -502,14 +502,14 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 	}
 }
 
-// statusChanges maps each event type that changes the status of an order to the statuses in which
-// the event is allowed.
+// statusChanges contains the event types that change an order's status. For each event type, it
+// lists the statuses in which such an event is allowed.
 var statusChanges = map[string][]string{
 	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
 }
 
-// statusesAllowing maps each event type that does not change the status to the statuses in which
-// the event is allowed.
+// statusesAllowing contains the event types that do not change an order's status. For each event
+// type, it lists the statuses in which such an event is allowed.
 var statusesAllowing = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 }
@@ -578,7 +578,7 @@ func ulidTime(id string) string {
 }
 
 // checkSpending compares the stored monthly spending of customers with the totals of their orders.
-// spent contains these totals by key of the spending record.
+// spent maps the key of each spending record to the sum of these totals.
 func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 	isComplete := func(k Key) bool {
 		v, ok := a.Records[Key{k.PK, metadata}]["spendingComplete"].(*types.AttributeValueMemberBOOL)

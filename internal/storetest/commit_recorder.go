@@ -19,10 +19,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// CommitRecorder is an HTTP client that records the events of transactions in the order of their
-// commits. To know this order, it either serializes all transactions, or cancels conflicting
-// transactions. Two concurrent transactions conflict if they write the same record. DynamoDB
-// cancels such transactions, but the test engines do not.
+// CommitRecorder is an HTTP client that records events in the order in which their transactions
+// commit. The order is clear only if no two concurrent transactions write the same record. DynamoDB
+// cancels such transactions (conflicts), but the test engines do not. CommitRecorder therefore
+// either cancels them itself, or serializes all transactions.
 type CommitRecorder struct {
 	next            faults.HTTP
 	cancelConflicts bool
@@ -31,17 +31,17 @@ type CommitRecorder struct {
 
 	mu         sync.Mutex
 	lockedKeys map[string]bool
-	// Events maps each customer to the IDs of the customer's events, in commit order.
+	// Events maps each customer to the IDs of the customer's events, in the order of their commits.
 	Events map[string][]string
-	// Attempts is the number of all transactions. Cancelled is the number of cancelled transactions by
-	// reason: "conflict" or "engine".
+	// Attempts is the number of transactions, including cancelled transactions. Cancelled maps a
+	// reason to the number of cancelled transactions. The reason is "conflict" or "engine".
 	Attempts  int
 	Cancelled map[string]int
 }
 
 // RecordCommits returns a client of db's engine, and the CommitRecorder that records its commits.
-// If conflict is set, the CommitRecorder cancels conflicting transactions. Otherwise it serializes
-// all transactions.
+// If conflict is true, the CommitRecorder cancels conflicting transactions. Otherwise, it
+// serializes all transactions.
 func RecordCommits(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *CommitRecorder) {
 	w := &CommitRecorder{cancelConflicts: conflict, lockedKeys: map[string]bool{}, Events: map[string][]string{}, Cancelled: map[string]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -170,7 +170,7 @@ func CheckEventOrder(t TB, customer string, events []string) {
 	t.Helper()
 	for i := 1; i < len(events); i++ {
 		if events[i] <= events[i-1] {
-			t.Errorf("%s: event number %d has the ID %s, but the event before it has the ID %s", customer, i, events[i], events[i-1])
+			t.Errorf("%s: event number %d has the ID %s, want an ID above the previous event's ID %s", customer, i, events[i], events[i-1])
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// FormatValue formats an attribute value for test failures and golden files. A number
-// has no zeros at its end after the decimal point, because DynamoDB removes them.
+// FormatValue formats an attribute value for test failures and golden files. Like DynamoDB, it
+// removes trailing zeros after the decimal point of a number.
 func FormatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:

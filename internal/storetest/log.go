@@ -25,5 +25,5 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Count returns how often the written text contains the given text.
+// Count returns how often the given text occurs in the written text.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

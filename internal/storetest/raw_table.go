@@ -21,8 +21,8 @@ import (
 // Item is a record of a table.
 type Item = map[string]types.AttributeValue
 
-// RawTable reads and writes the records of a table without the data model, like other software. If
-// a request fails, the test fails and ends.
+// RawTable reads and writes the records of a table without the data model, as other software could.
+// If a request fails, the test fails and ends.
 type RawTable struct {
 	T     testing.TB
 	DB    *dynamodb.Client
@@ -92,8 +92,7 @@ func (r RawTable) Delete(pk, sk string) Item {
 // exist, the test fails.
 func (r RawTable) Set(pk, sk string, changes Item) {
 	r.T.Helper()
-	// The old record is deleted first, because otherwise the embedded engine would not update its
-	// index correctly.
+	// Unlike Get, Delete fails the test if the record does not exist.
 	rec := r.Delete(pk, sk)
 	for name, v := range changes {
 		if v == nil {
@@ -161,8 +160,8 @@ func (r RawTable) All() map[string]Item {
 	return records
 }
 
-// Check runs CheckRecords on the table and returns the results. It does not wait for the index,
-// unless opts.IndexLag is set.
+// Check runs Store.CheckRecords on the table and returns the results. Unless opts.IndexLag is set,
+// it does not wait for the index to catch up with the table.
 func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	r.T.Helper()
 	var drifts []check.Drift
@@ -185,7 +184,8 @@ func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	return drifts, summary
 }
 
-// CheckClean fails the test if a check finds an inconsistency, or a record that it cannot verify.
+// CheckClean fails the test if a check finds an inconsistency, or if the check cannot verify a
+// record.
 func (r RawTable) CheckClean() {
 	r.T.Helper()
 	if drifts, summary := r.Check(check.Options{}); len(drifts) > 0 || summary.Unverified > 0 {

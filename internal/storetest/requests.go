@@ -52,7 +52,8 @@ func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 }
 
 // WithCountLimit returns a client of db's engine that limits the number of records per page of a
-// Query without a limit, such as a count. DynamoDB itself limits such a page to 1 MB.
+// Query. It changes only a Query that counts records, or that sets no limit itself. DynamoDB limits
+// a page of such a Query to 1 MB.
 func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
@@ -85,10 +86,10 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns a RawTable of the same table, with a new Store that calls the given function
-// before each request. The function receives the operation, the number of earlier requests with
-// this operation, and the request body. If the function returns a response, the Store receives this
-// response and the request is not sent.
+// WithHTTPHook returns a RawTable of the same table, with a new Store. Before each request, the
+// Store calls the given function with the operation, the number of earlier requests with this
+// operation, and the request body. If the function returns a response, the Store receives this
+// response instead of sending the request.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

@@ -8,14 +8,14 @@ import (
 )
 
 // WithoutResponseDate returns a client of db's engine that removes the header Date from responses.
-// A Store with a fake clock needs such a client, because it refuses to write if Date differs from
-// its clock.
+// A Store with a fake clock needs such a client. Otherwise, the Store would refuse to write,
+// because Date differs from the fake time.
 func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
 }
 
-// WithResponseDate returns a client of db's engine that sets the header Date of responses to the
-// time of clock.
+// WithResponseDate returns a client of db's engine that sets the header Date of each response to
+// the time that clock returns.
 func WithResponseDate(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
 }

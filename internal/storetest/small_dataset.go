@@ -14,7 +14,7 @@ import (
 // 2026.
 func FirstOrderTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// ULIDAt returns a ULID with the given time. n makes ULIDs of the same time different.
+// ULIDAt returns a ULID with the given time. A different n makes a different ULID of the same time.
 func ULIDAt(at time.Time, n int) string {
 	var id ulid.ULID
 	id[14], id[15] = byte(n>>8), byte(n)
@@ -37,8 +37,8 @@ func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Durati
 
 // SmallDataset returns a dataset with at least one record of each entity. Customer c1 has an
 // account rep, and customer c2 does not. Order 0 is pending, order 1 confirmed, order 2 shipped,
-// order 3 cancelled, and BigOrder delivered. With 30 products, BigOrder has too many line items to
-// embed them in the order record.
+// order 3 cancelled, and BigOrder delivered. With 30 products, BigOrder has more line items than an
+// order record can embed.
 func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	t.Helper()
 	start := FirstOrderTime()

@@ -36,14 +36,14 @@ func Engines() []Engine {
 	}
 }
 
-// ForEachEngine runs a test on both engines. Use it for behavior in which the engines could differ:
-// transactions, conditions, pages and streams. Also use it for golden files.
+// ForEachEngine runs a test on both engines. Use it for golden files, and for behavior in which the
+// engines could differ: transactions, conditions, pages and streams.
 func ForEachEngine(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines(), test)
 }
 
-// ForEachEngineIfLong runs a test only on the embedded store, but on both engines in the long test
-// run. Use it for code that does not depend on the engine, and for tests that write too many
+// ForEachEngineIfLong runs a test on the embedded store, and in the long test run also on DynamoDB
+// Local. Use it for code that does not depend on the engine, and for tests that write too many
 // records for DynamoDB Local.
 func ForEachEngineIfLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines()[:longtest.Size(1, 2)], test)
@@ -55,13 +55,13 @@ func runOnEngines(t *testing.T, engines []Engine, test func(t *testing.T, db *dy
 	}
 }
 
-// IsEmbedded reports whether t runs on the embedded store. ForEachEngine or ForEachEngineIfLong
-// must have started t.
+// IsEmbedded reports whether t runs on the embedded store. It is valid only in tests that
+// ForEachEngine or ForEachEngineIfLong has started.
 func IsEmbedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
 // RunsCase reports whether t runs test case number i. DynamoDB Local is slow, so it runs only every
-// n-th test case. The embedded store and the long test run run all test cases. ForEachEngine must
-// have started t.
+// n-th test case. The embedded store and the long test run run every test case. RunsCase is valid
+// only in tests that ForEachEngine has started.
 func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%longtest.Size(n, 1) == 0 }
 
 // tableCount is the number of tables that this process has named. It makes table names unique.
@@ -73,8 +73,8 @@ func TableName() string { return fmt.Sprintf("test-%d", tableCount.Add(1)) }
 // NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses the
 // name.
 //
-// The table has no stream until OpenFeed enables it. With streams, each write would become slower:
-// DynamoDB Local searches the streams of all tables that ever existed.
+// The table has no stream until OpenFeed enables the stream. A stream would slow down each write,
+// because DynamoDB Local searches the streams of all tables that ever existed.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	if opts.Table == "" {
@@ -106,8 +106,9 @@ func withoutStream(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// Load writes a dataset to the store's table. Unless the dataset is empty, it also starts the order
-// counts. A table without order counts is like a table that other software created.
+// Load writes a dataset to the store's table. If the dataset is not empty, it first stores the
+// initial order counts. Without order counts, the table would be like a table that other software
+// created.
 func Load(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
 	if len(dataset.Customers)+len(dataset.Products) > 0 {

@@ -27,8 +27,8 @@ func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	return slices.Sorted(strings.Lines(text.String()))
 }
 
-// Import imports lines into the store's table. It fails the test if the import does not read all
-// lines.
+// Import imports lines into the store's table. It fails the test if the import ends before the last
+// line.
 func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.Imported {
 	t.Helper()
 	imported, err := store.Import(t.Context(), strings.NewReader(lines), opts)

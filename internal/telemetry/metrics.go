@@ -88,23 +88,23 @@ func declarations() [metricCount]metric {
 		graphQLErrors:        {"ordergraph_errors_total", counter, []string{"code"}, "errors in responses, by `extensions.code`", nil},
 		httpResponses:        {"ordergraph_http_responses_total", counter, []string{"status"}, "responses of `/graphql`, by HTTP status", nil},
 		requests:             {"ordergraph_dynamodb_requests_total", counter, []string{"pattern", "operation", "result"}, "requests to DynamoDB; a request and its retries count once; `result` is " + quoted(results()), nil},
-		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "duration of a request, including its retries", seconds()},
-		units:                {"ordergraph_dynamodb_units_total", counter, []string{"pattern", "unit"}, "consumed capacity units; `unit` is `read` or `write`", nil},
-		throttles:            {"ordergraph_dynamodb_throttles_total", counter, []string{"pattern", "reason"}, "throttled attempts; `reason` is DynamoDB's reason or error code", nil},
-		retries:              {"ordergraph_dynamodb_retries_total", counter, []string{"pattern", "cause"}, "retries of requests; `cause` is " + quoted(retryCauses()), nil},
-		fastPath:             {"ordergraph_dynamodb_fast_path_total", counter, []string{"outcome"}, "requests that the fast path completed (`fast`) or the AWS SDK sent (`fallback`)", nil},
+		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "duration of a DynamoDB request, including its retries", seconds()},
+		units:                {"ordergraph_dynamodb_units_total", counter, []string{"pattern", "unit"}, "DynamoDB capacity units consumed; `unit` is `read` or `write`", nil},
+		throttles:            {"ordergraph_dynamodb_throttles_total", counter, []string{"pattern", "reason"}, "attempts that DynamoDB throttled; `reason` is DynamoDB's reason or error code", nil},
+		retries:              {"ordergraph_dynamodb_retries_total", counter, []string{"pattern", "cause"}, "retries of DynamoDB requests; `cause` is " + quoted(retryCauses()), nil},
+		fastPath:             {"ordergraph_dynamodb_fast_path_total", counter, []string{"outcome"}, "DynamoDB requests that the fast path completed (`fast`) or that the AWS SDK sent (`fallback`)", nil},
 		breakerState:         {"ordergraph_dynamodb_breaker_state", gauge, nil, "state of the circuit breaker: 0 closed, 1 half-open, 2 open", nil},
-		breakerRejections:    {"ordergraph_dynamodb_breaker_rejections_total", counter, nil, "attempts that the circuit breaker refused", nil},
-		retryBudgetExhausted: {"ordergraph_dynamodb_retry_budget_exhausted_total", counter, nil, "requests that failed because the retry budget was exhausted", nil},
-		clockDifference:      {"ordergraph_clock_difference_seconds", gauge, nil, "server's clock minus DynamoDB's clock; 0 if they differ by at most 5 seconds, because the server then accepts writes", nil},
+		breakerRejections:    {"ordergraph_dynamodb_breaker_rejections_total", counter, nil, "attempts that the circuit breaker rejected instead of sending them to DynamoDB", nil},
+		retryBudgetExhausted: {"ordergraph_dynamodb_retry_budget_exhausted_total", counter, nil, "DynamoDB requests that failed because the retry budget was exhausted", nil},
+		clockDifference:      {"ordergraph_clock_difference_seconds", gauge, nil, "server's clock minus DynamoDB's clock; 0 if they differ by at most 5 seconds, which the server tolerates for writes", nil},
 		batchSize:            {"ordergraph_loader_batch_size", histogram, []string{"pattern"}, "keys in one batch of reads", []float64{1, 2, 5, 10, 25, 50, 100, 250}},
 		poolSize:             {"ordergraph_pool_size", gauge, []string{"pool"}, "capacity of a [pool](limits.md#shares)", nil},
 		poolUsed:             {"ordergraph_pool_used", gauge, []string{"pool"}, "capacity in use", nil},
 		poolWaiting:          {"ordergraph_pool_waiting", gauge, []string{"pool"}, "callers that wait for capacity", nil},
-		poolRefusals:         {"ordergraph_pool_refusals_total", counter, []string{"pool", "reason"}, "refused requests for capacity; `reason` is `full` if the pool is full, or `share` if the caller's share is used up", nil},
+		poolRefusals:         {"ordergraph_pool_refusals_total", counter, []string{"pool", "reason"}, "requests for capacity that the pool refused; `reason` is `full` if the pool is exhausted, or `share` if only the caller's share is exhausted", nil},
 		subscriptions:        {"ordergraph_subscriptions", gauge, nil, "subscriptions", nil},
-		streamLag:            {"ordergraph_stream_lag_seconds", gauge, nil, "age of the last stream record when the server read it; 0 if no record waits", nil},
-		catchUps:             {"ordergraph_subscription_catch_ups_total", counter, nil, "times that a subscription read missed events from timelines", nil},
+		streamLag:            {"ordergraph_stream_lag_seconds", gauge, nil, "age of the last DynamoDB stream record when the server read it; 0 if all records have been read", nil},
+		catchUps:             {"ordergraph_subscription_catch_ups_total", counter, nil, "number of times that a subscription read missed events from the timelines of orders", nil},
 		events:               {"ordergraph_subscription_events_total", counter, nil, "delivered events", nil},
 		replays:              {"ordergraph_idempotent_replays_total", counter, nil, "mutations that returned the stored result of their idempotency key", nil},
 		conflicts:            {"ordergraph_conflicts_total", counter, []string{"pattern"}, "transactions that the server built again because a record had changed", nil},
@@ -152,8 +152,8 @@ func (m metric) histogram() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.name, Help: m.help(), Buckets: m.buckets}, m.labels)
 }
 
-// desc returns the Prometheus description of a metric. Metrics with a desc are computed when
-// Prometheus scrapes them.
+// desc returns the Prometheus description of a metric whose value is computed when Prometheus
+// scrapes the server.
 func (m metric) desc() *prometheus.Desc {
 	return prometheus.NewDesc(m.name, m.help(), m.labels, nil)
 }

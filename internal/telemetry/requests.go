@@ -33,7 +33,8 @@ func results() []string {
 	return []string{resultOK: "ok", resultThrottled: "throttled", resultConflict: "conflict", resultConditionFailed: "condition_failed", resultUnavailable: "unavailable", resultError: "error"}
 }
 
-// resultOf returns the result of a request. err is the error of the request.
+// resultOf returns the result of a DynamoDB request that ended with err. The result is an index of
+// the slice that results returns.
 func resultOf(err error) int {
 	if err == nil {
 		return resultOK
@@ -66,8 +67,8 @@ func conditionFailed(err error) bool {
 // requestKey identifies the metrics of one kind of request.
 type requestKey struct{ pattern, operation string }
 
-// requestMetrics contains the metrics for one pattern and operation. The first request creates
-// them, so that unused combinations are not exported.
+// requestMetrics contains the metrics for the DynamoDB requests of one pattern and operation. The
+// first such request creates the metrics, so that unused combinations are not exported.
 type requestMetrics struct {
 	create      sync.Once
 	results     [resultCount]prometheus.Counter
@@ -75,12 +76,12 @@ type requestMetrics struct {
 	read, write prometheus.Counter
 }
 
-// requestVectors contains all metrics of requests, for all label values.
+// requestVectors contains the metrics of DynamoDB requests, for all label values.
 type requestVectors struct {
 	requests, units *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
-	// known contains a key for each pair of a declared pattern and an operation. The map does not
-	// change after its creation.
+	// known contains a key for each combination of a declared pattern and an operation. The map does
+	// not change after its creation.
 	known map[requestKey]*requestMetrics
 	other *requestMetrics
 }
@@ -112,7 +113,7 @@ func patterns() (ids []string) {
 	return ids
 }
 
-// of returns the metrics for the pattern and the operation of a request.
+// of returns the metrics for the pattern and the operation of a DynamoDB request.
 func (v *requestVectors) of(t trace.Target) *requestMetrics {
 	key := requestKey{t.Pattern, t.Operation}
 	m := v.known[key]
@@ -132,8 +133,8 @@ func (v *requestVectors) of(t trace.Target) *requestMetrics {
 // BeginRequest implements trace.Observer.
 func (t *Telemetry) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
 
-// EndRequest implements trace.Observer. It ignores requests that were not sent because their read
-// budget is exhausted.
+// EndRequest implements trace.Observer. It ignores requests that were not sent because the read
+// budget was exhausted.
 func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) {
 	if errors.Is(err, table.ErrBudgetExceeded) {
 		return
@@ -149,8 +150,8 @@ func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) 
 	}
 }
 
-// observeDuration adds a duration to a histogram. If the span in ctx is sampled, the exemplar of
-// the duration contains the trace ID.
+// observeDuration adds a duration to a histogram. If the span in ctx is sampled, the duration gets
+// an exemplar with the trace ID.
 func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duration) {
 	if span := oteltrace.SpanContextFromContext(ctx); span.IsSampled() {
 		if to, ok := to.(prometheus.ExemplarObserver); ok {
@@ -169,7 +170,7 @@ func retryCauses() (causes []string) {
 	return causes
 }
 
-// throttlingReasons returns the reasons and error codes of throttled attempts. Source:
+// throttlingReasons returns DynamoDB's reasons and error codes for throttled attempts. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
 func throttlingReasons() []string {
 	reasons := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException", "ThrottlingError", "ProvisionedThroughputExceeded", attempt.ReasonUnprocessed}

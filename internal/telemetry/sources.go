@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Sources contains the parts of a server whose state Prometheus scrapes.
+// Sources contains the parts of a server whose state is exported as metrics.
 type Sources struct {
 	Store *dynamo.Store
 	Feed  *feed.Feed
@@ -19,7 +19,7 @@ type Sources struct {
 // Watch exports the state of the sources as metrics. It must be called only once.
 func (t *Telemetry) Watch(s Sources) { t.registry.MustRegister(newSourceCollector(t, s)) }
 
-// sourceCollector exports the state of the Sources at the time of a scrape.
+// sourceCollector exports the state of the Sources whenever Prometheus scrapes the server.
 type sourceCollector struct {
 	Sources
 	telemetry *Telemetry

@@ -34,8 +34,8 @@ type Telemetry struct {
 	throttles, retries                       *prometheus.CounterVec
 	operations, graphQLErrors, httpResponses *prometheus.CounterVec
 	operationDuration                        *prometheus.HistogramVec
-	// batches contains a histogram of batch sizes for each access pattern. The map does not change
-	// after its creation.
+	// batches maps each access pattern to its histogram of batch sizes. The map does not change after
+	// its creation.
 	batches map[string]prometheus.Observer
 	ready   atomic.Bool
 

@@ -57,9 +57,8 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// Configure sets OTEL_* variables of this process for the duration of the test, so that the
-// OpenTelemetry SDK sends traces to the Collector. variables contains further names and values,
-// alternately.
+// Configure sets OTEL_* variables of this process until the test ends, so that the OpenTelemetry
+// SDK sends traces to the Collector. variables contains further names and values, alternately.
 func (c *Collector) Configure(t testing.TB, variables ...string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -108,8 +107,8 @@ type Span struct {
 	start      uint64
 }
 
-// Spans returns the received spans without a received parent, ordered by their start times. Their
-// children are in the field Children.
+// Spans returns the received spans whose parent was not received, sorted by start time. The field
+// Children contains the children of a span.
 func (c *Collector) Spans() []*Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +167,9 @@ func value(v *common.AnyValue) string {
 // treeWidth is the maximum length in characters of a line with several attributes.
 const treeWidth = 98
 
-// Tree formats spans as a tree, without times and IDs. It sorts children of the same span by wave
-// and access pattern, because concurrent spans start in any order.
+// Tree formats spans as a tree, without times and IDs. Concurrent spans start in any order.
+// Therefore, Tree sorts the children of a span by the attribute ordergraph.wave (the number of the
+// round trip) and by access pattern.
 func Tree(spans []*Span) string {
 	var tree strings.Builder
 	writeTree(&tree, spans, "")
@@ -195,7 +195,7 @@ func writeTree(tree *strings.Builder, spans []*Span, indent string) {
 	}
 }
 
-// order returns the sort key of a span among the children of the same span.
+// order returns the sort key of a span among the children of its parent.
 func (s *Span) order() string {
 	return s.Attributes["ordergraph.wave"] + s.Attributes["ordergraph.access_pattern"] + s.Name
 }

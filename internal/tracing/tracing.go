@@ -31,14 +31,14 @@ import (
 // instrumentation is the name of the instrumentation scope. It is also the default service name.
 const instrumentation = "ordergraph"
 
-// closeTimeout is the maximum time of the last export, when the server stops.
+// closeTimeout is the maximum duration of the last export, which Close starts when the server
+// stops.
 const closeTimeout = 5 * time.Second
 
 // flushTimeout is the maximum time of Flush. AWS Lambda sends a response only after Flush.
 const flushTimeout = time.Second
 
-// Tracer starts and exports spans. It is safe for concurrent use. The methods of a nil Tracer do
-// nothing.
+// Tracer starts and exports spans. It is safe for concurrent use. A nil Tracer does nothing.
 type Tracer struct {
 	provider   *sdk.TracerProvider
 	tracer     otrace.Tracer
@@ -46,11 +46,12 @@ type Tracer struct {
 	log        *slog.Logger
 }
 
-// New returns a Tracer. The exporter, the sampler, the propagators and the resource are configured
-// by the OTEL_* variables. version is the version of the program. New returns an error if a
+// New returns a Tracer. The OTEL_* environment variables configure the exporter, the sampler, the
+// propagators and the resource. version is the version of the program. New returns an error if a
 // variable is invalid. Failed exports are logged at most once a minute.
 //
-// New sets OpenTelemetry's global error handler, because the SDK reports failed exports there.
+// New sets OpenTelemetry's global error handler, because the SDK reports failed exports to this
+// handler.
 func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
@@ -144,7 +145,8 @@ type Span struct{ span otrace.Span }
 func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
 
 // Start starts the span of an operation. The parent of the span is the trace context in the header,
-// not the span in ctx. Spans of DynamoDB requests are children of the span in the returned context.
+// and not a span in ctx. Spans of DynamoDB requests become children of the span in the returned
+// context.
 func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -153,8 +155,9 @@ func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context
 	return t.start(t.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
 }
 
-// StartEvent starts the span of an operation for an event of a subscription. The span begins a new
-// trace, with a link to the span in ctx, which started the subscription.
+// StartEvent starts the span of an operation that is executed for one event of a subscription. ctx
+// contains the span that started the subscription. The new span begins a new trace, with a link to
+// the span in ctx.
 func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -162,7 +165,7 @@ func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	return t.start(ctx, otrace.WithNewRoot(), otrace.WithLinks(otrace.LinkFromContext(ctx)))
 }
 
-// start starts the span of an operation. Span.End sets its name and attributes.
+// start starts the span of an operation. Span.End later sets the span's name and attributes.
 func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, Span) {
 	ctx, span := t.tracer.Start(ctx, "operation", append(opts, otrace.WithSpanKind(otrace.SpanKindServer))...)
 	if span.IsRecording() {
@@ -185,7 +188,8 @@ type Transport struct {
 	Status int
 }
 
-// methods contains the HTTP methods that spans name. All other methods are named _OTHER.
+// methods contains the HTTP methods that may appear in spans. The span attribute of any other
+// method is _OTHER.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
@@ -236,8 +240,8 @@ func (s Span) End(o *observe.Operation, t Transport) {
 	s.span.SetAttributes(attributes...)
 }
 
-// Requests returns an Observer that starts a span for each request to the table. It observes only
-// requests of operations whose span is sampled.
+// Requests returns an Observer that starts a span for each request to the table. It ignores
+// requests of operations whose own span is not sampled.
 func (t *Tracer) Requests(table string) trace.Observer {
 	if t == nil {
 		return nil

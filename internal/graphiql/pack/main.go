@@ -4,7 +4,7 @@
 //	pack <build directory> <zip file>
 //
 // The same input produces the same bytes on every machine, because names are sorted, and times and
-// modes are fixed. Only a new release of Go's compressor can change the bytes.
+// modes are fixed. Only a Go release with another compressor can change the bytes.
 package main
 
 import (
@@ -46,7 +46,7 @@ func run(dir, target string) error {
 // a failure does not change the existing zip file.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
-		return nil, fmt.Errorf("the directory is not a build: %w", err)
+		return nil, fmt.Errorf("the directory contains no build of the user interface: %w", err)
 	}
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
