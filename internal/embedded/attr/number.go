@@ -173,8 +173,8 @@ func (d decimal) compare(e decimal) int {
 }
 
 // size returns the size of the number in bytes: one byte, plus one byte for every two digits before
-// the decimal point, plus one byte for every two digits after it. A minus sign adds one byte. Leading
-// and trailing zeros do not count.
+// the decimal point, plus one byte for every two digits after it. A minus sign adds one byte.
+// Leading and trailing zeros do not count.
 func (d decimal) size() int {
 	whole := min(max(d.magnitude, 0), len(d.digits))
 	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2

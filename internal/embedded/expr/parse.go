@@ -136,8 +136,8 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// run returns the index of the first byte of text, beginning at from, for which in returns false.
-// It returns len(text) if no such byte exists.
+// run returns the end of the bytes in text that begin at from and satisfy in: the index of the
+// first byte that does not, or len(text).
 func run(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// EncodePartition returns the bytes with which all keys of one partition begin.
+// EncodePartition returns the common prefix of all encoded keys in one partition.
 func EncodePartition(partition []attr.Value) []byte {
 	b := []byte{0}
 	for _, v := range partition {
