@@ -23,8 +23,8 @@ const (
 	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner.
 	mainClass = "software.amazon.dynamodb.services.local.main.ServerRunner"
 
-	// startTimeout is the maximum time until the JVM responds to the first request. On an idle
-	// machine, this takes about a second.
+	// startTimeout is how long Start waits for the first response of the JVM. On an idle machine, the
+	// JVM responds after about a second.
 	startTimeout = 90 * time.Second
 
 	// startAttempts is the maximum number of attempts to start the JVM. Each attempt uses another

@@ -88,7 +88,7 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 }
 
 // on sets the table of the action and validates the key. DynamoDB detects some invalid keys only
-// when it executes the write. For these keys, on returns a failure with OfItem set.
+// when it executes the write. For such a key, the returned failure has OfItem set.
 func (a *action) on(t *schema.Table) error {
 	a.Table = t
 	paths := a.condition.Paths()
@@ -109,7 +109,7 @@ func (a *action) on(t *schema.Table) error {
 		if a.NewSize = a.item.Size(); a.NewSize > maxItem {
 			return wire.Invalid("Item size has exceeded the maximum allowed size")
 		}
-		// Encode the item before the commit, because commits run one after another.
+		// Encode the item here: commits run one after another and should be short.
 		a.Encoded = storage.Encode(a.NewSize, a.item.AppendJSON)
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// commits is the queue of writes. Writes that arrive during a commit wait, and the next commit
-// contains them together.
+// commits is the queue of writes. Writes that arrive during a commit wait, and then share the next
+// commit.
 type commits struct {
 	mu      sync.Mutex
 	running bool
@@ -51,7 +51,7 @@ type change struct {
 var errBroken = errors.New("the commit failed, nothing was written")
 
 // commit applies a write and returns after the write is durable. It returns the error of apply, or
-// an error of the file. After an error, the store is unchanged.
+// a file error. After an error, the store is unchanged.
 func (s *Store) commit(apply func(*change) error) error {
 	w := &write{apply: apply, turn: make(chan struct{}, 1)}
 	c := &s.commits

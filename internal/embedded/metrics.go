@@ -61,8 +61,8 @@ func (m *metrics) list(o *wire.Object) {
 	})
 }
 
-// describeCollection adds the metrics of one item collection. The estimated size is always "0 to 1
-// GB".
+// describeCollection adds the metrics of one item collection. The estimated size is always 0 to 1
+// GB.
 func describeCollection(o *wire.Object, key attr.Item) {
 	o.Open()
 	o.Item("ItemCollectionKey", key)

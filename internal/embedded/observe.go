@@ -20,8 +20,7 @@ type observer struct {
 // Observe calls observe for every change of the table's items, until the caller calls stop. before
 // and after contain the changed items; an element is nil if the item did not exist at that time.
 // One call reports all changes that a transaction makes in the table. As in DynamoDB Streams, a
-// write that changes nothing is not reported. Unlike DynamoDB Streams, Observe works without a
-// stream setting.
+// write that changes nothing is not reported. The table needs no stream.
 //
 // The calls are sequential and in commit order. A writer receives its response after the call for
 // its change, and other writes wait. So observe must be fast and must not send requests to the
@@ -38,7 +37,7 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 	}
 }
 
-// observe notifies the observers of the tables after the commit.
+// observe notifies the observers about the actions after the commit.
 func (c *change) observe(actions ...*action) {
 	// Read the list of observers after the commit, because an observer may be added during the commit.
 	c.after = append(c.after, func() {

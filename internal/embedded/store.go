@@ -14,8 +14,7 @@
 //   - items maps an item's key to the item's size and JSON. The key is a hash of one byte, followed
 //     by the partition key and the sort key. The bytes of a key sort like its values. So an item
 //     collection is one range of keys, and a segment of a Scan is a range of hashes.
-//   - One bucket for each index maps index keys, each followed by the item's key, to the item's
-//     key.
+//   - One bucket for each index maps the index key, followed by the item's key, to the item's key.
 //   - expiry contains the times to live in ascending order.
 //
 // Three buckets belong to the complete store. The bucket tables contains the definitions of the
@@ -24,7 +23,7 @@
 //
 // # Concurrency
 //
-// A read sees the file as of one commit. Reads and writes do not wait for each other, unless the
+// A read sees a snapshot of the file. Reads and writes do not wait for each other, unless the
 // file grows beyond its memory mapping. Writes that arrive during a commit wait for it, and share
 // the next commit.
 //

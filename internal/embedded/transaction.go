@@ -212,7 +212,7 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 }
 
 // prepare finds the tables and validates the keys. A key that is invalid for its table cancels the
-// transaction later. prepare stores its failure in early, at the index of the action.
+// transaction later. prepare stores such a failure in early, at the index of the action.
 func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
@@ -293,8 +293,9 @@ func (c *change) transact(actions []*action, early []*wire.Failure) error {
 	return nil
 }
 
-// The bucket of tokens contains two entries for each ClientRequestToken. tokenKey is the key of the
-// token's time and digest. tokenTimeKey is the key of an empty value, and sorts the tokens by time.
+// The bucket of tokens contains two entries for each ClientRequestToken. The entry with the key
+// tokenKey contains the time and digest of the transaction. The entry with the key tokenTimeKey has
+// no value; its key sorts the tokens by time.
 func tokenKey(token string) []byte { return append([]byte("t"), token...) }
 
 func tokenTimeKey(at time.Time, token string) []byte {

@@ -21,7 +21,7 @@ import (
 )
 
 // The generated files with the Command methods of mutation inputs and the Apply methods of
-// commands. Both kinds of methods copy fields of the same name.
+// commands. The methods match fields by name.
 const (
 	commandsFile = "graph/input/commands_generated.go"
 	applyFile    = "commerce/apply_generated.go"
@@ -88,7 +88,7 @@ type inputPackage struct {
 	// function has a *Validator parameter. Such a function validates the complete field. Other
 	// functions validate a single value.
 	rules map[string]bool
-	// fieldsRead contains the input fields that the functions read, as Input.Field.
+	// fieldsRead contains the input fields that the functions read, in the form Input.Field.
 	fieldsRead map[string]bool
 }
 
@@ -160,9 +160,9 @@ func (in *inputPackage) checkRead(input *gql.Definition) {
 	}
 }
 
-// rule returns the name of the function that validates a field. It looks for three names, in this
-// order: the command's name with the field's name, the record's name with the field's name, and the
-// field's name.
+// rule returns the name of the function that validates a field. For the field email of
+// CustomerChange, which changes a Customer, it looks for customerChangeEmail, customerEmail and
+// email, in this order.
 func (in *inputPackage) rule(command, record, field string) (name string, takesChecks, found bool) {
 	for _, name := range []string{lcFirst(command) + templates.UcFirst(field), lcFirst(record) + templates.UcFirst(field), field} {
 		if takesChecks, ok := in.rules[name]; ok {

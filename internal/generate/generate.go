@@ -86,8 +86,8 @@ func (g *generator) write(name string) {
 // line writes a line of code.
 func (g *generator) line(line string, args ...any) { fmt.Fprintf(&g.body, line+"\n", args...) }
 
-// name returns the name of a Go type in the generated package. It adds the imports that the name
-// needs.
+// name returns the name of a Go type in the generated package. It adds the imports that this name
+// requires.
 func (g *generator) name(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == g.pkg.Path() {
@@ -103,8 +103,8 @@ func (g *generator) imported(path, name string) string {
 	return name
 }
 
-// collectType adds a type to the types of the generator, and then all types that its fields refer
-// to.
+// collectType adds a type to the generator. It also adds all types that the fields of this type
+// refer to.
 func (g *generator) collectType(typ string) {
 	if g.objects[typ] != nil || g.abstract[typ] != nil {
 		return
@@ -148,7 +148,8 @@ func (g *generator) collectFieldType(ref *config.TypeReference) {
 	}
 }
 
-// resolversOf returns the name of the field of fieldResolvers that holds the resolvers of a type.
+// resolversOf returns the name of a field in the struct fieldResolvers. This field holds the
+// resolvers of a type.
 func resolversOf(typ string) string { return templates.ToGoPrivate(typ) + "Resolvers" }
 
 // resolvers writes the struct that holds the resolvers of all types.
@@ -276,7 +277,8 @@ func returnNull(nullable bool) string {
 	return "false"
 }
 
-// value writes the code that appends the value of a field to the response and returns.
+// value writes code that appends the value of a field to the response, and then returns from the
+// generated function.
 func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	missing := "x.recordMissing(f, nullElement)"
 	if nullable {

@@ -115,7 +115,7 @@ func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil 
 // depends on this name.
 func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
 
-// argumentsType returns the name of the Go type of a field's arguments.
+// argumentsType returns the name of the Go struct that contains a field's arguments.
 func argumentsType(f *codegen.Field) string {
 	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
 }

@@ -272,8 +272,9 @@ func (v Value) normalizeSet() (_ Value, err error) {
 	return NewSet(v.Kind, v.Set), nil
 }
 
-// duplicate returns the error for a set in which element i repeats an earlier element. In the
-// current wording, the elements are quoted, and the elements before i are sorted.
+// duplicate returns the error for a set in which element i repeats an earlier element. DynamoDB's
+// current wording quotes the elements and sorts the elements before i. The older wording does
+// neither.
 func (v Value) duplicate(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {

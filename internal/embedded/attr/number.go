@@ -23,7 +23,7 @@ type decimal struct {
 	negative  bool
 	digits    string
 	magnitude int
-	// zeroMagnitude is the magnitude of a zero as written: 126 for 0E125.
+	// zeroMagnitude is the magnitude of a zero, according to its notation: 126 for 0E125.
 	zeroMagnitude int
 }
 
@@ -241,8 +241,8 @@ func (v Value) AppendKey(b []byte) []byte {
 	return append(AppendKeyPrefix(b, v.Text), 0, 0)
 }
 
-// AppendKeyPrefix appends the key bytes of a string without their terminator. The keys of all
-// strings that begin with this string begin with these bytes.
+// AppendKeyPrefix appends the encoded string without the terminator. The result is a prefix of the
+// encoded key of every string that begins with this string.
 func AppendKeyPrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {

@@ -368,7 +368,7 @@ func (s *parser) arguments() (args []operand, err error) {
 	}
 }
 
-// functions maps the names of the functions that are conditions to their numbers of operands.
+// functions contains the functions whose result is true or false, with their numbers of operands.
 var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
 // function parses a function that is a condition.

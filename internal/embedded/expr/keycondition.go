@@ -139,8 +139,8 @@ func (s *parser) split(n node, add func(name string, n node) error) error {
 	return s.attributeCondition(operands, func(name string) error { return add(name, n) })
 }
 
-// attributeCondition calls add with the name of the first operand, which must be a top-level
-// attribute. The other operands must be values.
+// attributeCondition verifies that the first operand is a top-level attribute and the other
+// operands are values. Then it calls add with the attribute's name.
 func (s *parser) attributeCondition(operands []operand, add func(name string) error) error {
 	path, ok := operands[0].(Path)
 	if _, size := operands[0].(sizeOf); size {

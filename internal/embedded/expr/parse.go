@@ -81,8 +81,8 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	return failed
 }
 
-// invalidKey returns an error if a placeholder is not the byte mark followed by a name. The error
-// is about the first such placeholder in alphabetical order.
+// invalidKey returns an error if a placeholder does not consist of the byte mark and a name. The
+// error is about the first such placeholder in alphabetical order.
 func invalidKey(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
@@ -136,8 +136,8 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// run returns the end of the bytes in text that begin at from and satisfy in: the index of the
-// first byte that does not, or len(text).
+// run returns the index of the first byte in text that does not satisfy in. It starts at the index
+// from, and returns len(text) if all bytes satisfy in.
 func run(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++

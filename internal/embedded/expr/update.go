@@ -18,7 +18,8 @@ type Update struct {
 	deletes []assignment
 }
 
-// assignment is a path and an operand. The update sets, adds or deletes the operand at this path.
+// assignment is a path and an operand. The action SET, ADD or DELETE applies the operand to the
+// value at the path.
 type assignment struct {
 	path  Path
 	value operand
@@ -309,8 +310,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			return nil, err
 		}
 	}
-	// Remove elements after all other actions, because removing an element changes the list indexes
-	// after it.
+	// Remove elements after all other actions, because a removal changes the indexes of the following
+	// list elements.
 	removes := slices.Clone(u.removes)
 	for _, a := range u.deletes {
 		old, exists := a.path.Find(item)

@@ -89,8 +89,8 @@ func (in *ListInput) checkList(v *wire.Violations) error {
 	return nil
 }
 
-// errNoProjection is the error for SPECIFIC_ATTRIBUTES without a projection. DynamoDB returns it as
-// a "validation error detected" for a Query, but not for a Scan.
+// errNoProjection is the error for SPECIFIC_ATTRIBUTES without a projection. For a Query, but not
+// for a Scan, DynamoDB adds the prefix "1 validation error detected" to the message.
 var errNoProjection = wire.Invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 
 // selectsNothing reports whether Select is SPECIFIC_ATTRIBUTES and the request has no projection.

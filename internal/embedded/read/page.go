@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// maxPage is the size in bytes at which a page of a Query or Scan ends. The page includes the item
-// that exceeds this size.
+// maxPage is a size in bytes. A page of a Query or Scan ends after the item that makes the page
+// larger than this size.
 const maxPage = 1 << 20
 
 // Run reads one page and returns the response.

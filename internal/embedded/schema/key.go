@@ -54,8 +54,8 @@ func (t *Table) Lookup(key attr.Item) ([]byte, error) {
 	return t.KeyBytes(key)
 }
 
-// KeyBytes returns the encoded key. The values must be normalized. KeyBytes returns ErrKeySchema,
-// or an error about a value that is empty or too long.
+// KeyBytes encodes a key whose values are already normalized. It returns ErrKeySchema, or an error
+// about a value that is empty or too long.
 func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.Key) {
 		return nil, ErrKeySchema
@@ -90,8 +90,8 @@ func (t *Table) CheckKeySizes(item attr.Item) error {
 }
 
 // KeyFault is an error about the key attributes of an item. Early reports whether DynamoDB detects
-// the error before it executes the request. In a transaction, other errors become cancellation
-// reasons.
+// the error before it executes the request. In a transaction, an error that is not Early becomes a
+// cancellation reason.
 type KeyFault struct {
 	error
 	Early bool

@@ -22,7 +22,7 @@ func (v *Violations) Err() error {
 	return Invalid("%d validation errors detected: %s", len(v.found), strings.Join(v.found, "; "))
 }
 
-// Add adds a violation. The caller must quote value with Quote, unless it is null.
+// Add adds a violation. The caller must quote value with Quote, unless value is null.
 func (v *Violations) Add(value, field, constraint string) {
 	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
 }
