@@ -2,7 +2,7 @@
 
 package commerce
 
-// Apply copies the fields that are set in the command to a record.
+// Apply copies the command's non-nil fields to a record.
 func (c CustomerChange) Apply(record *Customer) {
 	if c.Name != nil {
 		record.Name = *c.Name
@@ -15,7 +15,7 @@ func (c CustomerChange) Apply(record *Customer) {
 	}
 }
 
-// Apply copies the fields that are set in the command to a record.
+// Apply copies the command's non-nil fields to a record.
 func (c EmployeeChange) Apply(record *Employee) {
 	if c.Name != nil {
 		record.Name = *c.Name
@@ -31,7 +31,7 @@ func (c EmployeeChange) Apply(record *Employee) {
 	}
 }
 
-// Apply copies the fields that are set in the command to a record.
+// Apply copies the command's non-nil fields to a record.
 func (c ProductChange) Apply(record *Product) {
 	if c.Name != nil {
 		record.Name = *c.Name

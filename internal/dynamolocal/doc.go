@@ -9,7 +9,7 @@
 // Maven downloads software.amazon.dynamodb:DynamoDBLocal (version [DynamoDBLocalVersion]) and its
 // dependencies once, to the user's cache directory ([CacheDir]). The embedded file pom.xml lists
 // the dependencies. DynamoDB Local stores its data in SQLite, which is a native library. Maven
-// copies the library for Linux and Windows (x86) and macOS (x86) to the same directory as the jars.
+// copies this library to the directory of the jars, for Linux, Windows and macOS on x86 processors.
 // On other processors, DynamoDB Local does not start, and the error contains the log of the JVM.
 //
 // # Versions
@@ -31,12 +31,12 @@
 // A JVM uses some hundred megabytes of memory, so it must end with the tests. A test process may
 // end without running deferred calls, because of a panic in another goroutine, -timeout or kill -9.
 // So the operating system ends the JVM together with the process that started it: see
-// guard_linux.go and guard_shell.go. Then only the JVM's log remains, a small file in the temporary
-// directory. The operating system also releases the lock that marks the process as a user of the
-// instance.
+// guard_linux.go and guard_shell.go. Only the log of the JVM remains, as a small file in the
+// temporary directory. The operating system also releases the lock that marks the process as a user
+// of the instance.
 //
 // # Network
 //
-// DynamoDB Local listens on all network interfaces, and this cannot be changed. It contains only
+// DynamoDB Local listens on all network interfaces, and no option changes this. It contains only
 // test data, accepts any credentials, and ends soon after the tests. Its telemetry is disabled.
 package dynamolocal

@@ -37,8 +37,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// CacheDir returns the directory of the jars of DynamoDB Local, inside the user's cache directory.
-// The directory may be deleted at any time. Fetch downloads the jars again.
+// CacheDir returns the directory that contains the jars of DynamoDB Local, inside the user's cache
+// directory. The directory may be deleted at any time. Fetch then downloads the jars again.
 //
 // CacheDir returns an [*UnavailableError] if the user has no cache directory, for example because
 // HOME is not set.
@@ -87,8 +87,8 @@ func fetchInto(ctx context.Context, dir string) error {
 	if err != nil {
 		return &UnavailableError{Missing: "mvn", Err: err}
 	}
-	// The temporary directory has the same parent as dir. So both are in one file system, and the
-	// rename is atomic.
+	// The temporary directory has the same parent as dir. Both directories are therefore in one file
+	// system, and the rename is atomic.
 	work, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-*")
 	if err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
@@ -98,8 +98,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
 	lib := filepath.Join(work, "lib")
-	// MkdirTemp creates a directory that only this user can read. The directory of the jars has the
-	// usual permissions.
+	// MkdirTemp creates a directory that only this user can read. The directory of the jars gets the
+	// usual permissions instead.
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}

@@ -5,9 +5,10 @@ import (
 	"os/exec"
 )
 
-// watchScript replaces the shell with the command; exec keeps the process ID. Before that, it
-// starts a background job that waits for the end of standard input and then kills the command. The
-// job reads descriptor 3, because a shell gives background jobs an empty standard input.
+// watchScript starts a background job, and then replaces the shell with the command. The job waits
+// until standard input ends, and then kills the command. exec keeps the process ID, so $$ is the ID
+// of the command. The job reads descriptor 3, because a shell gives background jobs an empty
+// standard input.
 const watchScript = `exec 3<&0
 (cat <&3 >/dev/null 2>&1; kill -9 $$) >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`
@@ -23,8 +24,8 @@ func startWithShell(cmd *exec.Cmd) (<-chan error, error) {
 	if sh, err := exec.LookPath("sh"); err == nil {
 		cmd.Args = append([]string{"sh", "-c", watchScript, "sh", cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = sh
-		// This process writes nothing to the pipe. When the command has ended, [exec.Cmd.Wait] closes the
-		// pipe.
+		// This process writes nothing to the pipe. [exec.Cmd.Wait] closes the pipe after the command has
+		// ended.
 		if _, err := cmd.StdinPipe(); err != nil {
 			return nil, fmt.Errorf("open the pipe to watch %s: %w", cmd.Path, err)
 		}

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// mainClass is the main class of DynamoDB Local since version 3. Older documentation names
+	// mainClass is the main class of DynamoDB Local in version 3 and later. Older documentation names
 	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner.
 	mainClass = "software.amazon.dynamodb.services.local.main.ServerRunner"
 
-	// startTimeout is the maximum time until the JVM responds to the first request. On an idle
-	// machine, this takes about a second.
+	// startTimeout is how long Start waits for the first response of the JVM. On an idle machine, the
+	// JVM responds after about a second.
 	startTimeout = 90 * time.Second
 
-	// startAttempts is the number of attempts to start the JVM, each with another port. Another
-	// program may use the chosen port before the JVM listens on it.
+	// startAttempts is the maximum number of attempts to start the JVM. Each attempt uses another
+	// port, because another program may open the chosen port before the JVM does.
 	startAttempts = 3
 )
 
@@ -43,9 +43,9 @@ type Instance struct {
 	stop     sync.Once
 }
 
-// Start starts DynamoDB Local on a free port and waits for its first response. It downloads
-// DynamoDB Local first if necessary (see [Fetch]). If ctx ends, only the start is cancelled. The
-// instance ends when [Instance.Stop] is called or this process ends.
+// Start starts DynamoDB Local on a free port and waits for its first response. If necessary, it
+// first downloads DynamoDB Local (see [Fetch]). ctx limits only the start. The instance ends when
+// [Instance.Stop] is called or this process ends.
 //
 // Start returns an [*UnavailableError] if Java or Maven is missing or the download fails. If the
 // JVM ends or does not respond in time, the error contains the last lines of its log.
@@ -82,8 +82,8 @@ func Start(ctx context.Context) (*Instance, error) {
 	return nil, errors.Join(errs...)
 }
 
-// errEnded means that the JVM ended before its first response. After any other error, another port
-// would not help.
+// errEnded means that the JVM ended before its first response. Only after this error does Start try
+// another port.
 var errEnded = errors.New("the JVM ended before its first response")
 
 // startOnce starts the JVM on one free port.
@@ -97,9 +97,9 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own descriptor
-	// A heap of 512 MB is more than tests need (see TestHeapHoldsManyRecords), because SQLite stores
-	// the records outside the heap. One compiler tier and the serial collector make the start faster,
-	// and avoid one thread per core.
+	// SQLite stores the records outside the heap, so a heap of 512 MB is more than tests need (see
+	// TestHeapHoldsManyRecords). A single compiler tier and the serial collector make the start
+	// faster, and avoid one thread per core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -163,8 +163,8 @@ func (i *Instance) waitUntilUp(ctx context.Context) error {
 	}
 }
 
-// exitError returns an error for a process that has ended. A process that ended without an error
-// also gets an error.
+// exitError returns the error of a process that has ended. It also returns an error if the process
+// ended successfully.
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -176,8 +176,8 @@ func exitError(err error) error {
 func (i *Instance) Endpoint() string { return i.endpoint }
 
 // accessKey is the access key of this process. DynamoDB Local, started without -sharedDb, keeps
-// separate tables for each access key and region. It accepts only letters and digits in access
-// keys.
+// separate tables for each access key and region. An access key may contain only letters and
+// digits.
 var accessKey = rand.Text()
 
 const region = "local"
@@ -188,8 +188,8 @@ func Environment() []string {
 	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
 }
 
-// Client returns a new client of the instance. All clients of this process use the same tables,
-// which other processes do not see. optFns can change the credentials or the region to use other
+// Client returns a new client of the instance. All clients of this process use the same tables.
+// Other processes have other tables. optFns can change the credentials or the region to use other
 // tables.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return ClientOf(i.endpoint, optFns...)
@@ -212,8 +212,8 @@ func (i *Instance) Stop() {
 			i.release()
 			return
 		}
-		// Kill is safe, because the instance has nothing to save. It returns an error only if the process
-		// has already ended.
+		// The instance has nothing to save, so it can be killed. Kill returns an error only if the
+		// process has already ended.
 		_ = i.cmd.Process.Kill()
 		for range i.ended { // the channel is closed after Wait
 		}

@@ -20,7 +20,7 @@ import (
 // starts and ends the shared instance. Its value is the path of the users file (see joinShared).
 const keeperEnv = "ORDERGRAPH_TEST_DYNAMOLOCAL_KEEPER"
 
-// idleTimeout is the time without users after which the shared instance ends.
+// idleTimeout is how long the shared instance runs after the last process has stopped using it.
 const idleTimeout = 30 * time.Second
 
 // joinShared returns the instance that all test processes of this user share. If there is no
@@ -111,8 +111,8 @@ func runKeeper(users string) int {
 	return 0
 }
 
-// stopWhenUnused ends the instance after it has had no users for the given time, and then returns.
-// If the instance ends before that, stopWhenUnused returns its exit error.
+// stopWhenUnused ends the instance after no process has used it for the given time, and then
+// returns. If the instance ends before that, stopWhenUnused returns its exit error.
 func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)

@@ -5,8 +5,8 @@ package dynamolocal
 import "context"
 
 // lock does nothing, because the standard library has no file locks for this system. If two
-// processes download at the same time, both succeed, and the first download is used. If two
-// processes choose the same port, one of them tries another port.
+// processes download at the same time, both succeed, and the first complete download is used. If
+// two processes choose the same port, one of them tries another port.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	return func() {}, ctx.Err()
 }

@@ -35,10 +35,10 @@ func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err
 }
 
 // tryLock acquires a lock on the file at path, and returns a function that releases the lock. kind
-// is LOCK_EX or LOCK_SH. tryLock creates the file if it does not exist. When the process ends for
-// any reason, the operating system releases the lock. The file is never removed, because then two
-// processes could lock two different files. tryLock returns EWOULDBLOCK if another process holds a
-// conflicting lock.
+// is LOCK_EX or LOCK_SH. tryLock creates the file if it does not exist, but never removes it.
+// Otherwise, two processes could lock two different files with the same path. When the process ends
+// for any reason, the operating system releases the lock. tryLock returns EWOULDBLOCK if another
+// process holds a conflicting lock.
 func tryLock(path string, kind int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 const fetchTimeout = 10 * time.Minute
 
 // shared is the instance that this test process uses. It is a package variable, because the tests
-// of a package share no other state. An instance per test would take seconds and 200 MB of memory.
-// The variable is written once, under its own lock.
+// of a package share no other state. Starting an instance for each test would take seconds, and 200
+// MB of memory for each instance. get writes the variable once, under its own lock.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -57,8 +57,8 @@ func (s *sharedInstance) stop() {
 // reason. If the environment contains CI=true, the test fails instead. Any other error fails the
 // test.
 //
-// The instance ends some time after the last process that used it has ended, even if that process
-// crashed. TestMain must call [Main].
+// The instance ends half a minute after the last process that used it has ended, even if that
+// process crashed. TestMain must call [Main].
 func Shared(t testing.TB) *Instance {
 	t.Helper()
 	inst, err := shared.get()

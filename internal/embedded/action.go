@@ -32,7 +32,8 @@ const (
 	check
 )
 
-// actionInput has the parameters of a write of one item, alone or in a transaction.
+// actionInput contains the parameters of one write: a PutItem, UpdateItem or DeleteItem request, or
+// an element of TransactWriteItems.
 type actionInput struct {
 	TableName                           *string
 	Item                                attr.Item // Item is for a put
@@ -44,7 +45,8 @@ type actionInput struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// action is a write of one item: alone, in a batch or in a transaction.
+// action is the write of one item, or a condition check. It is a request of its own, or belongs to
+// a batch or transaction.
 type action struct {
 	verb      verb
 	item      attr.Item
@@ -57,8 +59,8 @@ type action struct {
 	storage.Change
 }
 
-// action validates the expressions and the values of a write. transacted reports whether the write
-// belongs to a transaction.
+// action parses the expressions of a write and validates its values. transacted reports whether the
+// write belongs to a transaction.
 func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: transacted}
 	a := &action{verb: v, item: in.Item, lookup: in.Key, returnOld: in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
@@ -85,8 +87,8 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 	return a, wire.AsInvalid(err)
 }
 
-// on finds the table and validates the key. Faults of the key that DynamoDB finds only when it
-// executes the write have OfItem set.
+// on sets the table of the action and validates the key. DynamoDB detects some invalid keys only
+// when it executes the write. For such a key, the returned failure has OfItem set.
 func (a *action) on(t *schema.Table) error {
 	a.Table = t
 	paths := a.condition.Paths()
@@ -107,7 +109,7 @@ func (a *action) on(t *schema.Table) error {
 		if a.NewSize = a.item.Size(); a.NewSize > maxItem {
 			return wire.Invalid("Item size has exceeded the maximum allowed size")
 		}
-		// Writes wait for each other later.
+		// Encode the item here: commits run one after another and should be short.
 		a.Encoded = storage.Encode(a.NewSize, a.item.AppendJSON)
 		return nil
 	}
@@ -130,8 +132,8 @@ func (a *action) on(t *schema.Table) error {
 	return nil
 }
 
-// evaluate reads the item and computes the item after the action. It returns
-// ConditionalCheckFailedException, or ValidationException if the action is invalid for the item.
+// evaluate reads the item and computes its new content. It returns ConditionalCheckFailedException
+// if the condition is false, and ValidationException if the action is invalid for the item.
 func (a *action) evaluate(items *bbolt.Bucket) error {
 	if err := a.Load(items); err != nil {
 		return err
@@ -194,7 +196,8 @@ func (a *action) updatedPaths() []expr.Path {
 	return a.update.Paths()
 }
 
-// write stores the item after the action, and everything that follows from it.
+// write stores the new item, its index entries and its stream record. It writes nothing if the item
+// has not changed.
 func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if a.verb == check {
 		return nil
@@ -215,7 +218,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	return nil
 }
 
-// executeOne executes an action that is a request of its own.
+// executeOne executes a PutItem, UpdateItem or DeleteItem request.
 func (s *Store) executeOne(name string, a *action) error {
 	return retryChanged(func() error {
 		t, err := s.table(name)
@@ -254,7 +257,8 @@ type writeInput struct {
 	ConditionalOperator        string
 }
 
-// check validates the parameters. required is the item or the key.
+// check validates the parameters. required is the item of a put, or the key of another write. field
+// is the name of this parameter in error messages.
 func (in *writeInput) check(v verb, required attr.Item, field string) error {
 	found := &wire.Violations{}
 	if required == nil {

@@ -12,23 +12,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// commits combines the writes that arrive during a commit into the next one.
+// commits is the queue of writes. Writes that arrive during a commit wait, and then share the next
+// commit.
 type commits struct {
 	mu      sync.Mutex
 	running bool
 	waiting []*write
 }
 
-// maxCommit is the maximum number of writes in a commit.
+// maxCommit is the maximum number of writes in one commit.
 const maxCommit = 256
 
 // write is one request that changes the store.
 type write struct {
-	// apply makes the changes. If it returns an error, it has changed nothing.
+	// apply makes the changes. If it returns a *wire.Failure, it must have changed nothing. Any other
+	// error undoes the complete commit.
 	apply func(*change) error
 	err   error
-	// turn gets a value when the write is done, or when it is its turn to commit the waiting writes.
-	// done reports which of the two has happened.
+	// turn receives a value when the goroutine of this write must continue. If done is true, the write
+	// is committed or has failed. Otherwise, this goroutine must commit the waiting writes.
 	turn chan struct{}
 	done bool
 }
@@ -38,18 +40,18 @@ type change struct {
 	*Store
 	tx      *bbolt.Tx
 	changed bool
-	// tables has the definitions of all tables, with the changes of this commit. It is replaced,
-	// never modified.
+	// tables contains the definitions of all tables, with the changes of this commit. Code replaces
+	// the map, but never modifies it.
 	tables map[string]*schema.Table
-	// after has functions to call after the commit, in order.
+	// after contains the functions to call after the commit, in this order.
 	after []func()
 }
 
-// errBroken is the error of a commit that has failed.
+// errBroken is the error of every write in a failed commit.
 var errBroken = errors.New("the commit failed, nothing was written")
 
-// commit applies a write and returns after it is durable. It returns the error of apply, or an
-// error of the file. In both cases nothing has changed.
+// commit applies a write and returns after the write is durable. It returns the error of apply, or
+// a file error. After an error, the store is unchanged.
 func (s *Store) commit(apply func(*change) error) error {
 	w := &write{apply: apply, turn: make(chan struct{}, 1)}
 	c := &s.commits
@@ -92,7 +94,8 @@ func (s *Store) commitAll(batch []*write) {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errBroken, err)
 		for _, w := range batch {
-			// The write may have failed because of another write of the batch, which was undone.
+			// Replace the write's own error, too. It may be caused by another write of the batch that is now
+			// undone.
 			w.err = err
 		}
 		return
@@ -102,7 +105,8 @@ func (s *Store) commitAll(batch []*write) {
 	}
 }
 
-// run applies and commits a batch. It returns an error if all of it has to be undone.
+// run applies the writes of a batch and commits them. If it returns an error, none of the writes
+// has taken effect.
 func (c *change) run(batch []*write) (err error) {
 	if c.tx, err = c.db.Begin(true); err != nil {
 		return err

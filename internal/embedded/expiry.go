@@ -16,10 +16,10 @@ import (
 const (
 	// expiryInterval is the time between two deletions of expired items.
 	expiryInterval = 10 * time.Minute
-	// maxExpired is the maximum number of expired items that are deleted in one commit.
+	// maxExpired is the maximum number of expired items of one table that a commit deletes.
 	maxExpired = 100
-	// maxExpiryAge is the age of a time to live that DynamoDB ignores, because it is probably not
-	// a time in seconds.
+	// maxExpiryAge limits how far in the past a time to live may be. DynamoDB ignores older values,
+	// because they are probably not times in seconds.
 	maxExpiryAge = 5 * 365 * 24 * time.Hour
 )
 
@@ -55,8 +55,8 @@ func (s *Store) expireAndContinue() {
 	}
 }
 
-// Expire deletes the items whose time to live has ended, and streams that are too old. The store
-// calls it every ten minutes.
+// Expire deletes the items whose time to live has ended, and disabled streams whose records are too
+// old. While a table has a time to live, the store calls Expire every ten minutes.
 func (s *Store) Expire() error {
 	for more := true; more; {
 		err := s.commit(func(c *change) (err error) {
@@ -74,7 +74,8 @@ func (s *Store) Expire() error {
 	return nil
 }
 
-// expire deletes some expired items and reports whether there may be more.
+// expire deletes up to maxExpired expired items of each table. more reports whether more expired
+// items may exist.
 func (c *change) expire() (more bool, _ error) {
 	now := c.now()
 	from := binary.BigEndian.AppendUint64(nil, uint64(now.Add(-maxExpiryAge).Unix()))

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// memoryFile returns an empty temporary file. Where the system allows it, the file has no name, so
-// that it vanishes with the process.
+// memoryFile returns an empty temporary file. Except on Windows, it removes the file from its
+// directory immediately, so that the file disappears when the process ends.
 func memoryFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "embedded-store-*")
 	if err == nil && runtime.GOOS != "windows" {

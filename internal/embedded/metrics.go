@@ -8,12 +8,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// metrics are the item collections that a request changed, in tables with local secondary indexes.
+// metrics contains the item collections that a request has changed. Only tables with local
+// secondary indexes have such metrics.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
 type metrics struct {
 	reported bool // reported reports whether the response has the metrics
-	// collections has the partition keys of the item collections by the names of the tables.
+	// collections maps table names to the partition keys of the changed item collections.
 	collections map[string][]attr.Item
 }
 
@@ -22,7 +23,7 @@ func newMetrics(mode string) *metrics {
 	return &metrics{reported: mode == "SIZE", collections: map[string][]attr.Item{}}
 }
 
-// add adds the item collection of a write. It ignores condition checks.
+// add adds the item collection of a write. It ignores condition checks, which change nothing.
 func (m *metrics) add(a *action) {
 	t := a.Table
 	if !m.reported || a.verb == check || len(t.LocalSecondaryIndexes) == 0 {
@@ -39,7 +40,7 @@ func (m *metrics) add(a *action) {
 	}
 }
 
-// single adds the metrics to the response of a write of one item.
+// single adds the metrics to the response of PutItem, UpdateItem or DeleteItem.
 func (m *metrics) single(o *wire.Object) {
 	for _, keys := range m.collections {
 		o.Name("ItemCollectionMetrics")
@@ -47,7 +48,7 @@ func (m *metrics) single(o *wire.Object) {
 	}
 }
 
-// list adds the metrics to the response of a request with several writes.
+// list adds the metrics to the response of BatchWriteItem or TransactWriteItems.
 func (m *metrics) list(o *wire.Object) {
 	if len(m.collections) == 0 {
 		return
@@ -60,8 +61,8 @@ func (m *metrics) list(o *wire.Object) {
 	})
 }
 
-// describeCollection adds the metrics of one item collection. The estimated size is always the
-// smallest one: at most 1 GB.
+// describeCollection adds the metrics of one item collection. The estimated size is always 0 to 1
+// GB.
 func describeCollection(o *wire.Object, key attr.Item) {
 	o.Open()
 	o.Item("ItemCollectionKey", key)

@@ -11,20 +11,20 @@ import (
 // item is an item as the SDK's type.
 type item = map[string]types.AttributeValue
 
-// observer is a callback for the changes of a table.
+// observer is a callback that receives the changes of a table.
 type observer struct {
 	table   string
 	observe func(before, after []item)
 }
 
-// Observe calls observe for every change of a table's items until stop is called. The arguments are
-// the items before and after, nil if an item does not exist. All changes of a transaction are in
-// one call. As in DynamoDB Streams, a write that changes nothing is not reported. Unlike DynamoDB
-// Streams, Observe needs no setting of the table.
+// Observe calls observe for every change of the table's items, until the caller calls stop. before
+// and after contain the changed items; an element is nil if the item did not exist at that time.
+// One call reports all changes that a transaction makes in the table. As in DynamoDB Streams, a
+// write that changes nothing is not reported. The table needs no stream.
 //
-// The calls are sequential, in commit order, before the writer gets its response, and they delay
-// all writes. So observe must be fast and must not send requests. After stop has returned, there
-// are no more calls.
+// The calls are sequential and in commit order. A writer receives its response after the call for
+// its change, and other writes wait. So observe must be fast and must not send requests to the
+// store. Once stop has returned, observe is not called again.
 func (s *Store) Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func()) {
 	o := &observer{table: table, observe: observe}
 	s.mu.Lock()
@@ -37,9 +37,9 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 	}
 }
 
-// observe reports the changes of actions to the observers after the commit.
+// observe notifies the observers about the actions after the commit.
 func (c *change) observe(actions ...*action) {
-	// An observer may be added until the changes are visible, so the check is after the commit.
+	// Read the list of observers after the commit, because an observer may be added during the commit.
 	c.after = append(c.after, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *change) observe(actions ...*action) {
 	})
 }
 
-// itemOf converts an item to the SDK's type. It returns nil for nil.
+// itemOf converts an item to the SDK's type. It returns nil if the item does not exist.
 func itemOf(from attr.Item) item {
 	if from == nil {
 		return nil

@@ -1,37 +1,39 @@
 // Package embedded is a DynamoDB engine on bbolt, an ordered key-value store in one file. It serves
 // DynamoDB's JSON protocol to the AWS SDK within the process (Client), and over HTTP (ServeHTTP).
-// It imports only the packages below it:
 //
-//   - wire has the JSON of requests, responses and errors.
-//   - attr has attribute values, and expr has expressions.
-//   - schema has the definitions of tables, and storage has their buckets.
-//   - read has the reads, stream has DynamoDB Streams, and capacity has the consumed capacity.
+// Of this module, it imports only the packages in its subdirectories:
+//   - wire decodes requests, and encodes responses and errors.
+//   - attr implements attribute values, and expr implements expressions.
+//   - schema contains the definitions of tables, and storage defines their buckets.
+//   - read executes reads, stream implements DynamoDB Streams, and capacity computes the consumed
+//     capacity.
 //
 // # Layout of the file
 //
-// Every table has a bucket of its own, with these buckets inside:
+// Every table has a bucket, which contains these buckets:
+//   - items maps an item's key to the item's size and JSON. The key is a hash of one byte, followed
+//     by the partition key and the sort key. The bytes of a key sort like its values. So an item
+//     collection is one range of keys, and a segment of a Scan is a range of hashes. ULIDs that were
+//     created at the same time have the same hash, so they are neighbors.
+//   - One bucket for each index maps the index key, followed by the item's key, to the item's key.
+//   - expiry contains the times to live in ascending order.
 //
-//   - items: an item's key leads to the item's size and JSON. The key is a hash of one byte, the
-//     partition key and the sort key, in bytes that sort like the values. So an item collection is
-//     one range of keys, and a segment of a Scan is a range of hashes. Long partition keys with a
-//     common start have the same hash, so new ULIDs are neighbors.
-//   - one bucket for each index: the index's key and the item's key lead to the item's key.
-//   - expiry: the times to live, in order.
-//
-// The bucket tables has the definitions of the tables, streams has the stream records of the last
-// 24 hours, and tokens has the ClientRequestTokens of the last 10 minutes.
+// Three buckets belong to the complete store. The bucket tables contains the definitions of the
+// tables. The bucket streams contains the stream records of the last 24 hours. The bucket tokens
+// contains the ClientRequestToken values of the last ten minutes.
 //
 // # Concurrency
 //
-// A read sees one state of the file. It does not wait for writes, unless the file outgrows its
-// mapping. Writes that arrive during a commit wait for it, and share the next commit.
+// A read sees a snapshot of the file. Reads and writes do not wait for each other, unless the
+// file grows beyond its memory mapping. Writes that arrive during a commit wait for it, and share
+// the next commit.
 //
 // # Differences from DynamoDB
 //
-// Tables and indexes are active at once, every read is consistent, and nothing is throttled. There
-// is no PartiQL, and there are no legacy parameters, tags and backups. An item collection has no
-// maximum size, and its metrics always estimate at most 1 GB. A stream has one shard. Expired items
-// are deleted every ten minutes.
+// New tables and indexes are active immediately, every read is consistent, and the engine never
+// throttles requests. It does not support PartiQL, legacy parameters, tags and backups. An item
+// collection has no maximum size, and its estimated size is always 0 to 1 GB. A stream has one
+// shard. Expired items are deleted every ten minutes.
 package embedded
 
 import (
@@ -67,7 +69,7 @@ type Store struct {
 	now     func() time.Time
 	commits commits
 
-	// tables has the definitions of all tables. It is replaced, never modified.
+	// tables contains the definitions of all tables. Code replaces the map, but never modifies it.
 	tables atomic.Pointer[map[string]*schema.Table]
 
 	mu        sync.Mutex
@@ -82,7 +84,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// The names of the top-level buckets, and the format of the file.
+// The names of the top-level buckets, and the key of the format version.
 var (
 	bucketFormat  = []byte("format")
 	bucketTables  = []byte("tables")
@@ -91,11 +93,11 @@ var (
 	keyVersion    = []byte("version")
 )
 
-// formatVersion is the version of the layout of the file.
+// formatVersion is the version of the file's layout.
 const formatVersion = "3"
 
-// mappedBytes is the address space that a file is mapped to at first. A write that makes a file
-// longer than its mapping has to wait for all reads.
+// mappedBytes is the initial size of the address space to which a file is mapped. A write that
+// makes the file larger than its mapping waits for all reads.
 const mappedBytes = 1 << 35
 
 // New returns an empty store in memory.
@@ -109,9 +111,9 @@ func New() *Store {
 	return s
 }
 
-// Open opens the store in a file, and creates the file if it does not exist. Close must be called
-// at the end. It returns an error if another process has opened the file, or if the file is not a
-// store or has an unknown format.
+// Open opens the store in the file at path, and creates the file if it does not exist. The caller
+// must call Close. Open returns an error if another process has opened the file, or if the file is
+// not a store or has an unknown format version.
 func Open(path string, options Options) (*Store, error) {
 	return open(path, options)
 }
@@ -127,7 +129,7 @@ func open(path string, options Options) (*Store, error) {
 	db, err := openDatabase(path, config)
 	switch {
 	case errors.Is(err, bbolterrors.ErrTimeout):
-		return nil, fmt.Errorf("open the store %s: another process has opened the file: stop it, or use another file", path)
+		return nil, fmt.Errorf("open the store %s: another process has opened the file: stop that process, or use another file", path)
 	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch), errors.Is(err, bbolterrors.ErrChecksum), errors.Is(err, errDamaged):
 		return nil, fmt.Errorf("open the store %s: the file is damaged or is not a store: %w", path, err)
 	case err != nil:
@@ -144,13 +146,13 @@ func open(path string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// lockTimeout is the maximum time to wait for a file that another process has opened.
+// lockTimeout is how long Open waits for a file that another process has opened.
 const lockTimeout = 100 * time.Millisecond
 
-// errDamaged is the error of a file whose first pages are valid, but not the rest.
+// errDamaged means that the first pages of a file are valid, but other pages are not.
 var errDamaged = errors.New("invalid pages")
 
-// openDatabase opens the file after a check of its length.
+// openDatabase checks the length of the file and opens it.
 func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -165,8 +167,8 @@ func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
 	return bbolt.Open(path, 0o600, config)
 }
 
-// checkLength returns an error if a file does not have all its pages, such as an incomplete copy. A
-// read of a missing page would end the process.
+// checkLength returns an error if the file lacks pages at its end, for example because it is an
+// incomplete copy. Without this check, reading a missing page would crash the process.
 func checkLength(path string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {
@@ -184,7 +186,7 @@ func checkLength(path string) error {
 	}), db.Close())
 }
 
-// load reads the definitions of the tables. It creates the buckets of a new file.
+// load reads the definitions of the tables. In a new file, it creates the buckets.
 func (s *Store) load() error {
 	tables := map[string]*schema.Table{}
 	s.tables.Store(&tables)
@@ -199,7 +201,7 @@ func (s *Store) load() error {
 			return nil
 		}
 		if version := string(format.Get(keyVersion)); version != formatVersion {
-			return fmt.Errorf("the file has format version %q, but this program knows only version %q: use the program that wrote the file, and export and import the records", version, formatVersion)
+			return fmt.Errorf("the file has format version %q, but this program supports only version %q: export the records with the program that wrote the file, then import them into a new file", version, formatVersion)
 		}
 		return tx.Bucket(bucketTables).ForEach(func(name, definition []byte) error {
 			t, err := schema.Parse(definition)
@@ -224,7 +226,7 @@ func (s *Store) load() error {
 	})
 }
 
-// Close waits for running requests and closes the file. It must be called once.
+// Close waits for running requests and closes the file. It must be called exactly once.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -235,22 +237,23 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Client returns a client of the store within the process. The endpoint, region and credentials of
-// optFns have no effect. optFns may wrap the HTTP client.
+// Client returns a client that calls the store within the process. optFns may wrap the HTTP client.
+// An endpoint, a region or credentials in optFns have no effect.
 func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		// No request leaves the process. The top-level domain .invalid never resolves (RFC 2606).
+		// No request leaves the process. If one did, it would fail, because no host exists in the
+		// top-level domain .invalid (RFC 2606).
 		BaseEndpoint: aws.String("http://embedded.invalid"),
 		Region:       schema.Region,
 		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
 		HTTPClient:   s,
-		// A request that fails within the process would fail again.
+		// Retries are useless: a request that fails within the process would fail again.
 		Retryer: aws.NopRetryer{},
 	}, optFns...)
 }
 
-// Do executes one request of the SDK. It returns the context's error if the context ended before or
-// during the request.
+// Do executes one HTTP request of the SDK. It returns the context's error if the context ends
+// before the response is ready.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
 	request := make([]byte, max(r.ContentLength, 0))
@@ -283,7 +286,8 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 
 const contentType = "application/x-amz-json-1.0"
 
-// maxRequest is the maximum size of a request in bytes: a batch of 16 MB, encoded.
+// maxRequest is the maximum size of a request in bytes. A batch of 16 MB fits into it when encoded
+// as JSON.
 const maxRequest = 32 << 20
 
 // ServeHTTP serves DynamoDB's protocol. It accepts all credentials.
@@ -330,7 +334,7 @@ func (s *Store) execute(ctx context.Context, target string, request []byte) (sta
 	return http.StatusOK, body
 }
 
-// operations has the operations by the value of the header X-Amz-Target.
+// operations maps values of the header X-Amz-Target to functions that execute the operation.
 var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte, error) {
 	all := map[string]func(*Store, context.Context, []byte) ([]byte, error){}
 	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){

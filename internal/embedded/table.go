@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// table returns the table with a name or an Amazon Resource Name. It returns
-// ResourceNotFoundException.
+// table returns the table with the given name or Amazon Resource Name. It returns
+// ResourceNotFoundException if the table does not exist.
 func (s *Store) table(name string) (*schema.Table, error) {
 	if t := (*s.tables.Load())[schema.TableName(name)]; t != nil {
 		return t, nil
@@ -26,7 +26,7 @@ func (s *Store) table(name string) (*schema.Table, error) {
 	return nil, wire.NotFound()
 }
 
-// table is like Store.table, with the changes of the commit.
+// table is like Store.table, but includes the changes of this commit.
 func (c *change) table(name string) (*schema.Table, error) {
 	if t := c.tables[schema.TableName(name)]; t != nil {
 		return t, nil
@@ -34,7 +34,7 @@ func (c *change) table(name string) (*schema.Table, error) {
 	return nil, wire.NotFound()
 }
 
-// putTable stores a table's definition. Reads use it after the commit.
+// putTable stores the definition of a table. Reads use the new definition once it is committed.
 func (c *change) putTable(t *schema.Table) error {
 	encoded, err := json.Marshal(t.Definition)
 	if err != nil {
@@ -43,7 +43,8 @@ func (c *change) putTable(t *schema.Table) error {
 	return c.replaceTable(t.TableName, t, func(b *bbolt.Bucket) error { return b.Put([]byte(t.TableName), encoded) })
 }
 
-// replaceTable changes the bucket of definitions. t is nil if the table is deleted.
+// replaceTable replaces the table with the given name by t, or deletes it if t is nil. The function
+// write makes the same change in the bucket of definitions.
 func (c *change) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
 	tables := maps.Clone(c.tables)
@@ -58,8 +59,9 @@ func (c *change) replaceTable(name string, t *schema.Table, write func(*bbolt.Bu
 	return write(c.tx.Bucket(bucketTables))
 }
 
-// buckets returns the bucket of a table. It returns an error if the table has been deleted or
-// changed since the request began, so that the request has to begin again.
+// buckets returns the bucket of a table. It returns ResourceNotFoundException if the table has been
+// deleted since the request began. If the table's definition has changed, it returns errChanged,
+// and the request must start again.
 func (c *change) buckets(t *schema.Table) (*bbolt.Bucket, error) {
 	current, err := c.table(t.TableName)
 	if err != nil {
@@ -71,10 +73,10 @@ func (c *change) buckets(t *schema.Table) (*bbolt.Bucket, error) {
 	return c.tx.Bucket(t.BucketName), nil
 }
 
-// errChanged is returned if a table has changed since the request began.
+// errChanged means that the table's definition has changed since the request began.
 var errChanged = &wire.Failure{Code: wire.CodeInternal, Message: "The table was changed during the request"}
 
-// retryChanged repeats a request as long as its table has changed meanwhile.
+// retryChanged executes a request, and repeats the request as long as it returns errChanged.
 func retryChanged(request func() error) error {
 	for {
 		if err := request(); !errors.Is(err, errChanged) {
@@ -255,7 +257,7 @@ func (s *Store) updateTable(_ context.Context, in *schema.UpdateTableInput) ([]b
 			return err
 		}
 		t = schema.New(d)
-		// Nothing fails after this point, except for errors of the file.
+		// All parameters are valid. From here on, only file errors can occur.
 		if in.StreamSpecification != nil && old.Streams() {
 			if err := stream.Disable(c.tx.Bucket(bucketStreams), old); err != nil {
 				return err

@@ -46,7 +46,7 @@ type transactWriteInput struct {
 // transactItem is one element of TransactWriteItems.
 type transactItem struct{ Put, Update, Delete, ConditionCheck *actionInput }
 
-// actions validates the parameters and returns the actions with the names of their tables.
+// actions validates the parameters. It returns the actions and the table name of each action.
 func (in *transactWriteInput) actions() (actions []*action, tables []string, _ error) {
 	v := &wire.Violations{}
 	if len(in.ClientRequestToken) > 36 {
@@ -88,14 +88,15 @@ type member struct {
 	name string
 }
 
-// members returns the writes that an element of a transaction has. A valid element has one.
+// members returns the writes in one element of TransactItems. A valid element contains exactly one
+// write.
 func (i *transactItem) members() []member {
 	all := []member{{i.ConditionCheck, check, "conditionCheck"}, {i.Put, put, "put"}, {i.Delete, remove, "delete"}, {i.Update, update, "update"}}
 	return slices.DeleteFunc(all, func(m member) bool { return m.actionInput == nil })
 }
 
-// check validates the parameters of one write of a transaction. prefix precedes the names of its
-// fields.
+// check validates the parameters of one write in a transaction. In error messages, prefix precedes
+// the name of a parameter.
 func (m member) check(v *wire.Violations, prefix string) {
 	if m.TableName == nil {
 		v.Null(prefix + "tableName")
@@ -117,7 +118,8 @@ func (m member) check(v *wire.Violations, prefix string) {
 	v.Enum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// describeList returns a long list as it stands in messages.
+// describeList returns a list of n elements in the notation of DynamoDB's error messages. of is the
+// type of the elements.
 func describeList(n int, of string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(of+"(), ", n), ", ") + "]"
 }
@@ -155,7 +157,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	m := newMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		if replayed {
-			// DynamoDB only reads the items of a transaction that is repeated.
+			// If a transaction is repeated with the same token, DynamoDB only reads its items.
 			u.Add(a.Table, float64(max(1, (a.NewSize+4095)/4096))*2, nil)
 		} else {
 			u.AddWrite(&a.Change, 2)
@@ -171,8 +173,8 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.Done(), nil
 }
 
-// digest returns a digest of the actions that is independent of the order of attributes. It returns
-// nil if the request has no ClientRequestToken. The actions must be prepared.
+// digest returns a hash of the actions. The order of attributes does not affect the hash. digest
+// returns nil if the request has no ClientRequestToken. The caller must call prepare first.
 func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil
@@ -209,8 +211,8 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	return h.Sum(nil)
 }
 
-// prepare finds the tables and validates the keys. early gets the faults that cancel the
-// transaction.
+// prepare finds the tables and validates the keys. A key that is invalid for its table cancels the
+// transaction later. prepare stores such a failure in early, at the index of the action.
 func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
@@ -240,7 +242,8 @@ func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failur
 	return nil
 }
 
-// transact executes all actions of a transaction or returns TransactionCanceledException.
+// transact executes all actions of a transaction. It returns TransactionCanceledException if one of
+// them fails.
 func (c *change) transact(actions []*action, early []*wire.Failure) error {
 	reasons := make([]wire.Reason, len(actions))
 	cancelled := false
@@ -290,16 +293,17 @@ func (c *change) transact(actions []*action, early []*wire.Failure) error {
 	return nil
 }
 
-// The keys of the bucket of tokens: a token leads to its time and digest, a time and token lead to
-// nothing.
+// The bucket of tokens contains two entries for each ClientRequestToken. The entry with the key
+// tokenKey contains the time and digest of the transaction. The entry with the key tokenTimeKey has
+// no value; its key sorts the tokens by time.
 func tokenKey(token string) []byte { return append([]byte("t"), token...) }
 
 func tokenTimeKey(at time.Time, token string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte("d"), uint64(at.UnixMilli())), token...)
 }
 
-// replayed reports whether a transaction with the token has been committed in the last ten minutes.
-// It returns IdempotentParameterMismatchException if the transactions differ.
+// replayed reports whether a transaction with this token was committed in the last ten minutes. If
+// that transaction had other actions, replayed returns IdempotentParameterMismatchException.
 func (c *change) replayed(token string, digest []byte) (bool, error) {
 	if token == "" {
 		return false, nil

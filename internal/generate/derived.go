@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The generated files. They contain a connection and an edge for each listed type, a payload for
-// each mutation, and the Go types of all of these.
+// The generated files: the connection and edge types, the payload types of the mutations, and the
+// Go types of these schema types.
 const (
 	connectionsFile = "connections.graphqls"
 	payloadsFile    = "payloads.graphqls"
@@ -54,8 +54,8 @@ type derived struct {
 	enums map[string]map[string]config.EnumValue
 }
 
-// mutationsFile declares the mutations. The description of placeOrder contains the number
-// commerce.MaxLines.
+// mutationsFile declares the mutations. The generator writes the number commerce.MaxLines into the
+// description of placeOrder in this file.
 const mutationsFile = "mutations.graphqls"
 
 // describeLimit writes commerce.MaxLines into the schema.
@@ -119,7 +119,7 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 }
 
 // enumConstants maps the values of an enum to constants of package commerce. The constant for
-// SHIPPED is Shipped, or Shipped with a prefix from the type's name, such as EventShipped for
+// SHIPPED is Shipped, or Shipped with a prefix from the name of the enum, such as EventShipped for
 // EventType. enumConstants fails if a value has no constant.
 func enumConstants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
@@ -141,8 +141,10 @@ func enumConstants(enum *gql.Definition, model string, commerce *types.Package) 
 	return values
 }
 
-// connectionSDL is the fmt template of a connection type and its edge type. It takes the plural
-// noun for the records, the name of the record type, and the article (a or an) for that name.
+// connectionSDL is the format of a connection type and its edge type. Its arguments are:
+//  1. the plural noun for the records
+//  2. the name of the record type
+//  3. the article for that name: a or an
 const connectionSDL = `
 "A page of %[1]s."
 type %[2]sConnection {
@@ -171,7 +173,7 @@ type %[2]sEdge {
 //  4. a sentence about the value of the record's field after a rejected mutation
 //  5. the name of the record's field
 //  6. the type of the record's field
-//  7. the exception in which this field is not null after a rejected mutation, or an empty text
+//  7. the case in which a rejected mutation does not set the field to null, or an empty text
 //  8. the types of the user errors
 const payloadSDL = `
 """
@@ -191,7 +193,7 @@ type %[2]s {
 const userErrorsDirective = "userErrors"
 
 // userErrors returns the types of a mutation's user errors. It fails if the mutation declares no
-// user errors, or if it declares a type that is not a user error.
+// user errors, or if a declared type is not a user error.
 func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []string {
 	d := mutation.Directives.ForName(userErrorsDirective)
 	if d == nil {

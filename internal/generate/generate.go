@@ -14,13 +14,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// generator writes the code for all types that an execution can reach.
+// generator writes the code for all types of the schema that an operation can select.
 type generator struct {
 	data *codegen.Data
 	// pkg is the package of the generated code.
 	pkg     *types.Package
 	imports map[string]string
-	// objects are the object types that an execution can reach. lists and enums are the lists and
+	// objects are the object types that an operation can select. lists and enums are the lists and
 	// enums of their fields. The generator writes the code for each of them once.
 	objects map[string]*codegen.Object
 	// abstract are the reachable interfaces and unions.
@@ -28,12 +28,12 @@ type generator struct {
 	lists    map[string]*config.TypeReference
 	enums    map[string]*config.TypeReference
 	body     bytes.Buffer
-	// patterns are the access patterns by number. typedPatterns are the same access patterns by ID,
-	// with their Go types.
+	// patterns contains the access patterns in the order of their numbers. typedPatterns maps the ID
+	// of each access pattern to its Go types.
 	patterns      []pattern
 	typedPatterns map[string]typedPattern
-	// limitMethods are the methods of paging.Request that limit a list by an argument. The keys are
-	// the Go types of the arguments.
+	// limitMethods maps the Go type of an argument to a method of paging.Request. The method restricts
+	// a list to the records that match the argument.
 	limitMethods map[string]limitMethod
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
@@ -46,8 +46,9 @@ func newGenerator(data *codegen.Data) *generator {
 	}
 }
 
-// generate writes the part of the executor that depends on the schema. It fails if the executor
-// does not support a part of the schema or of its bindings. The error names this part.
+// generate writes the part of the executor that depends on the schema. It fails if the schema or a
+// binding in gqlgen.yml uses a feature that the executor does not support. The error names the
+// field or type.
 func generate(data *codegen.Data) {
 	g := newGenerator(data)
 	for _, root := range []string{"Query", "Mutation", "Subscription"} {
@@ -85,8 +86,8 @@ func (g *generator) write(name string) {
 // line writes a line of code.
 func (g *generator) line(line string, args ...any) { fmt.Fprintf(&g.body, line+"\n", args...) }
 
-// name returns the name of a Go type in the generated package. It adds the imports that the name
-// needs.
+// name returns the name of a Go type in the generated package. It adds the imports that this name
+// requires.
 func (g *generator) name(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == g.pkg.Path() {
@@ -102,7 +103,8 @@ func (g *generator) imported(path, name string) string {
 	return name
 }
 
-// collectType adds a type, and all types that its fields refer to, to the types of the generator.
+// collectType adds a type to the generator. It also adds all types that the fields of this type
+// refer to.
 func (g *generator) collectType(typ string) {
 	if g.objects[typ] != nil || g.abstract[typ] != nil {
 		return
@@ -146,7 +148,8 @@ func (g *generator) collectFieldType(ref *config.TypeReference) {
 	}
 }
 
-// resolversOf returns the name of the field of fieldResolvers that holds the resolvers of a type.
+// resolversOf returns the name of a field in the struct fieldResolvers. This field holds the
+// resolvers of a type.
 func resolversOf(typ string) string { return templates.ToGoPrivate(typ) + "Resolvers" }
 
 // resolvers writes the struct that holds the resolvers of all types.
@@ -232,12 +235,12 @@ func (g *generator) object(o *codegen.Object) {
 	}
 }
 
-// funcName returns the name of a field's type, followed by the name of the field. The names of the
-// field's generated functions contain this text.
+// funcName returns the name of the type that contains the field, followed by the name of the field.
+// The names of the field's generated functions contain this text.
 func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f.Name) }
 
-// isCall reports whether a function call returns the value of a field. A call can fail or panic.
-// All other values are read from struct fields.
+// isCall reports whether the value of a field is the result of a method or resolver. Such a call
+// can fail or panic. All other values are fields of a struct.
 func isCall(f *codegen.Field) bool { return f.IsResolver || f.IsMethod() }
 
 // field writes the case of one field.
@@ -265,8 +268,8 @@ func (g *generator) field(f *codegen.Field, argument string) {
 	g.value(ref, v, nullable)
 }
 
-// returnNull returns the Go expression to return if the resolver of a field failed. For a nullable
-// field, this expression writes null.
+// returnNull returns the Go expression to return after the resolver of a field has failed. For a
+// nullable field, this expression writes null.
 func returnNull(nullable bool) string {
 	if nullable {
 		return "x.null()"
@@ -274,7 +277,8 @@ func returnNull(nullable bool) string {
 	return "false"
 }
 
-// value writes the code that appends the value of a field to the response and returns.
+// value writes code that appends the value of a field to the response, and then returns from the
+// generated function.
 func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	missing := "x.recordMissing(f, nullElement)"
 	if nullable {
@@ -305,8 +309,9 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	g.line("%s\nreturn true", g.leaf(ref, v))
 }
 
-// returnWritten writes a return statement. expression reports whether the value of a field was
-// written. If it was not written and the field is nullable, the statement writes null.
+// returnWritten writes a return statement. expression is a Go expression that reports whether the
+// value of a field was written. If it is false and the field is nullable, the statement writes
+// null.
 func (g *generator) returnWritten(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.null()"
@@ -315,8 +320,8 @@ func (g *generator) returnWritten(expression string, nullable bool) {
 }
 
 // leaf returns the statement that appends a scalar or an enum to the response. For a scalar with
-// the marshaler MarshalName, the statement calls scalar.AppendName. leaf fails for scalars that
-// marshal themselves.
+// the marshaler MarshalName, the statement calls scalar.AppendName. leaf fails for a scalar whose
+// Go type implements its own marshaling.
 func (g *generator) leaf(ref *config.TypeReference, v string) string {
 	switch {
 	case ref.HasEnumValues():
@@ -330,8 +335,8 @@ func (g *generator) leaf(ref *config.TypeReference, v string) string {
 	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v)
 }
 
-// hasAppendMethod reports whether a field is bound to a method, such as Decimal, of a type that
-// also has the method AppendDecimal.
+// hasAppendMethod reports whether a field is bound to a method, such as Decimal, and the type also
+// has a method such as AppendDecimal.
 func hasAppendMethod(f *codegen.Field) bool {
 	if !f.IsMethod() || f.GoReceiverName != "obj" {
 		return false
@@ -341,8 +346,8 @@ func hasAppendMethod(f *codegen.Field) bool {
 	return ok && method.Signature().String() == "func(b []byte) []byte"
 }
 
-// listName returns the name of the element type of a list. The list's generated function has this
-// name as a suffix.
+// listName returns the name of the element type of a list. The name of the list's generated
+// function ends with this text.
 func listName(ref *config.TypeReference) string {
 	elem := ref.Elem()
 	name := elem.Definition.Name
@@ -380,8 +385,8 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 	g.line("}\nreturn x.closeList(from, valid)\n}")
 }
 
-// member writes the function for an interface or union. The Go type of a value determines which
-// object type the function writes.
+// member writes the function for an interface or union. The function writes the object type that
+// belongs to the Go type of its argument.
 func (g *generator) member(abstract *codegen.Interface) {
 	g.line("\n// member%s writes an object of one of the possible types. If the object is null, it\n// writes nothing and returns false.", abstract.Name)
 	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
@@ -481,7 +486,7 @@ func (g *generator) call(f *codegen.Field, parameter string) {
 	call := receiver + "." + f.GoFieldName + "(" + strings.Join(callArgs, ", ") + ")"
 	switch {
 	case ofGenerated && f.NoErr:
-		// The method returns no error, but a value of type any, which is nil after an error.
+		// The method has no error result. It returns nil as a value of type any after an error.
 		valid := "ok || x.recordMissing(f, nullResult)"
 		if !f.TypeReference.GQL.NonNull {
 			valid = "ok"

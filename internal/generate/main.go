@@ -26,8 +26,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The generated files that gqlgen does not write, and the package that tests import to compare
-// golden files.
+// The generated files that gqlgen does not write. goldenPackage is the package that golden tests
+// import.
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"

@@ -50,14 +50,14 @@ func declaredPatterns() []pattern {
 	})
 	for i, p := range found {
 		if i > 0 && p.number <= found[i-1].number {
-			fail("%s: %s has the number %d and follows number %d: declare patterns in ascending order", patternsFile, p.name, p.number, found[i-1].number)
+			fail("%s: %s (number %d) follows the access pattern with number %d: declare the access patterns in ascending order", patternsFile, p.name, p.number, found[i-1].number)
 		}
 	}
 	return found
 }
 
-// parseDeclaration parses the call that declares an access pattern. Method calls may follow it,
-// such as collection(4, ...).embeddedInParent(45).
+// parseDeclaration parses the call that declares an access pattern. Method calls may follow this
+// call, as in collection(4, ...).embeddedInParent(45).
 func parseDeclaration(value ast.Expr) (pattern, bool) {
 	call, ok := value.(*ast.CallExpr)
 	if !ok {
@@ -79,8 +79,8 @@ func parseDeclaration(value ast.Expr) (pattern, bool) {
 	return pattern{}, false
 }
 
-// variablesOfType returns the variables of a file that are initialized with a composite literal of
-// a type, in the order of the file. Method calls may follow the literal.
+// variablesOfType returns the variables in a file whose initial value is a composite literal of the
+// given type. The result has the order of the file. Method calls may follow the literal.
 func variablesOfType(name, literal string) []string {
 	file := mustValue(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 	var found []string
@@ -106,7 +106,8 @@ func variablesOfType(name, literal string) []string {
 	return found
 }
 
-// writePatterns writes the lists of the access patterns, the write patterns and the entities.
+// writePatterns writes the file that lists the access patterns, the write patterns and the
+// entities.
 func writePatterns(patterns []pattern) {
 	entities, writes := variablesOfType(modelFile, "Entity"), variablesOfType(modelFile, "WritePattern")
 	var out bytes.Buffer

@@ -33,8 +33,8 @@ type typedPattern struct {
 	value types.Type
 }
 
-// planName returns the plural noun for the records, such as customers for *commerce.Customer. Two
-// parts of the plan have this name: a method of plan, and a field of references.
+// planName returns the plural noun for the records, such as customers for *commerce.Customer. In
+// the generated code, a method of plan and a field of references have this name.
 func (r typedPattern) planName() string { return plural(lcFirst(namedType(r.value).Obj().Name())) }
 
 // typedPatterns returns the access patterns by ID.
@@ -76,8 +76,8 @@ type readsDirective struct {
 	byHand        bool
 }
 
-// reads returns the @reads directives of a field. generated reports whether the field's plan and
-// resolver are generated. They are generated if the field has a directive and no directive has the
+// reads returns the @reads directives of a field. generated reports whether the generator writes
+// the field's plan and resolver. It does so if the field has a @reads directive, and none has the
 // argument byHand. reads fails for an unknown access pattern or argument.
 func (g *generator) reads(f *codegen.Field) (all []readsDirective, generated bool) {
 	defer prefixFailure("%s", fullName(f))
@@ -111,20 +111,21 @@ func (g *generator) reads(f *codegen.Field) (all []readsDirective, generated boo
 // isList reports whether a field returns a page of a list.
 func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil }
 
-// fullName returns the name of a field with its type, as Type.field. The signatures of cursors
-// depend on this name.
+// fullName returns the name of a field with its type, as Type.field. The signature of a cursor
+// depends on this name.
 func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
 
-// argumentsType returns the name of the Go type of a field's arguments.
+// argumentsType returns the name of the Go struct that contains a field's arguments.
 func argumentsType(f *codegen.Field) string {
 	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
 }
 
-// pagingArguments are the arguments that choose the page. All other arguments identify the list,
-// and cursors depend on them.
+// pagingArguments are the arguments that select a page of a list. All other arguments identify the
+// list. A cursor is valid only for one list.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
-// limitMethod is a method of paging.Request that limits a list by the value of an argument.
+// limitMethod is a method of paging.Request that restricts a list to the records that match an
+// argument.
 type limitMethod struct {
 	name string
 	// canReject reports whether the method can reject a value. If so, its first parameter is the name
@@ -135,12 +136,12 @@ type limitMethod struct {
 // requestFile declares the methods of paging.Request.
 const requestFile = "graph/paging/request.go"
 
-// prefixMethod is the method for prefix arguments. operation.IsPrefixArgument recognizes them by
-// name.
+// prefixMethod is the method for prefix arguments. The function operation.IsPrefixArgument
+// recognizes such arguments by name.
 var prefixMethod = limitMethod{name: "Prefix"}
 
-// limitMethods returns the methods for all other arguments. The keys are the Go types of the
-// arguments.
+// limitMethods returns the methods for all arguments that are not prefix arguments. The keys are
+// the Go types of the arguments.
 func limitMethods() map[string]limitMethod {
 	found := map[string]limitMethod{}
 	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
@@ -158,8 +159,8 @@ func limitMethods() map[string]limitMethod {
 	return found
 }
 
-// listArguments writes the method that converts the arguments of a list to a paging.Request. It
-// fails if paging.Request has no method for the Go type of an argument.
+// listArguments writes the method that copies the arguments of a list to a paging.Request. It fails
+// if paging.Request has no method for the Go type of an argument.
 func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
 	g.line("\n// list adds the arguments to a request. Cursors are valid only for the same arguments,\n// except the arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
@@ -206,7 +207,7 @@ func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
 	g.line("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 }
 
-// isBatch reports whether a field reads records by a list of keys.
+// isBatch reports whether a field takes a list of keys and returns the records with these keys.
 func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
 
 // batchArguments writes the method that converts a field's list of IDs to keys of records.
@@ -232,13 +233,12 @@ func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 }
 
 // sameType reports whether two types have the same name and package. types.Identical does not work
-// for packages that were loaded separately, because each has its own copy of the types of its
-// imports.
+// here: if two packages are loaded separately, each load creates its own copy of an imported type.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// member returns the name of the struct field with the type t. If by is not empty, the field must
-// also have the name by. If several fields match, member returns the field named ID. It fails if no
-// field matches, or if several fields match and none is named ID.
+// member returns the name of the struct field that has the type t. If by is not empty, only the
+// field with this name matches. If several fields match, member returns the field named ID. It
+// fails if it finds no such field.
 func member(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -277,8 +277,8 @@ type plannedField struct {
 	reads  []readsDirective
 }
 
-// fieldPlans writes the plans and resolvers for the fields of a type that return the result of an
-// access pattern.
+// fieldPlans writes the plans and resolvers of an object type. It handles the fields that return
+// the result of an access pattern.
 func (g *generator) fieldPlans(o *codegen.Object) {
 	var lists, lookups, references []plannedField
 	for i, f := range o.Fields {
@@ -313,7 +313,8 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 				continue
 			}
 			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
-				// The selection determines whether the record or its whole item collection is read.
+				// The client's selection determines whether the plan reads the record or its complete item
+				// collection.
 				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
 			g.line("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
@@ -325,8 +326,8 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 	}
 }
 
-// listPlans writes the function that plans the lists of a type. These are the lists of Query, or
-// the lists that belong to a record.
+// listPlans writes the function that plans the lists of a type. The type is Query, or the type of a
+// record that has lists.
 func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
 		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
@@ -362,9 +363,9 @@ func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plann
 	g.imported("context", "context")
 }
 
-// referencePlans writes the function that plans the records that a record refers to. If the key of
-// the record contains a reference, the function takes the reference from the key. The plan then
-// does not wait for the record.
+// referencePlans writes a function for records that refer to other records, such as an order that
+// refers to its customer. The function plans the reads of these other records. If the key of a
+// record contains the reference, the plan does not wait until the record is read.
 func (g *generator) referencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
@@ -381,8 +382,8 @@ func (g *generator) referencePlans(o *codegen.Object, own typedPattern, referenc
 	g.line("}\n}")
 }
 
-// resolver writes the resolver of a field. The resolver returns the planned value. If the value was
-// not planned, the resolver reads it.
+// resolver writes the resolver of a field. The resolver returns the value that the plan has read.
+// If the plan has not read this value, the resolver reads it.
 func (g *generator) resolver(f plannedField) {
 	defer prefixFailure("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
@@ -418,8 +419,8 @@ func (g *generator) resolver(f plannedField) {
 	}
 }
 
-// readArguments writes the method that converts the arguments of a field to a list request, to
-// several keys, or to one key.
+// readArguments writes the method that converts the arguments of a field: to a paging.Request for a
+// list, to several keys for a batch, or to one key for a record.
 func (g *generator) readArguments(f *codegen.Field) {
 	switch all, _ := g.reads(f); {
 	case len(all) == 0:

@@ -2,8 +2,8 @@
 //
 //	with <command> [argument]...
 //
-// The AWS_ variables in the environment of the command refer to DynamoDB Local. Tests in other
-// languages than Go use this command.
+// In the environment of the command, the variables that begin with AWS_ refer to DynamoDB Local.
+// Tests in other languages than Go use this command.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run runs a command until it ends. It returns the errors of dynamolocal.Start and of the command.
+// run runs a command until it ends. It returns the error of dynamolocal.Start or of the command.
 func run(cmd *exec.Cmd) error {
 	instance, err := dynamolocal.Start(context.Background())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package attr has DynamoDB's items and attribute values: their JSON, their validation, their
-// sizes, their order, and keys whose bytes sort like the values.
+// Package attr implements DynamoDB's items and attribute values: JSON, validation, sizes and
+// comparison. It also encodes values as keys whose bytes sort like the values.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 package attr
@@ -20,7 +20,7 @@ import (
 // Kind is the type of an attribute value.
 type Kind byte
 
-// The kinds of values. A value without a kind is invalid.
+// The types of attribute values. The zero Kind is invalid.
 const (
 	String Kind = iota + 1
 	Number
@@ -34,24 +34,25 @@ const (
 	BinarySet
 )
 
-// kindNames has the names of the kinds in DynamoDB's JSON.
+// kindNames contains the names of the types in DynamoDB's JSON.
 var kindNames = [...]string{String: "S", Number: "N", Binary: "B", Bool: "BOOL", Null: "NULL", Map: "M", List: "L", StringSet: "SS", NumberSet: "NS", BinarySet: "BS"}
 
-// String returns the name in DynamoDB's JSON, such as "S".
+// String returns the name of the type in DynamoDB's JSON, such as "S".
 func (k Kind) String() string { return kindNames[k] }
 
-// KindOf returns the kind with a name in DynamoDB's JSON, or 0 if no kind has this name.
+// KindOf returns the type with the given name in DynamoDB's JSON. It returns 0 if the name is
+// unknown.
 func KindOf(name string) Kind { return Kind(max(slices.Index(kindNames[:], name), 0)) }
 
-// Item is an item, a key, or the content of a map.
+// Item maps attribute names to values. It is an item, a key, or the content of a map.
 type Item map[string]Value
 
-// Value is one attribute value. Values are immutable: code that changes an element copies the list
-// or map.
+// Value is one attribute value. Once normalized, a value is immutable. Code that changes an element
+// copies the list or map first.
 type Value struct {
 	Kind Kind
 	Bool bool // Bool is the value of a Bool.
-	// fault is the reason why the JSON is not a valid value. Normalize returns the fault as an error.
+	// fault is set if the JSON is not a valid value. Normalize then returns an error.
 	fault fault
 	Text  string   // Text is a string, a number in decimal notation, or the bytes of a binary value.
 	Map   Item     // Map has the elements of a Map.
@@ -59,10 +60,10 @@ type Value struct {
 	Set   []string // Set has the elements of a set, in the notation of Text.
 }
 
-// NewNumber returns a number value. The text must be a valid number in canonical notation.
+// NewNumber returns a number value. text must be a number in canonical notation, such as "0.5".
 func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
 
-// fault is a kind of error in the JSON of a value.
+// fault is the reason why the JSON of a value is invalid.
 type fault byte
 
 const (
@@ -78,8 +79,8 @@ var faultMessages = [...]string{
 	faultSeveral: "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
 }
 
-// ValueError is an error about a value. DynamoDB has two wordings: an older one for BatchWriteItem,
-// Scan and transactions, and a current one for all other operations.
+// ValueError is an error about a value. DynamoDB has two wordings for it: an older one for
+// BatchWriteItem, Scan and transactions, and the current one for all other operations.
 type ValueError struct{ current, older string }
 
 // Error returns the current wording.
@@ -136,7 +137,8 @@ func (v Value) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendText appends the JSON string of a String, Number or Binary.
+// appendText appends the text of a String, Number or Binary as a JSON string. It encodes the bytes
+// of a Binary in base64.
 func appendText(b []byte, kind Kind, text string) []byte {
 	if kind == Binary {
 		b = append(b, '"')
@@ -146,7 +148,7 @@ func appendText(b []byte, kind Kind, text string) []byte {
 	return AppendQuote(b, text)
 }
 
-// AppendQuote appends text as a JSON string. It replaces invalid UTF-8.
+// AppendQuote appends text as a JSON string. It replaces invalid UTF-8 with U+FFFD.
 func AppendQuote(b []byte, text string) []byte {
 	plain := true
 	for i := 0; i < len(text) && plain; i++ {
@@ -182,8 +184,8 @@ func (i Item) AppendJSON(b []byte) []byte {
 // MarshalJSONTo encodes the item.
 func (i Item) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.AppendJSON(nil)) }
 
-// MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A
-// list or map of the maximum depth is invalid, even if it is empty.
+// MaxNesting is the maximum depth of a value. The value of a top-level attribute has depth 1. At
+// the maximum depth, lists and maps are invalid, even if they are empty.
 const MaxNesting = 32
 
 // Errors of items that are not about one value.
@@ -192,12 +194,13 @@ var (
 	errEmptyName = errors.New("Empty attribute name")
 )
 
-// Normalize validates the item and returns it with canonical numbers and sorted sets. It returns an
-// error with DynamoDB's message if a value is invalid.
+// Normalize validates the item, converts numbers to canonical notation and sorts sets. It changes
+// the item itself. If a value is invalid, Normalize returns an error with DynamoDB's message.
 func (i Item) Normalize() (Item, error) { return i, i.normalize(1, MaxNesting) }
 
-// normalize validates and replaces the values of an item or a map, which have a depth. Of several
-// errors, it returns the error of the first name.
+// normalize validates and normalizes the values of an item or map. depth is the depth of these
+// values, and limit is the maximum depth. If several values are invalid, normalize returns the
+// error of the attribute whose name sorts first.
 func (i Item) normalize(depth, limit int) error {
 	if _, ok := i[""]; ok {
 		return errEmptyName
@@ -217,8 +220,8 @@ func (i Item) normalize(depth, limit int) error {
 // Normalize is like Item.Normalize, for one value.
 func (v Value) Normalize() (Value, error) { return v.normalize(1, MaxNesting) }
 
-// NormalizeOperand is like Normalize, but allows one more level of nesting. DynamoDB does so for
-// the values of expressions in Scan and in transactions.
+// NormalizeOperand is like Normalize, but allows one more level of nesting. DynamoDB allows this
+// level for expression values in Scan and in transactions.
 func (v Value) NormalizeOperand() (Value, error) { return v.normalize(1, MaxNesting+1) }
 
 // normalize validates a value at a depth of nesting.
@@ -269,8 +272,9 @@ func (v Value) normalizeSet() (_ Value, err error) {
 	return NewSet(v.Kind, v.Set), nil
 }
 
-// duplicate returns the error for a set whose element i is also an earlier element. The current
-// wording quotes the elements and sorts the earlier ones.
+// duplicate returns the error for a set in which element i repeats an earlier element. DynamoDB's
+// current wording quotes the elements and sorts the elements before i. The older wording does
+// neither.
 func (v Value) duplicate(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {
@@ -294,8 +298,8 @@ func (v Value) duplicate(i int) error {
 	}
 }
 
-// NewSet returns a set value. It sorts the elements, which must be in canonical notation: numbers
-// by their value, all others by their bytes.
+// NewSet returns a set with sorted elements. It sorts numbers by value, and other elements by their
+// bytes. Numbers must be in canonical notation.
 func NewSet(kind Kind, elements []string) Value {
 	if kind == NumberSet {
 		slices.SortFunc(elements, func(a, b string) int { return parseDecimal(a).compare(parseDecimal(b)) })
@@ -326,7 +330,8 @@ func (v Value) Equal(w Value) bool {
 	}
 }
 
-// Ordered reports whether values of the kind have an order.
+// Ordered reports whether values of this type can be sorted. Only strings, numbers and binary
+// values can be keys or operands of "<".
 func (k Kind) Ordered() bool { return k == String || k == Number || k == Binary }
 
 // Compare compares two values of the same ordered kind.
@@ -337,7 +342,7 @@ func (v Value) Compare(w Value) int {
 	return strings.Compare(v.Text, w.Text)
 }
 
-// Size returns the size of the item in bytes, by DynamoDB's documented rules.
+// Size returns the size of the item in bytes, as DynamoDB calculates it.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func (i Item) Size() int {

@@ -7,30 +7,31 @@ import (
 	"strings"
 )
 
-// The limits of numbers. Positive and negative numbers are between 1E-130 and 9.99…E+125 with 38
-// significant digits.
+// DynamoDB's limits for numbers. A number has at most 38 significant digits. It is zero, or its
+// absolute value is between 1E-130 and 9.99…E+125.
 const (
 	maxDigits    = 38
 	maxMagnitude = 126
 	minMagnitude = -129
-	// maxExponent replaces all larger exponents. It fits into 32 bits.
+	// maxExponent fits into 32 bits. readDecimal uses it instead of larger exponents.
 	maxExponent = 1 << 30
 )
 
-// decimal is a number: 0.digits × 10^magnitude. The digits have neither leading nor trailing
-// zeros. Zero has no digits.
+// decimal is the number 0.digits × 10^magnitude. digits begins and ends with a digit other than 0.
+// For zero, digits is empty.
 type decimal struct {
 	negative  bool
 	digits    string
 	magnitude int
-	// zeroMagnitude is the magnitude of a zero that was written with an exponent.
+	// zeroMagnitude is the magnitude of a zero, according to its notation: 126 for 0E125.
 	zeroMagnitude int
 }
 
 // errNotANumber is returned for text that is not a number.
 var errNotANumber = errors.New("not a number")
 
-// readDecimal parses a number in decimal or scientific notation, without limits.
+// readDecimal parses a number in decimal or scientific notation. It does not check DynamoDB's
+// limits.
 func readDecimal(text string) (decimal, error) {
 	var d decimal
 	s := text
@@ -53,7 +54,7 @@ func readDecimal(text string) (decimal, error) {
 	}
 	d.digits, d.magnitude = digits, len(whole)+exponent
 	if strings.Trim(digits, "0") == "" {
-		// The range of a zero is checked by its exponent.
+		// DynamoDB limits the exponent of a zero, too.
 		return decimal{zeroMagnitude: exponent - len(fraction) + 1}, nil
 	}
 	return d.trimmed(), nil
@@ -76,7 +77,7 @@ const (
 	underflow = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 )
 
-// checked returns an error with DynamoDB's message if the number exceeds the limits.
+// checked returns an error with DynamoDB's message if the number exceeds a limit.
 func (d decimal) checked() error {
 	magnitude := d.magnitude
 	if d.digits == "" {
@@ -95,8 +96,8 @@ func (d decimal) checked() error {
 	return nil
 }
 
-// canonical returns the canonical notation of a number. It returns an error with DynamoDB's
-// message.
+// canonical returns the canonical notation of a number: decimal, without unnecessary zeros. If the
+// number is invalid, canonical returns an error with DynamoDB's message.
 func canonical(text string) (string, error) {
 	d, err := readDecimal(text)
 	if err != nil {
@@ -171,9 +172,9 @@ func (d decimal) compare(e decimal) int {
 	return order * d.sign()
 }
 
-// size returns the number's size in bytes: one byte, one byte for every two digits before the point
-// and after it, and one byte for the sign of a negative number. Zeros at the beginning and at the
-// end do not count.
+// size returns the size of the number in bytes: one byte, plus one byte for every two digits before
+// the decimal point, plus one byte for every two digits after it. A minus sign adds one byte.
+// Leading and trailing zeros do not count.
 func (d decimal) size() int {
 	whole := min(max(d.magnitude, 0), len(d.digits))
 	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2
@@ -183,8 +184,8 @@ func (d decimal) size() int {
 	return n
 }
 
-// Add returns the sum of two numbers, or their difference if subtract is set. It returns an error
-// with DynamoDB's message if the result exceeds the limits.
+// Add returns a + b, or a - b if subtract is true. If the result exceeds a limit, Add returns an
+// error with DynamoDB's message.
 func Add(a, b Value, subtract bool) (Value, error) {
 	d, e := parseDecimal(a.Text), parseDecimal(b.Text)
 	scale := max(len(d.digits)-d.magnitude, len(e.digits)-e.magnitude, 0) // digits after the point
@@ -199,7 +200,7 @@ func Add(a, b Value, subtract bool) (Value, error) {
 	return NewNumber(sum.String()), sum.checked()
 }
 
-// scaled returns the number times 10^scale, which must be an integer.
+// scaled returns the number multiplied by 10^scale. The product must be an integer.
 func (d decimal) scaled(scale int) *big.Int {
 	n := new(big.Int)
 	if d.digits == "" {
@@ -230,8 +231,9 @@ func (d decimal) appendKey(b []byte) []byte {
 	return b
 }
 
-// AppendKey appends bytes that sort like the value. No value's bytes are the beginning of another
-// value's bytes of the same kind. The kind must be ordered.
+// AppendKey appends the value as bytes that sort like the value. The bytes of one value are never a
+// prefix of the bytes of another value of the same type. The value must be a String, Number or
+// Binary.
 func (v Value) AppendKey(b []byte) []byte {
 	if v.Kind == Number {
 		return parseDecimal(v.Text).appendKey(b)
@@ -239,7 +241,8 @@ func (v Value) AppendKey(b []byte) []byte {
 	return append(AppendKeyPrefix(b, v.Text), 0, 0)
 }
 
-// AppendKeyPrefix appends the first bytes of the keys of all strings that have a prefix.
+// AppendKeyPrefix appends the encoded string without the terminator. The result is a prefix of the
+// encoded key of every string that begins with this string.
 func AppendKeyPrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {

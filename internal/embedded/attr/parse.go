@@ -11,7 +11,7 @@ import (
 )
 
 // UnmarshalJSONFrom decodes an item. It returns an error if the JSON does not have the structure of
-// an item. Normalize finds all other errors.
+// an item. Normalize reports all other errors.
 func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	encoded, err := d.ReadValue()
 	if err != nil || encoded.Kind() == 'n' {
@@ -45,15 +45,15 @@ func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	return i, nil
 }
 
-// parser decodes JSON. The JSON of a request is valid JSON, but possibly not an item. The JSON of a
-// stored item is an item, unless the file is damaged.
+// parser decodes the JSON of an item. In a request, the text is valid JSON, but may not be an item.
+// In the file, the text is an item, unless the file is damaged.
 type parser struct {
 	text string
 	at   int // at is the position of the next byte
 }
 
 // peek returns the first byte of the next token, or 0 at the end. It skips commas and colons,
-// because the JSON is known to be valid.
+// because the parser does not validate JSON syntax.
 func (p *parser) peek() byte {
 	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; c {
@@ -74,7 +74,8 @@ func (p *parser) expect(c byte) error {
 	return nil
 }
 
-// unexpected returns an error with a message, or the error for JSON that ends too early.
+// unexpected returns an error with the message. At the end of the text, it returns
+// io.ErrUnexpectedEOF instead.
 func (p *parser) unexpected(message string) error {
 	if p.peek() == 0 {
 		return io.ErrUnexpectedEOF
@@ -90,8 +91,8 @@ func kindOfToken(first byte) jsontext.Kind {
 	return jsontext.Kind(first)
 }
 
-// object reads an object. It calls member for each member to read the value. If member returns
-// false, object skips the rest of the object.
+// object reads an object. For each member, it calls member, and member must read the value. If
+// member returns false, object returns without reading the rest of the object.
 func (p *parser) object(member func(name string) (more bool, err error)) error {
 	if err := p.expect('{'); err != nil {
 		return err
@@ -109,7 +110,8 @@ func (p *parser) object(member func(name string) (more bool, err error)) error {
 	return nil
 }
 
-// list reads a list. It calls element to read each element.
+// list reads a JSON array. It calls element once for each array element. Each call must read one
+// element.
 func (p *parser) list(element func() error) error {
 	if err := p.expect('['); err != nil {
 		return err
@@ -123,7 +125,8 @@ func (p *parser) list(element func() error) error {
 	return nil
 }
 
-// string reads a string. It copies the string only if the string has escaped characters.
+// string reads a string. If the string contains no escaped characters, the result shares memory
+// with the parser's text.
 func (p *parser) string() (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected("unexpected JSON " + kindOfToken(p.peek()).String() + ", expected a string")
@@ -178,7 +181,8 @@ func (p *parser) literal() string {
 	return p.text[start:p.at]
 }
 
-// item reads an item. attributes is an estimate of the number of attributes.
+// item reads an item. attributes is the estimated number of attributes, and only determines the
+// initial size of the map.
 func (p *parser) item(attributes int) (Item, error) {
 	i := make(Item, attributes)
 	return i, p.object(func(name string) (_ bool, err error) {
@@ -205,7 +209,7 @@ func (p *parser) value() (Value, error) {
 	})
 }
 
-// content reads the content of a value with v's kind into v.
+// content reads the content of a value into v. v.Kind is the type of the value.
 func (p *parser) content(v *Value) (err error) {
 	switch v.Kind {
 	case String, Number, Binary:
@@ -237,7 +241,7 @@ func (p *parser) content(v *Value) (err error) {
 	return err
 }
 
-// scalar reads the content of a String, Number or Binary, which is a JSON string.
+// scalar reads the JSON string that contains a String, Number or Binary.
 func (p *parser) scalar(kind Kind) (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected(fmt.Sprintf("a value of type %s must be a JSON string", kind))

@@ -1,5 +1,5 @@
-// Package capacity computes the capacity units that requests consume, and describes them in
-// responses.
+// Package capacity computes the capacity units that DynamoDB would consume for a request. It adds
+// them to the response as ConsumedCapacity.
 package capacity
 
 import (
@@ -22,8 +22,8 @@ type Usage struct {
 	of   map[string]*tableUsage
 }
 
-// tableUsage is the consumed capacity of one table. global and local have the units of the indexes
-// by their names.
+// tableUsage is the consumed capacity of one table. global and local map the names of its indexes
+// to capacity units.
 type tableUsage struct {
 	table         float64
 	global, local map[string]float64
@@ -55,7 +55,8 @@ func (u *Usage) Add(t *schema.Table, units float64, indexes map[string]float64) 
 	}
 }
 
-// AddWrite adds the units of a write. A transaction has a factor of 2.
+// AddWrite adds the capacity units of a write. factor is 2 for a write in a transaction, and
+// otherwise 1.
 func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	if !u.reported() {
 		return
@@ -69,8 +70,9 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	u.Add(w.Table, factor*writeUnits(max(w.OldSize, w.NewSize)), indexes)
 }
 
-// indexUnits returns the units that a write consumes for an index: one write for an entry that is
-// added, deleted or changed, and two if its key changes.
+// indexUnits returns the capacity units that a change of an item consumes in an index. DynamoDB
+// counts one write if it adds, deletes or changes the index entry. It counts two writes if the key
+// of the entry changes.
 func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	from, to := x.Entry(w.Old, w.Key), x.Entry(w.New, w.Key)
 	before, after := x.Content(w.Old), x.Content(w.New)
@@ -89,11 +91,11 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	return writeUnits(max(before.Size(), after.Size()))
 }
 
-// writeUnits returns the write units of an item: one for each KB.
+// writeUnits returns the write units for an item of size bytes: one per KB, rounded up.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// ReadUnits returns the read units of items that were read together: one for each 4 KB, and half of
-// it if the read is not consistent.
+// ReadUnits returns the read units for one or more items of size bytes in total: one per 4 KB,
+// rounded up. An eventually consistent read consumes half.
 func ReadUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {
@@ -102,7 +104,7 @@ func ReadUnits(size int, consistent bool) float64 {
 	return units
 }
 
-// Single adds the usage to the response of a request on one table.
+// Single adds the consumed capacity to the response of a request that uses one table.
 func (u *Usage) Single(o *wire.Object) {
 	for name := range u.of {
 		o.Name("ConsumedCapacity")
@@ -110,7 +112,8 @@ func (u *Usage) Single(o *wire.Object) {
 	}
 }
 
-// List adds the usage to the response of a request on several tables.
+// List adds the consumed capacity of each table to the response of a request that can use several
+// tables.
 func (u *Usage) List(o *wire.Object) {
 	if !u.reported() {
 		return

@@ -14,7 +14,7 @@ type Predicate struct{ root node }
 // Matches reports whether the item fulfils the condition.
 func (p *Predicate) Matches(item attr.Item) bool { return p == nil || p.root.matches(item) }
 
-// Paths returns the paths that the condition reads. A nil Predicate reads none.
+// Paths returns the document paths that the condition reads. It returns nil for a nil Predicate.
 func (p *Predicate) Paths() (paths []Path) {
 	if p != nil {
 		p.root.walk(func(path Path) { paths = append(paths, path) })
@@ -36,12 +36,13 @@ func ParseCondition(kind, text string, p *Placeholders) (*Predicate, error) {
 }
 
 type (
-	// node is a part of a condition that is true or false.
+	// node is a condition: a comparison, a function, or a combination of conditions.
 	node interface {
 		matches(attr.Item) bool
 		walk(visit func(Path))
 	}
-	// operand is a part of a condition or an update that has a value.
+	// operand is an expression with a value, such as a path or a literal. Conditions and updates
+	// contain operands.
 	operand interface {
 		value(attr.Item) (attr.Value, bool)
 		walk(visit func(Path))
@@ -63,7 +64,7 @@ type (
 
 	literal struct{ attr.Value }
 	sizeOf  struct{ a operand }
-	// group is a condition in parentheses. It exists only while the expression is parsed.
+	// group is a condition in parentheses. It allows the parser to detect redundant parentheses.
 	group struct{ node }
 )
 
@@ -208,7 +209,7 @@ func (s *parser) not() (node, error) {
 	return s.condition()
 }
 
-// condition parses a condition in parentheses, a comparison or a function.
+// condition parses a condition in parentheses, a comparison or a function call.
 func (s *parser) condition() (node, error) {
 	if t := s.peek(); t.kind == 's' && t.text == "(" {
 		start := s.position
@@ -233,7 +234,7 @@ func (s *parser) condition() (node, error) {
 	return s.comparison(a)
 }
 
-// kindOf returns the type of an operand, or 0 if it depends on the item.
+// kindOf returns the type of an operand. It returns 0 if the type depends on the item.
 func kindOf(o operand) attr.Kind {
 	switch o := o.(type) {
 	case *literal:
@@ -244,8 +245,8 @@ func kindOf(o operand) attr.Kind {
 	return 0
 }
 
-// operandInParentheses reports whether the parentheses that begin at a token contain only an
-// operand.
+// operandInParentheses reports whether the parentheses that open at the token with index start
+// contain only an operand.
 func (s *parser) operandInParentheses(start int) bool {
 	position := s.position
 	defer func() { s.position = position }()
@@ -302,7 +303,8 @@ func (s *parser) comparison(a operand) (node, error) {
 	return nil, s.unexpected()
 }
 
-// requireOrdered returns an error if a literal has no order.
+// requireOrdered records an error if an operand is a literal of a type that cannot be sorted, such
+// as BOOL.
 func (s *parser) requireOrdered(operator string, operands ...operand) {
 	for _, o := range operands {
 		if l, ok := o.(*literal); ok && l.Kind != 0 && !l.Kind.Ordered() {
@@ -311,7 +313,8 @@ func (s *parser) requireOrdered(operator string, operands ...operand) {
 	}
 }
 
-// requireDistinct returns an error if the first operand is a path that is an operand again.
+// requireDistinct records an error if the first operand is a path, and another operand is the same
+// path.
 func (s *parser) requireDistinct(operator string, operands ...operand) {
 	first, ok := operands[0].(Path)
 	if !ok {
@@ -324,8 +327,8 @@ func (s *parser) requireDistinct(operator string, operands ...operand) {
 	}
 }
 
-// checkBounds returns an error if the bounds of BETWEEN are literals of different types or in the
-// wrong order.
+// checkBounds records an error if the bounds of BETWEEN are literals of different types, or if the
+// lower bound exceeds the upper bound.
 func (s *parser) checkBounds(low, high operand) {
 	l, okLow := low.(*literal)
 	h, okHigh := high.(*literal)
@@ -365,7 +368,7 @@ func (s *parser) arguments() (args []operand, err error) {
 	}
 }
 
-// functions has the numbers of operands of the functions that are conditions.
+// functions contains the functions whose result is true or false, with their numbers of operands.
 var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
 // function parses a function that is a condition.

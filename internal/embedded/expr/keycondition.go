@@ -9,22 +9,23 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// KeyAttribute is an attribute of a key and its type.
+// KeyAttribute is one attribute in the key of a table or index.
 type KeyAttribute struct {
 	Name string
 	Kind attr.Kind
 	Sort bool // Sort reports whether the attribute belongs to the sort key
 }
 
-// KeyRange is the range of a key condition: a partition, and the beginning and end of the sort
-// keys.
+// KeyRange is the range of keys that a key condition selects: one partition, and optionally bounds
+// for the sort key.
 type KeyRange struct {
-	// Partition and Equal are the values of the partition key and of the first attributes of the sort
-	// key. The bounds are for the next attribute.
+	// A key can have several partition key attributes and several sort key attributes. Partition
+	// contains the values of the partition key. Equal contains the values of the sort key attributes
+	// that must be equal. Prefix, Low and High apply to the next sort key attribute.
 	Partition, Equal []attr.Value
 	// Prefix is the prefix of begins_with, nil without begins_with.
 	Prefix *attr.Value
-	// Low and High are the bounds, nil without a bound.
+	// Low and High are the lower and upper bounds. nil means that there is no bound.
 	Low, High         *attr.Value
 	LowOpen, HighOpen bool // LowOpen and HighOpen report whether the bounds are excluded.
 }
@@ -60,7 +61,8 @@ func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
 	})
 }
 
-// Range returns the range of keys of a table's or index's key.
+// Range returns the range of keys that the key condition selects. key is the key of the table or
+// index.
 func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
 	if e.count > len(key) && e.count > 2 {
 		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", e.count, len(key))
@@ -137,7 +139,8 @@ func (s *parser) split(n node, add func(name string, n node) error) error {
 	return s.attributeCondition(operands, func(name string) error { return add(name, n) })
 }
 
-// attributeCondition verifies that the first operand is an attribute and the others are values.
+// attributeCondition verifies that the first operand is a top-level attribute and the other
+// operands are values. Then it calls add with the attribute's name.
 func (s *parser) attributeCondition(operands []operand, add func(name string) error) error {
 	path, ok := operands[0].(Path)
 	if _, size := operands[0].(sizeOf); size {
@@ -161,8 +164,8 @@ func (s *parser) attributeCondition(operands []operand, add func(name string) er
 	return add(path[0].Name)
 }
 
-// add adds the condition on one attribute of the key. It reports whether the condition is an
-// equality.
+// add adds the condition on one key attribute to the range. equal reports whether the condition is
+// an equality.
 func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 	var values []operand
 	switch n := n.(type) {
@@ -215,13 +218,13 @@ const (
 	MaxSortKey      = 1024
 )
 
-// Errors for values of keys that exceed the maximum sizes.
+// The errors for key values that exceed the maximum sizes.
 var (
 	ErrLongPartitionKey = errors.New("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
 	ErrLongSortKey      = errors.New("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
 )
 
-// EmptyKey returns the error for an empty value of a key's attribute.
+// EmptyKey returns the error for a key attribute with an empty value.
 func EmptyKey(key KeyAttribute) error {
 	kind := "string"
 	if key.Kind == attr.Binary {

@@ -1,7 +1,7 @@
-// Package expr has DynamoDB's expressions: condition, filter, key condition, projection and update
-// expressions.
+// Package expr parses and evaluates DynamoDB's expressions: condition, filter, key condition,
+// projection and update expressions.
 //
-// Every error is a message in DynamoDB's words, for a ValidationException.
+// Every error has the message that DynamoDB returns in a ValidationException.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.html
 package expr
@@ -35,19 +35,19 @@ const (
 	maxOperators = 300
 )
 
-// Placeholders has the names and values that the expressions of one request refer to.
+// Placeholders contains the ExpressionAttributeNames and ExpressionAttributeValues of one request.
 type Placeholders struct {
 	Names  map[string]string
 	Values map[string]attr.Value
-	// Older reports whether the request is a Scan or a transaction. DynamoDB validates their values
-	// less strictly and words the errors differently.
+	// Older reports whether the request is a Scan or a transaction. For these requests, DynamoDB
+	// validates values less strictly and uses older error messages.
 	Older bool
 
 	used map[string]bool
 }
 
-// Check validates the placeholders' own syntax. hasExpression reports whether the request has an
-// expression that can use them.
+// Check validates the syntax of the placeholders. hasExpression reports whether the request
+// contains an expression that may use placeholders.
 func (p *Placeholders) Check(hasExpression bool) error {
 	if p.Names == nil && p.Values == nil {
 		return nil
@@ -81,8 +81,8 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	return failed
 }
 
-// invalidKey returns an error about the first placeholder that does not consist of mark and a name,
-// in alphabetical order.
+// invalidKey returns an error if a placeholder does not consist of the byte mark and a name. The
+// error is about the first such placeholder in alphabetical order.
 func invalidKey(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
@@ -108,7 +108,7 @@ func (p *Placeholders) normalize(name string) (attr.Value, error) {
 	return v, err
 }
 
-// Unused returns an error if a placeholder was in no expression.
+// Unused returns an error if the request has placeholders that no expression uses.
 func (p *Placeholders) Unused() error {
 	if len(p.used) == len(p.Names)+len(p.Values) {
 		return nil
@@ -136,8 +136,8 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// run returns the end of the longest sequence in text that starts at from and contains only bytes
-// in the set in.
+// run returns the index of the first byte in text that does not satisfy in. It starts at the index
+// from, and returns len(text) if all bytes satisfy in.
 func run(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++
@@ -208,7 +208,7 @@ func (s *parser) errorf(format string, args ...any) error {
 	return fmt.Errorf("Invalid "+s.kind+": "+format, args...)
 }
 
-// invalid remembers an error that is reported only if the syntax is right.
+// invalid records an error that the parser returns only if the expression has no syntax error.
 func (s *parser) invalid(format string, args ...any) {
 	if s.meaning == nil {
 		s.meaning = s.errorf(format, args...)
@@ -232,7 +232,8 @@ func (s *parser) next() token {
 	return t
 }
 
-// symbol reads a symbol and reports whether it was there.
+// symbol skips the next token if it is the given symbol. It reports whether it has skipped the
+// token.
 func (s *parser) symbol(text string) bool {
 	if t := s.peek(); t.kind != 's' || t.text != text {
 		return false
@@ -241,7 +242,8 @@ func (s *parser) symbol(text string) bool {
 	return true
 }
 
-// keyword reads a keyword and reports whether it was there.
+// keyword skips the next token if it is the given keyword. It reports whether it has skipped the
+// token.
 func (s *parser) keyword(text string) bool {
 	if !s.peekKeyword(text) {
 		return false
@@ -262,7 +264,8 @@ func (s *parser) operator() {
 	}
 }
 
-// finish returns the first error of the expression after its last token.
+// finish must be called after the last token of the expression. It returns a syntax error if more
+// tokens follow, or else the first error that invalid has recorded.
 func (s *parser) finish() error {
 	if s.peek().kind != 0 {
 		return s.unexpected()
@@ -270,8 +273,7 @@ func (s *parser) finish() error {
 	return s.meaning
 }
 
-// Element is a part of a path: the name of an attribute or of a map's element, or the index of a
-// list's element.
+// Element is one element of a document path: an attribute name, a map key or a list index.
 type Element struct {
 	Name  string
 	Index int // Index is -1 for a name.
@@ -347,7 +349,8 @@ func (s *parser) path() (Path, error) {
 	}
 }
 
-// name parses one name of a path and resolves placeholders.
+// name parses an attribute name or map key in a path. It replaces a placeholder with the name that
+// the placeholder stands for.
 func (s *parser) name() (string, error) {
 	t := s.peek()
 	switch t.kind {
@@ -380,8 +383,8 @@ func (s *parser) value() *literal {
 	return &literal{v}
 }
 
-// overlap returns an error if two paths lead to the same value, or one to a part of the other, or
-// if they need the same value to be a list and a map.
+// overlap records an error if two paths are equal, or if one path leads to a part of the other
+// path's value. It also records an error if two paths use the same value as a list and as a map.
 func (s *parser) overlap(paths []Path) {
 	for i, a := range paths {
 		for _, b := range paths[:i] {

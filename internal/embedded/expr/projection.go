@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// Projection is the list of the paths that a read returns. An empty Projection returns the complete
-// item.
+// Projection is the list of document paths that a read returns. An empty Projection selects the
+// complete item.
 type Projection []Path
 
 // ParseProjection parses a projection expression.
@@ -30,8 +30,8 @@ func ParseProjection(text string, p *Placeholders) (Projection, error) {
 	}
 }
 
-// Apply returns the parts of an item that the projection selects. Selected elements of a list are
-// in the list's order and have no gaps.
+// Apply returns the parts of an item that the projection selects. It keeps the order of selected
+// list elements, and closes the gaps between them.
 func (p Projection) Apply(item attr.Item) attr.Item {
 	if len(p) == 0 {
 		return item
@@ -47,7 +47,7 @@ func (p Projection) Apply(item attr.Item) attr.Item {
 	return selected
 }
 
-// byName groups paths by their first name, and returns their remainders.
+// byName groups paths by their first name. The result contains the paths without that name.
 func byName(paths []Path) map[string][]Path {
 	groups := map[string][]Path{}
 	for _, path := range paths {
@@ -58,7 +58,8 @@ func byName(paths []Path) map[string][]Path {
 	return groups
 }
 
-// project returns the parts of a value that paths select. It reports whether there are any.
+// project returns the parts of a value that the paths select. It returns false if the paths select
+// nothing.
 func project(v attr.Value, paths []Path) (attr.Value, bool) {
 	if len(paths[0]) == 0 {
 		return v, true
@@ -97,7 +98,7 @@ func project(v attr.Value, paths []Path) (attr.Value, bool) {
 	return v, false
 }
 
-// Updated is like Apply, but nothing is selected if there are no paths.
+// Updated is like Apply, but an empty Projection selects nothing.
 func (p Projection) Updated(item attr.Item) attr.Item {
 	if len(p) == 0 {
 		return nil

@@ -2,8 +2,8 @@ package expr
 
 import "strings"
 
-// reserved reports whether an attribute's name is a reserved word. In expressions, such a name
-// needs a placeholder.
+// reserved reports whether a name is a reserved word of DynamoDB. Expressions must use a
+// placeholder for such an attribute name.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
 func reserved(name string) bool {

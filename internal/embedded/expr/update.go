@@ -18,7 +18,8 @@ type Update struct {
 	deletes []assignment
 }
 
-// assignment is a path and the operand that is assigned, added or deleted.
+// assignment is a path and an operand. The action SET, ADD or DELETE applies the operand to the
+// value at the path.
 type assignment struct {
 	path  Path
 	value operand
@@ -41,8 +42,8 @@ func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 func (n ifNotExists) walk(visit func(Path)) { visit(n.path); n.b.walk(visit) }
 func (n listAppend) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 
-// The methods value implement operand. evaluate evaluates the operands of updates, because they can
-// fail.
+// These value methods only satisfy the interface operand. The function evaluate computes these
+// operands instead, because the computation can return an error.
 func (n arithmetic) value(attr.Item) (v attr.Value, ok bool)  { return }
 func (n ifNotExists) value(attr.Item) (v attr.Value, ok bool) { return }
 func (n listAppend) value(attr.Item) (v attr.Value, ok bool)  { return }
@@ -89,7 +90,7 @@ func (u *Update) Paths() []Path {
 	return paths
 }
 
-// Reads returns the paths in the operands of the update.
+// Reads returns the document paths that the operands of the update read.
 func (u *Update) Reads() (paths []Path) {
 	for _, a := range u.sets {
 		a.value.walk(func(path Path) { paths = append(paths, path) })
@@ -137,7 +138,7 @@ func (s *parser) action(u *Update, section string) error {
 	return nil
 }
 
-// longNames has the names of types in messages about ADD and DELETE.
+// longNames maps types to their names in error messages about ADD and DELETE.
 var longNames = map[attr.Kind]string{
 	attr.String: "STRING", attr.Number: "NUMBER", attr.Binary: "BINARY", attr.Bool: "BOOLEAN", attr.Null: "NULL",
 	attr.Map: "MAP", attr.List: "LIST", attr.StringSet: "STRING_SET", attr.NumberSet: "NUMBER_SET", attr.BinarySet: "BINARY_SET",
@@ -232,7 +233,7 @@ var (
 	errPath        = errors.New("The document path provided in the update expression is invalid for update")
 )
 
-// evaluate returns the value of an operand for the item before the update.
+// evaluate returns the value of an operand. item is the item before the update.
 func evaluate(o operand, item attr.Item) (attr.Value, error) {
 	switch o := o.(type) {
 	case arithmetic:
@@ -260,7 +261,7 @@ func evaluate(o operand, item attr.Item) (attr.Value, error) {
 	return v, nil
 }
 
-// evaluateTwo returns the values of two operands, which must be of the given kind.
+// evaluateTwo returns the values of the operands x and y. Both values must have the given type.
 func evaluateTwo(x, y operand, item attr.Item, kind attr.Kind) (a, b attr.Value, err error) {
 	if a, err = evaluate(x, item); err != nil {
 		return a, b, err
@@ -271,7 +272,7 @@ func evaluateTwo(x, y operand, item attr.Item, kind attr.Kind) (a, b attr.Value,
 	return a, b, err
 }
 
-// Apply returns the item after the update. It does not change the item. It returns an error if the
+// Apply returns the updated item, and does not modify the original. It returns an error if the
 // update is invalid for the item.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	next := maps.Clone(item)
@@ -300,7 +301,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		}
 		results = append(results, result{a.path, v})
 	}
-	// Elements behind the end of a list are appended in the order of their indexes.
+	// Elements beyond the end of a list are appended in the order of their indexes.
 	slices.SortStableFunc(results, func(a, b result) int {
 		return cmp.Compare(a.path[len(a.path)-1].Index, b.path[len(b.path)-1].Index)
 	})
@@ -309,7 +310,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			return nil, err
 		}
 	}
-	// Elements of lists keep their indexes until all other actions are done.
+	// Remove elements after all other actions, because a removal changes the indexes of the following
+	// list elements.
 	removes := slices.Clone(u.removes)
 	for _, a := range u.deletes {
 		old, exists := a.path.Find(item)
@@ -332,7 +334,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			return nil, err
 		}
 	}
-	// A removed element moves the elements behind it, so the innermost and last elements come first.
+	// Remove the deepest values first, and the elements of a list from the end. Otherwise, a removal
+	// would change the indexes of later removals.
 	slices.SortStableFunc(removes, func(a, b Path) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b[len(b)-1].Index, a[len(a)-1].Index))
 	})
@@ -344,7 +347,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	return next, nil
 }
 
-// add adds a number to a number, or elements to a set.
+// add returns the sum of two numbers, or the union of two sets.
 func add(old, v attr.Value) (attr.Value, error) {
 	if old.Kind != v.Kind {
 		return v, errOperandType
@@ -361,8 +364,8 @@ func add(old, v attr.Value) (attr.Value, error) {
 	return attr.NewSet(v.Kind, elements), nil
 }
 
-// set sets the value at the path in the item. If the index is behind the end of a list, set appends
-// v to the list.
+// set sets the value at the path in the item. If a list index is beyond the end of the list, set
+// appends the value to the list.
 func set(item attr.Item, path Path, v attr.Value) error {
 	if len(path) == 1 {
 		item[path[0].Name] = v
@@ -400,7 +403,8 @@ func remove(item attr.Item, path Path) error {
 	})
 }
 
-// parentExists returns an error if the container of the value at the path does not exist.
+// parentExists returns an error if the list or map that should contain the path's last element does
+// not exist.
 func parentExists(item attr.Item, path Path) error {
 	if len(path) == 1 {
 		return nil
@@ -408,8 +412,8 @@ func parentExists(item attr.Item, path Path) error {
 	return replace(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// replace copies an attribute of the item, and calls edit for the innermost container of the path
-// in the copy. The path has several elements.
+// replace changes a nested value of the item. It copies all maps and lists on the path, and calls
+// edit with the last of them. The path must have at least two elements.
 func replace(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {
@@ -420,7 +424,7 @@ func replace(item attr.Item, path Path, edit func(attr.Value, Element) attr.Valu
 	return err
 }
 
-// change returns a copy of the container in which edit has changed the innermost container of the
+// change returns a copy of a list or map in which edit has changed the last list or map on the
 // path.
 func change(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
 	e := path[0]

@@ -21,7 +21,7 @@ type Get struct {
 	JSON []byte // JSON is the projected item, nil if there is no item
 }
 
-// NewGet validates a projection and returns a read of a projected item.
+// NewGet parses a projection expression, which may be nil, and returns a read with this projection.
 func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 	g := &Get{}
 	err := p.Check(projection != nil)
@@ -34,8 +34,8 @@ func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 	return g, wire.AsInvalid(err)
 }
 
-// On validates the projection and the key. It returns schema.ErrKeySchema, or an error about the
-// key's values.
+// On sets the table and the key of the read, and validates the projection. It returns
+// schema.ErrKeySchema, or an error about a value of the key.
 func (g *Get) On(t *schema.Table, key attr.Item) (err error) {
 	g.Table = t
 	if err := t.CheckPaths(g.projection); err != nil {
@@ -45,7 +45,7 @@ func (g *Get) On(t *schema.Table, key attr.Item) (err error) {
 	return err
 }
 
-// Read reads the item. Its JSON is valid as long as the transaction.
+// Read reads the item. g.JSON is valid until the transaction ends.
 func (g *Get) Read(tx *bbolt.Tx) error {
 	b := tx.Bucket(g.Table.BucketName)
 	if b == nil {

@@ -42,12 +42,12 @@ type List struct {
 	condition  *expr.KeyExpression // condition is for a Query
 	filter     *expr.Predicate
 	projection expr.Projection
-	// start and end are the bounds of the keys: start is included, end is not. An end of nil is
-	// the end of the bucket.
+	// start and end limit the range of keys. The range includes start and excludes end. If end is nil,
+	// the range has no upper bound.
 	start, end []byte
 	backward   bool
-	// fetches reports whether a read of a local secondary index needs the complete items, because
-	// the index does not project all requested attributes.
+	// fetches reports whether the list must also read the complete items of the table. This is
+	// necessary if a local secondary index does not project all requested attributes.
 	fetches bool
 
 	items            [][]byte
@@ -89,16 +89,16 @@ func (in *ListInput) checkList(v *wire.Violations) error {
 	return nil
 }
 
-// errNoProjection is the error for attributes that are not named. Query counts it as a validation
-// error, Scan does not.
+// errNoProjection is the error for SPECIFIC_ATTRIBUTES without a projection. For a Query, but not
+// for a Scan, DynamoDB adds the prefix "1 validation error detected" to the message.
 var errNoProjection = wire.Invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 
-// selectsNothing reports whether attributes have to be named, but are not.
+// selectsNothing reports whether Select is SPECIFIC_ATTRIBUTES and the request has no projection.
 func (in *ListInput) selectsNothing() bool {
 	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
 }
 
-// parse validates the expressions of a Query or a Scan.
+// parse parses the expressions of a Query or Scan.
 func (in *ListInput) parse(isScan bool) (*List, error) {
 	l := &List{ListInput: in, isScan: isScan, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
@@ -167,7 +167,8 @@ func NewScan(in *ListInput) (*List, error) {
 	return in.parse(true)
 }
 
-// On validates the request with the definition of its table, and computes the range of keys.
+// On sets the table, finds the index, and computes the range of keys to read. It validates the
+// request with the definition of the table.
 func (l *List) On(t *schema.Table) error {
 	l.table = t
 	if err := l.findIndex(); err != nil {
@@ -212,7 +213,7 @@ func (l *List) findIndex() error {
 	return nil
 }
 
-// key returns the key that the list is ordered by.
+// key returns the key of the index or table. The list is sorted by this key.
 func (l *List) key() []expr.KeyAttribute {
 	if l.index != nil {
 		return l.index.Key
@@ -233,8 +234,8 @@ func (l *List) queryRange() error {
 	return l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions")
 }
 
-// checkFilter returns an error if the filter of a Query uses the attributes of the key, or
-// attributes that the index does not contain.
+// checkFilter returns an error if the filter of a Query uses attributes of the key, or attributes
+// that the index does not project.
 func (l *List) checkFilter() error {
 	var missing []string
 	for _, path := range l.filter.Paths() {
@@ -278,7 +279,8 @@ func (l *List) setRange(r *expr.KeyRange) {
 	}
 }
 
-// successor returns the first bytes after all bytes with a prefix, or nil if there are none.
+// successor returns the smallest byte string that is greater than all byte strings with the prefix.
+// It returns nil if there is no such byte string.
 func successor(prefix []byte) []byte {
 	next := bytes.Clone(prefix)
 	for i := len(next) - 1; i >= 0; i-- {
@@ -289,8 +291,9 @@ func successor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is
-// not the table's or index's, and outside is the message for a key out of the bounds.
+// startAfter limits the range to the keys after ExclusiveStartKey. It returns an error with the
+// message mismatch if the key does not fit the table or index. If the key is not in the range, the
+// error has the message outside.
 func (l *List) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {
@@ -338,7 +341,7 @@ func (l *List) startAfter(mismatch, outside string) error {
 func (l *List) scanRange() error {
 	in := l.ListInput
 	if in.Segment != nil {
-		// A segment has the keys of a range of hashes.
+		// A stored key begins with a hash byte. Each segment of a Scan is a range of hash bytes.
 		first, next := *in.Segment*256 / *in.TotalSegments, (*in.Segment+1)*256 / *in.TotalSegments
 		l.start = []byte{byte(first)}
 		if next < 256 {

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// maxPage is the size of the items, in bytes, after which a Query or Scan ends. The item that
-// exceeds the size belongs to the page.
+// maxPage is a size in bytes. A page of a Query or Scan ends after the item that makes the page
+// larger than this size.
 const maxPage = 1 << 20
 
 // Run reads one page and returns the response.
@@ -72,7 +72,8 @@ func (l *List) read(tx *bbolt.Tx) error {
 	return nil
 }
 
-// first moves the cursor to the first item of the range.
+// first moves the cursor to the first key of the range, or to the last key if the list is read
+// backward.
 func (l *List) first(c *bbolt.Cursor) (k, v []byte) {
 	if !l.backward {
 		return c.Seek(l.start)

@@ -17,13 +17,14 @@ const (
 // viewTypes are the values of StreamViewType.
 var viewTypes = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"}
 
-// maxKeyParts is the maximum number of attributes of an index's partition key, and of its sort key.
+// maxKeyParts is the maximum number of attributes in the partition key of a global secondary index.
+// The sort key has the same maximum.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
 const maxKeyParts = 4
 
-// checkIndexes validates the definitions of indexes. most is the maximum number of attributes of a
-// key.
+// checkIndexes validates the definitions of indexes. list is the name of the parameter in error
+// messages. most is the maximum number of attributes in an index key.
 func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)
@@ -35,7 +36,7 @@ func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, mo
 	}
 }
 
-// describeSchema returns a key schema as it stands in messages.
+// describeSchema returns a key schema in the notation of DynamoDB's error messages.
 func describeSchema(schema []KeyElement) string {
 	parts := make([]string, len(schema))
 	for i, e := range schema {
@@ -87,8 +88,8 @@ func checkBilling(mode string, p *Throughput, indexes []IndexDefinition) error {
 	return nil
 }
 
-// checkSchemas validates the keys of a table and its indexes with the definitions of their
-// attributes.
+// checkSchemas validates the keys of a table and its indexes. definitions must contain the type of
+// every key attribute, and no other attributes.
 func checkSchemas(definitions []AttributeDefinition, key []KeyElement, global, local []IndexDefinition) error {
 	if err := checkSchema("", definitions, key); err != nil {
 		return err
@@ -177,8 +178,8 @@ func checkSchema(of string, definitions []AttributeDefinition, key []KeyElement)
 	return nil
 }
 
-// checkLocalSchema validates the key of a local secondary index. partition is the table's partition
-// key.
+// checkLocalSchema validates the key of a local secondary index. partition is the name of the
+// table's partition key.
 func checkLocalSchema(d IndexDefinition, partition string) error {
 	switch hash := d.KeySchema[0].AttributeName; {
 	case len(d.KeySchema) < 2:
@@ -204,8 +205,8 @@ func checkProjection(p *Projection) error {
 	return nil
 }
 
-// checkStreamSpecification validates a stream's setting, which may be nil. isNew reports whether
-// the table is being created.
+// checkStreamSpecification validates a StreamSpecification, which may be nil. isNew reports whether
+// the request creates the table.
 func checkStreamSpecification(set *StreamSpecification, isNew bool) error {
 	switch {
 	case set == nil:

@@ -1,5 +1,5 @@
-// Package schema has the definitions of tables and their indexes. It validates and changes
-// definitions, describes them in responses, and derives the keys of items from them.
+// Package schema contains the definitions of tables and indexes. It validates and changes
+// definitions, describes them in responses, and encodes the keys of items.
 package schema
 
 import (
@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Region is the region in the names of tables and streams.
+// Region is the region in the Amazon Resource Names of tables and streams.
 const Region = "local"
 
-// Types of DynamoDB's requests and responses. Their fields have the names of the API.
+// These types are parts of DynamoDB's requests and responses. The fields have the same names as in
+// the API.
 type (
 	// AttributeDefinition is the type of a key's attribute.
 	AttributeDefinition struct {
 		AttributeName, AttributeType string
 	}
-	// KeyElement is an attribute of a key. Its type is HASH or RANGE.
+	// KeyElement is an attribute of a key. KeyType is HASH or RANGE.
 	KeyElement struct {
 		AttributeName, KeyType string
 	}
@@ -41,17 +42,19 @@ type (
 		StreamEnabled  bool
 		StreamViewType string `json:",omitzero"`
 	}
-	// Encryption is the setting of a table's encryption. It has no effect.
+	// Encryption is a table's encryption setting. DescribeTable returns it, but the file is not
+	// encrypted.
 	Encryption struct {
 		Enabled bool
 	}
-	// RequestLimits are the limits of a table in on-demand mode. They have no effect.
+	// RequestLimits contains the throughput limits of a table in on-demand mode. DescribeTable returns
+	// them, but the store does not enforce them.
 	RequestLimits struct {
 		MaxReadRequestUnits, MaxWriteRequestUnits int64
 	}
 )
 
-// Definition is the definition of a table, as it is in the file.
+// Definition is the definition of a table. The file contains it as JSON.
 type Definition struct {
 	TableName                 string
 	TableID                   string
@@ -83,7 +86,7 @@ func (d *Definition) StreamARN() string { return d.ARN() + "/stream/" + d.Stream
 // Streams reports whether the table's changes are recorded.
 func (d *Definition) Streams() bool { return d.StreamSpecification != nil }
 
-// TableName returns the name in an Amazon Resource Name. Other names are unchanged.
+// TableName returns the table name in an Amazon Resource Name. It returns any other name unchanged.
 func TableName(name string) string {
 	if strings.HasPrefix(name, "arn:") {
 		if _, after, ok := strings.Cut(name, ":table/"); ok {

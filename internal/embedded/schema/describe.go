@@ -4,11 +4,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// Counts are the number of items in a table or an index, and their size in bytes.
+// Counts contains the number of items in a table or an index, and their total size in bytes.
 type Counts struct{ Items, Bytes int64 }
 
-// Describe adds the table's description to a response. indexes has the counts of the indexes by
-// their names.
+// Describe adds the description of the table to a response. member is the name of the JSON member,
+// and status is the TableStatus. indexes maps the names of the indexes to their counts.
 func (d *Definition) Describe(o *wire.Object, member, status string, table Counts, indexes map[string]Counts) {
 	o.Nested(member, func() {
 		o.Text("TableName", d.TableName)

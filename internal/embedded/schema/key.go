@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// EncodePartition returns the common first bytes of all keys of a partition.
+// EncodePartition returns the common prefix of all encoded keys in one partition.
 func EncodePartition(partition []attr.Value) []byte {
 	b := []byte{0}
 	for _, v := range partition {
@@ -19,7 +19,7 @@ func EncodePartition(partition []attr.Value) []byte {
 	return b
 }
 
-// EncodeKey returns the bytes of a key in the file.
+// EncodeKey returns an item's key as stored in the file.
 func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	b := []byte{0}
 	for i, k := range key {
@@ -31,8 +31,8 @@ func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	return b
 }
 
-// Entry returns the key of an item in the index, or nil if the item is not in the index. item may
-// be nil.
+// Entry returns the encoded key of an item's index entry. key is the encoded key of the item in the
+// table. Entry returns nil if item is nil or is not in the index.
 func (x *Index) Entry(item attr.Item, key []byte) []byte {
 	for _, k := range x.Key {
 		if v, ok := item[k.Name]; !ok || v.Kind != k.Kind {
@@ -42,11 +42,11 @@ func (x *Index) Entry(item attr.Item, key []byte) []byte {
 	return append(EncodeKey(x.Key, item), key...)
 }
 
-// ErrKeySchema is the error for a key that is not the table's.
+// ErrKeySchema means that the attributes of a key do not match the key schema of the table.
 var ErrKeySchema = errors.New("The provided key element does not match the schema")
 
-// Lookup validates a request's key and returns its bytes. It returns ErrKeySchema, or an error
-// about a value.
+// Lookup validates the key in a request, and returns the encoded key. It returns ErrKeySchema, or
+// an error about a value of the key.
 func (t *Table) Lookup(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (t *Table) Lookup(key attr.Item) ([]byte, error) {
 	return t.KeyBytes(key)
 }
 
-// KeyBytes returns the bytes of a request's key, whose values are valid. It returns ErrKeySchema,
-// or an error about an empty or long value.
+// KeyBytes encodes a key whose values are already normalized. It returns ErrKeySchema, or an error
+// about a value that is empty or too long.
 func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.Key) {
 		return nil, ErrKeySchema
@@ -71,7 +71,8 @@ func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	return EncodeKey(t.Key, key), nil
 }
 
-// CheckKeySizes returns an error if a value of the table's key is empty or too long.
+// CheckKeySizes returns an error if an attribute of the table's key has a value that is empty or
+// too long.
 func (t *Table) CheckKeySizes(item attr.Item) error {
 	for i, k := range t.Key {
 		v := item[k.Name]
@@ -88,14 +89,16 @@ func (t *Table) CheckKeySizes(item attr.Item) error {
 	return nil
 }
 
-// KeyFault is an error about the keys of an item. Early reports whether DynamoDB finds it before it
-// executes the request, also in a transaction.
+// KeyFault is an error about the key attributes of an item. Early reports whether DynamoDB detects
+// the error before it executes the request. In a transaction, an error that is not Early becomes a
+// cancellation reason.
 type KeyFault struct {
 	error
 	Early bool
 }
 
-// KeyOf validates the values of a new item's keys, and returns the bytes of the table's key.
+// KeyOf validates the key attributes of a new item, for the table and its indexes. It returns the
+// encoded key of the item in the table.
 func (t *Table) KeyOf(item attr.Item) ([]byte, *KeyFault) {
 	for _, k := range t.Key {
 		v, ok := item[k.Name]
@@ -115,8 +118,8 @@ func (t *Table) KeyOf(item attr.Item) ([]byte, *KeyFault) {
 	return EncodeKey(t.Key, item), nil
 }
 
-// CheckIndexKeys validates the values of the indexes' keys in an item. emptyMessage replaces the
-// message about an empty value.
+// CheckIndexKeys validates the attributes of an item that are part of index keys. If emptyMessage
+// is not "", it is the error message for an empty value.
 func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 	for _, x := range t.Indexes {
 		for _, k := range x.Key {
@@ -143,7 +146,7 @@ func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 	return nil
 }
 
-// CheckPaths returns an error if a path leads into the value of a key's attribute.
+// CheckPaths returns an error if a path leads into a key attribute, as in key[0] or key.name.
 func (t *Table) CheckPaths(paths []expr.Path) error {
 	for _, path := range paths {
 		if len(path) == 1 {
@@ -169,7 +172,7 @@ func (t *Table) CheckPaths(paths []expr.Path) error {
 	return nil
 }
 
-// KeyItem returns the attributes of the table's key in an item.
+// KeyItem returns only the attributes of an item that form the table's key.
 func (t *Table) KeyItem(item attr.Item) attr.Item {
 	key := attr.Item{}
 	for _, k := range t.Key {

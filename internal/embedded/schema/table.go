@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// Table is a table's definition with the keys and indexes that are derived from it. It is immutable
-// once the table is in use.
+// Table is the definition of a table, with its key and indexes in decoded form. Once in use, a
+// Table is immutable.
 type Table struct {
 	Definition
 	BucketName []byte
@@ -20,14 +20,14 @@ type Table struct {
 	Indexes    []*Index // Indexes are sorted by name
 }
 
-// Index is a global or local secondary index. Its entries contain no attributes: a read gets the
-// projected attributes from the item.
+// Index is a global or local secondary index. Index entries contain no projected attributes. A read
+// of the index takes these attributes from the item in the table.
 type Index struct {
 	Name       string
 	Local      bool // Local reports whether the index has the table's partition key
 	BucketName []byte
 	Key        []expr.KeyAttribute
-	// Projected has the attributes that the index contains, nil for all.
+	// Projected contains the names of the projected attributes. nil means all attributes.
 	Projected map[string]bool
 }
 
@@ -62,7 +62,7 @@ func New(definition Definition) *Table {
 	return t
 }
 
-// keyAttributes returns the attributes of a key with their types.
+// keyAttributes returns the attributes of a key schema with their types.
 func (t *Table) keyAttributes(schema []KeyElement) []expr.KeyAttribute {
 	var key []expr.KeyAttribute
 	for _, e := range schema {
@@ -85,7 +85,8 @@ func (t *Table) Index(name string) *Index {
 	return nil
 }
 
-// Size returns the size of the part of an item that the index contains. full is the item's size.
+// Size returns the size of an item's projected attributes in bytes. full is the size of the
+// complete item.
 func (x *Index) Size(item attr.Item, full int) int64 {
 	if x.Projected == nil {
 		return int64(full)
@@ -93,7 +94,7 @@ func (x *Index) Size(item attr.Item, full int) int64 {
 	return int64(x.Content(item).Size())
 }
 
-// Content returns the attributes of an item that the index contains.
+// Content returns the projected attributes of an item.
 func (x *Index) Content(item attr.Item) attr.Item {
 	if x.Projected == nil {
 		return item

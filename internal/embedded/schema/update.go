@@ -44,7 +44,8 @@ func (in *UpdateTableInput) Check() error {
 	return checkStreamSpecification(in.StreamSpecification, false)
 }
 
-// Apply changes the definition of a table. It returns an error if a change is invalid.
+// Apply applies the requested changes to the definition of a table. It returns an error if a change
+// is invalid.
 func (in *UpdateTableInput) Apply(d *Definition) error {
 	if in.BillingMode != "" {
 		d.BillingMode = in.BillingMode
@@ -88,8 +89,8 @@ func (in *UpdateTableInput) Apply(d *Definition) error {
 	return in.applyIndexes(d)
 }
 
-// applyIndexes adds, changes and removes global secondary indexes in the definition of a table.
-// Local secondary indexes never change.
+// applyIndexes adds, changes and deletes global secondary indexes in the definition of a table.
+// Local secondary indexes cannot change.
 func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 	d.GlobalSecondaryIndexes = slices.Clone(d.GlobalSecondaryIndexes)
 	at := func(name string) int {
@@ -134,7 +135,7 @@ func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 	return checkSchemas(d.AttributeDefinitions, d.KeySchema, d.GlobalSecondaryIndexes, d.LocalSecondaryIndexes)
 }
 
-// dropUnusedDefinitions removes the definitions of attributes that are in no key.
+// dropUnusedDefinitions removes the definitions of attributes that no key contains.
 func (d *Definition) dropUnusedDefinitions() {
 	used := map[string]bool{}
 	for _, e := range d.KeySchema {

@@ -17,14 +17,15 @@ type Change struct {
 	Table *schema.Table
 	Key   []byte
 
-	// Old and New are the item before and after the change, nil if there is no item.
+	// Old and New are the item before and after the change. They are nil if the item does not exist at
+	// that time.
 	Old, New         attr.Item
 	OldSize, NewSize int
-	// OldStored and Encoded are the encodings of Old and New in the file.
+	// OldStored and Encoded are Old and New as stored in the file.
 	OldStored, Encoded []byte
 }
 
-// Load reads the item before the change. items is the bucket of the table's items.
+// Load reads the item before the change. items is the bucket that contains the table's items.
 func (c *Change) Load(items *bbolt.Bucket) (err error) {
 	c.Old, c.OldSize = nil, 0
 	if c.OldStored = items.Get(c.Key); c.OldStored != nil {
@@ -43,11 +44,12 @@ func (c *Change) IsNoOp() bool {
 	return bytes.Equal(c.Encoded, c.OldStored)
 }
 
-// fillPercent is how full bbolt leaves a page that it splits. Most items are added at the end of a
-// range of keys, because their IDs begin with the time.
+// fillPercent is how full bbolt makes a page when it splits the page. A high value saves space:
+// most new items are at the end of a range of keys, because their IDs begin with the time.
 const fillPercent = 0.9
 
-// Store stores the new item, and everything that is derived from it. b is the table's bucket.
+// Store writes the new item and the data that is derived from it: index entries, time to live and
+// counts. b is the table's bucket.
 func (c *Change) Store(b *bbolt.Bucket) error {
 	items := b.Bucket(bucketItems)
 	items.FillPercent = fillPercent
@@ -96,7 +98,8 @@ func (c *Change) index(b *bbolt.Bucket, x *schema.Index) error {
 	return count(b, x, items, size)
 }
 
-// move replaces an entry of an index by another. Both may be nil.
+// move replaces the entry with the key from by an entry with the key to. If from is nil, move only
+// adds an entry. If to is nil, it only deletes one.
 func move(b *bbolt.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
 	if bytes.Equal(from, to) {
@@ -113,8 +116,8 @@ func move(b *bbolt.Bucket, from, to, value []byte) error {
 	return nil
 }
 
-// expiryEntry returns the key of an item in the table's bucket of times to live, or nil if the item
-// does not expire.
+// expiryEntry returns the key of an item's entry in the bucket of times to live. It returns nil if
+// the item never expires.
 func expiryEntry(t *schema.Table, item attr.Item, key []byte) []byte {
 	v, ok := item[t.Expiry]
 	if !ok || v.Kind != attr.Number {

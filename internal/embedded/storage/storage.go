@@ -1,5 +1,5 @@
-// Package storage has the layout of the buckets of a table. It stores items with everything that is
-// derived from them: the entries of indexes, the times to live, the counts and the sizes.
+// Package storage defines the buckets of a table. It stores items together with the data that is
+// derived from them: index entries, times to live, and the number and size of items.
 package storage
 
 import (
@@ -38,13 +38,14 @@ func Create(tx *bbolt.Tx, t *schema.Table) error {
 	return nil
 }
 
-// Items returns the bucket of a table's items, in a table's bucket.
+// Items returns the bucket that contains a table's items. b is the table's bucket.
 func Items(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
 
-// Expiry returns the bucket of the times to live, in a table's bucket.
+// Expiry returns the bucket that contains the times to live. b is the table's bucket.
 func Expiry(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
 
-// countsKey returns the key of the counts of an index, or of the table for nil.
+// countsKey returns the key of the stored counts of an index. If x is nil, it returns the key for
+// the table.
 func countsKey(x *schema.Index) []byte {
 	if x == nil {
 		return keyCounts
@@ -52,8 +53,8 @@ func countsKey(x *schema.Index) []byte {
 	return append(append([]byte{}, keyCounts...), "-"+x.Name...)
 }
 
-// Counts returns the number of items in the index x and their size in bytes. If x is nil, it counts
-// the items of the table.
+// Counts returns the number of items in the index x and their total size in bytes. If x is nil, it
+// returns these numbers for the table.
 func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
@@ -61,7 +62,7 @@ func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	return schema.Counts{}
 }
 
-// count adds to the number of items of the table or an index, and to their size in bytes.
+// count adds items and size to the stored counts of the index x, or of the table if x is nil.
 func count(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil
@@ -97,7 +98,7 @@ func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
 	return count(b, x, items, total)
 }
 
-// DropIndex deletes the bucket and the counts of an index.
+// DropIndex deletes the bucket and the stored counts of an index.
 func DropIndex(b *bbolt.Bucket, x *schema.Index) error {
 	return errors.Join(b.DeleteBucket(x.BucketName), b.Delete(countsKey(x)))
 }
@@ -124,10 +125,11 @@ func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
 	})
 }
 
-// sizePrefix is the length of the size before an item's JSON.
+// sizePrefix is the number of bytes that contain an item's size. They precede the item's JSON.
 const sizePrefix = 4
 
-// Encode returns an item's size and JSON, as they are in the file.
+// Encode returns an item as stored in the file: its size, followed by its JSON. The function json
+// must append the JSON.
 func Encode(size int, json func([]byte) []byte) []byte {
 	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
 }

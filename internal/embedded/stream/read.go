@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// find returns the bucket of a stream's records, and the stream. It returns
-// ResourceNotFoundException.
+// find returns a stream and the bucket of its records. It returns ResourceNotFoundException if the
+// stream does not exist.
 func find(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, _ error) {
 	b := streams.Bucket([]byte(arn))
 	if b == nil {
@@ -34,7 +34,7 @@ type ListStreamsInput struct {
 	ExclusiveStartStreamArn string
 }
 
-// ListStreams executes the operation ListStreams. streams is the bucket of all streams.
+// ListStreams executes the operation ListStreams. streams is the bucket that contains all streams.
 func ListStreams(streams *bbolt.Bucket, _ time.Time, in *ListStreamsInput) ([]byte, error) {
 	limit := 100
 	v := &wire.Violations{}
@@ -83,7 +83,8 @@ type DescribeStreamInput struct {
 	ExclusiveStartShardID string `json:"ExclusiveStartShardId"`
 }
 
-// DescribeStream executes the operation DescribeStream. streams is the bucket of all streams.
+// DescribeStream executes the operation DescribeStream. streams is the bucket that contains all
+// streams.
 func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput) ([]byte, error) {
 	o := wire.NewObject()
 	records, m, err := find(streams, in.StreamArn)
@@ -155,7 +156,8 @@ type GetShardIteratorInput struct {
 	SequenceNumber    string
 }
 
-// GetShardIterator executes the operation GetShardIterator. streams is the bucket of all streams.
+// GetShardIterator executes the operation GetShardIterator. streams is the bucket that contains all
+// streams.
 func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIteratorInput) ([]byte, error) {
 	v := &wire.Violations{}
 	if in.ShardIteratorType == "" {
@@ -178,7 +180,7 @@ func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIterator
 	return o.Done(), nil
 }
 
-// start returns the number of the first record of the iterator.
+// start returns the number of the record at which the new iterator starts.
 func (in *GetShardIteratorInput) start(records *bbolt.Bucket, now time.Time) (uint64, error) {
 	if in.ShardID != shardID {
 		return 0, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Shard does not exist"}
@@ -211,7 +213,7 @@ func (in *GetShardIteratorInput) start(records *bbolt.Bucket, now time.Time) (ui
 	return next, nil
 }
 
-// trimmed returns the error for a position before the oldest record.
+// trimmed returns the error for a position before the oldest available record.
 func trimmed() error {
 	return &wire.Failure{Code: wire.CodeTrimmed, Message: "The operation attempted to read past the oldest stream record in a shard"}
 }
@@ -222,7 +224,7 @@ type GetRecordsInput struct {
 	Limit         *int
 }
 
-// GetRecords executes the operation GetRecords. streams is the bucket of all streams.
+// GetRecords executes the operation GetRecords. streams is the bucket that contains all streams.
 func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]byte, error) {
 	v := &wire.Violations{}
 	limit := 1000

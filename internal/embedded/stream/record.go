@@ -16,10 +16,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// A stored record has a time in milliseconds (8 bytes), flags (1 byte), and up to three parts: the
-// keys as JSON, and the new and the old image as stored items. Each part begins with its length (4
-// bytes). An absent part has the length 0. If there is an image, the keys are absent, because the
-// image contains them.
+// A stored record begins with a header: a time in milliseconds (8 bytes) and flags (1 byte). Three
+// parts follow: the keys as JSON, the new image and the old image. Images have the format of stored
+// items. Each part begins with its length (4 bytes). An absent part has the length 0. The keys are
+// absent if there is an image, because the image contains them.
 const recordHeader = 8 + 1
 
 // The flags of a stored record.
@@ -64,14 +64,14 @@ func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	return b
 }
 
-// recordTime returns the time of a stored record in milliseconds.
+// recordTime returns the time of a stored record in milliseconds since 1970.
 func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored)) }
 
-// errDamaged is the error of a stored record that is too short.
+// errDamaged means that a stored record is too short.
 var errDamaged = errors.New("a stream record is damaged")
 
-// append adds a stored record to a list of records in a response. number is the record's number in
-// the stream.
+// append adds a stored record to the list of records in a response. number is the record's number
+// in the stream.
 func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 	if len(stored) < recordHeader {
 		return errDamaged
@@ -124,7 +124,7 @@ func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 	return nil
 }
 
-// keys returns the key of the changed item. parts are the parts of a stored record.
+// keys returns the key of the changed item. parts contains the three parts of a stored record.
 func (m *stream) keys(parts [3][]byte) (attr.Item, error) {
 	json := parts[0]
 	for _, image := range parts[1:] {

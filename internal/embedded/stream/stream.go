@@ -1,7 +1,7 @@
-// Package stream records the changes of tables in DynamoDB Streams, and executes the operations on
-// streams.
+// Package stream implements DynamoDB Streams. It records the changes of tables, and executes the
+// operations on streams.
 //
-// Every stream has a bucket of its own, in the bucket of all streams.
+// Each stream has its own bucket inside the bucket that contains all streams.
 package stream
 
 import (
@@ -19,17 +19,17 @@ import (
 const (
 	// streamLife is how long stream records are kept.
 	streamLife = 24 * time.Hour
-	// iteratorLife is how long a shard iterator can be used.
+	// iteratorLife is how long a shard iterator is valid.
 	iteratorLife = 15 * time.Minute
 	// shardID is the name of the only shard of a stream.
 	shardID = "shardId-00000000000000000000-embedded"
-	// firstSequence is added to the numbers of records, because sequence numbers have at least 21
-	// digits.
+	// firstSequence formats the number of a record as a sequence number. DynamoDB's sequence numbers
+	// have at least 21 digits.
 	firstSequence = "1%020d"
-	// maxPage is the maximum size of the records of a response in bytes. A single record may be
-	// larger.
+	// maxPage is the maximum total size of the records in a response, in bytes. A response can exceed
+	// this size only if it contains a single record.
 	maxPage = 1 << 20
-	// maxTrimmed is the maximum number of old records that a write deletes.
+	// maxTrimmed is the maximum number of old records of a stream that one write deletes.
 	maxTrimmed = 100
 )
 
@@ -47,8 +47,8 @@ type stream struct {
 	Disabled                        bool
 }
 
-// Open creates a stream for the table, and sets the table's StreamLabel. streams is the bucket of
-// all streams.
+// Open creates a stream for the table, and sets the table's StreamLabel. streams is the bucket that
+// contains all streams.
 func Open(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
 	now = now.UTC()
 	t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
@@ -66,7 +66,7 @@ func Open(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
 	return putStream(b, &stream{ARN: t.StreamARN(), Label: t.StreamLabel, TableName: t.TableName, ViewType: t.StreamSpecification.StreamViewType, KeySchema: t.KeySchema, Created: now})
 }
 
-// Disable disables the table's stream. Its records can still be read.
+// Disable disables the table's stream. The existing records remain readable.
 func Disable(streams *bbolt.Bucket, t *schema.Table) error {
 	b := streams.Bucket([]byte(t.StreamARN()))
 	m, err := parseStream(b)
@@ -90,8 +90,8 @@ func parseStream(b *bbolt.Bucket) (*stream, error) {
 	return m, json.Unmarshal(b.Get(keyStream), m)
 }
 
-// Record adds a change of an item to its table's stream. expired reports whether the item was
-// deleted because its time to live had ended.
+// Record adds the change of an item to the stream of its table. expired reports whether the store
+// deleted the item because its time to live had ended.
 func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Time) error {
 	t := a.Table
 	b := streams.Bucket([]byte(t.StreamARN())).Bucket(bucketRecords)
@@ -124,8 +124,8 @@ func trim(b *bbolt.Bucket, now time.Time) error {
 	return nil
 }
 
-// DropOld deletes disabled streams without records of the last 24 hours. dropped reports whether it
-// deleted any.
+// DropOld deletes disabled streams without records of the last 24 hours. dropped reports whether
+// DropOld has deleted a stream.
 func DropOld(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
 	limit := now.Add(-streamLife).UnixMilli()
 	var old [][]byte

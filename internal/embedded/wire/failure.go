@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// The codes of errors, and of the reasons of cancelled transactions.
+// The error codes, and the codes of the cancellation reasons of a transaction.
 const (
 	CodeCondition   = "ConditionalCheckFailedException"
 	CodeInternal    = "InternalServerError"
@@ -32,7 +32,8 @@ type Failure struct {
 	Code, Message string
 	Item          attr.Item // Item is the item of a failed condition, if the request wants it
 	Reasons       []Reason  // Reasons are for cancelled transactions
-	// OfItem reports whether the failure is about an item's content. In a transaction it is a reason.
+	// OfItem reports whether the failure depends on an item's content. In a transaction, such a
+	// failure is a cancellation reason.
 	OfItem bool
 }
 
@@ -50,8 +51,8 @@ func Invalid(format string, args ...any) error {
 	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// Detected returns the error of a write in DynamoDB's form for errors that it finds before it looks
-// for the table.
+// Detected adds the prefix "1 validation error detected" to the message of err. DynamoDB uses this
+// prefix for some errors that it detects before it looks for the table.
 func Detected(err error) error {
 	if err == nil {
 		return nil
@@ -64,7 +65,7 @@ func InvalidItem(format string, args ...any) error {
 	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...), OfItem: true}
 }
 
-// AsInvalid returns a ValidationException with the error's message, or nil for nil.
+// AsInvalid returns a ValidationException with the message of err. It returns nil if err is nil.
 func AsInvalid(err error) error {
 	if err == nil {
 		return nil
@@ -77,7 +78,7 @@ func NotFound() error {
 	return &Failure{Code: CodeNotFound, Message: "Requested resource not found"}
 }
 
-// FailureOf returns the error as a failure. Other errors are internal errors.
+// FailureOf returns err as a Failure. If err is of another type, the result is an internal error.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// Object builds the JSON of a response. Stored items are copied into it without being decoded.
+// Object builds the JSON of a response. It copies the JSON of stored items without decoding it.
 type Object struct {
 	b     []byte
 	comma bool // comma reports whether a comma precedes the next member or element
@@ -96,7 +96,7 @@ func (o *Object) Item(name string, value attr.Item) {
 	o.comma = true
 }
 
-// Element adds an element that is JSON to a list.
+// Element adds an element to the open list. value is the JSON of the element.
 func (o *Object) Element(value []byte) {
 	o.separate()
 	o.b = append(o.b, value...)
@@ -110,7 +110,8 @@ func (o *Object) Nested(name string, members func()) {
 	o.Close()
 }
 
-// List adds a member that is a list. element adds each element.
+// List adds a list with n elements as a member. It calls element for each index, to add the
+// element.
 func (o *Object) List(name string, n int, element func(i int)) {
 	o.Name(name)
 	o.b = append(o.b, '[')

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Violations collects the parameters of a request that are out of their bounds. DynamoDB reports
-// them together, before all other errors of the request.
+// Violations collects the invalid parameters of a request. DynamoDB reports all of them in one
+// error, before any other error of the request.
 type Violations struct{ found []string }
 
 // Err returns a ValidationException if there are violations.
@@ -22,12 +22,12 @@ func (v *Violations) Err() error {
 	return Invalid("%d validation errors detected: %s", len(v.found), strings.Join(v.found, "; "))
 }
 
-// Add adds a violation. value is quoted, unless it is null.
+// Add adds a violation. The caller must quote value with Quote, unless value is null.
 func (v *Violations) Add(value, field, constraint string) {
 	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
 }
 
-// AddText adds a violation with a message of its own.
+// AddText adds a violation with a complete message.
 func (v *Violations) AddText(message string) { v.found = append(v.found, message) }
 
 // Found reports whether there are violations.
@@ -36,12 +36,13 @@ func (v *Violations) Found() bool { return len(v.found) > 0 }
 // Quote returns a value in the quotes of messages.
 func Quote(value string) string { return "'" + value + "'" }
 
-// Null adds a violation by a parameter that is missing.
+// Null adds a violation for a missing parameter.
 func (v *Violations) Null(field string) { v.Add("null", field, "Member must not be null") }
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-// Table validates the name of a table. It may be an Amazon Resource Name.
+// Table validates the name or Amazon Resource Name of a table. It returns false if the name is
+// missing or invalid.
 func (v *Violations) Table(name *string) bool {
 	if name == nil {
 		v.Null("tableName")
@@ -54,7 +55,7 @@ func (v *Violations) Table(name *string) bool {
 	return len(v.found) == 0
 }
 
-// Name validates the name of a table or an index.
+// Name validates the name of a table or an index. least is the minimum length.
 func (v *Violations) Name(name, field string, least int) {
 	if name != "" && !namePattern.MatchString(name) {
 		v.Add(Quote(name), field, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
@@ -67,14 +68,16 @@ func (v *Violations) Name(name, field string, least int) {
 	}
 }
 
-// Enum validates a parameter that has a set of values. It may be absent.
+// Enum validates an optional parameter that must be one of the given values. An empty value means
+// that the parameter is absent.
 func (v *Violations) Enum(value, field string, values ...string) {
 	if value != "" && !slices.Contains(values, value) {
 		v.Add(Quote(value), field, "Member must satisfy enum value set: ["+strings.Join(values, ", ")+"]")
 	}
 }
 
-// List validates the length of a list that must not be empty, and reports whether it is right.
+// List validates the length n of a list, which must be between 1 and most. It reports whether the
+// length is valid. value returns the list for the error message.
 func (v *Violations) List(n, most int, field string, value func() string) bool {
 	switch {
 	case n == 0:
@@ -121,13 +124,15 @@ func (v *Violations) OnFailure(value string) {
 	v.Enum(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// Parameter is the name of a parameter, and whether the request has it.
+// Parameter contains the name of a parameter. Set reports whether the request contains this
+// parameter.
 type Parameter struct {
 	Name string
 	Set  bool
 }
 
-// Legacy returns an error if the request has parameters of the API's first version.
+// Legacy returns an error if the request contains a legacy parameter. old contains the legacy
+// parameters, and expressions contains the parameters that replace them.
 func Legacy(old, expressions []Parameter) error {
 	names := func(from []Parameter) string {
 		var set []string

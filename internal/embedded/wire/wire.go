@@ -1,5 +1,5 @@
-// Package wire has the JSON of DynamoDB's requests and responses: it decodes requests, validates
-// common parameters, and encodes responses and errors.
+// Package wire implements DynamoDB's JSON protocol. It decodes requests, validates common
+// parameters, and encodes responses and errors.
 package wire
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode decodes a request. The type In has fields with the names of DynamoDB's parameters. It
-// returns SerializationException.
+// Decode decodes a request. The fields of the type In must have the names of DynamoDB's parameters.
+// If the JSON does not match this type, Decode returns SerializationException.
 func Decode[In any](request []byte) (*In, error) {
 	in := new(In)
 	if err := json.UnmarshalRead(bytes.NewBuffer(request), in, jsontext.AllowDuplicateNames(true)); err != nil {
