@@ -52,8 +52,8 @@ const (
 	Executed Outcome = iota
 	// Refused means that nothing was executed. The response has errors and no data.
 	Refused
-	// Overloaded means that the request was refused, because running operations have reached the limit
-	// of concurrent cost (admission.PoolCost).
+	// Overloaded means that the request was refused, because the running operations have reached the
+	// limit of concurrent cost (admission.PoolCost).
 	Overloaded
 	// MutationNotAllowed means that the request contains a mutation and Request.ReadOnly is set.
 	MutationNotAllowed
@@ -93,13 +93,13 @@ type Executor struct {
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// lookahead enables plans (plan.go). Without a plan, the same response takes more requests.
+	// lookahead enables plans (plan.go). Without plans, responses take more DynamoDB requests.
 	lookahead bool
 	limits    document.Limits
 	costs     operation.Costs
 	rates     *rate.Limiter
 	// anonymousRates limits callers without a token. It is separate from rates, so that many client
-	// addresses cannot evict the buckets of authenticated callers.
+	// addresses cannot evict the token buckets of authenticated callers.
 	anonymousRates *rate.Limiter
 	pools          *admission.Controller
 	documents      *document.Store
@@ -186,7 +186,7 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	case refused != nil:
 		return nil, *refused
 	case operation.Operation.Operation == ast.Subscription && e.resolver.feed == nil:
-		return e.refuseSubscription(ctx, operation, errcode.SubscriptionsOff, "this server does not serve subscriptions: query the records again instead")
+		return e.refuseSubscription(ctx, operation, errcode.SubscriptionsOff, "this server does not support subscriptions: query the records at intervals instead")
 	case operation.Operation.Operation == ast.Subscription:
 		return subscribe(ctx, operation)
 	default:
@@ -260,8 +260,8 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
-// prepare prepares the operation of a request. If it returns errors, only the field work of the
-// operation is set.
+// prepare prepares the operation of a request. If it returns errors, the admittedOperation contains
+// only the field work.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access

@@ -21,7 +21,7 @@ type SubscriptionMemory struct {
 
 // holders are the callers with subscriptions that hold a document.
 type holders struct {
-	// payer is the caller whose quota the document is charged to.
+	// payer is the caller whose quota contains the memory of the document.
 	payer admission.Caller
 	// subscriptions is the number of each caller's subscriptions with the document.
 	subscriptions map[admission.Caller]int

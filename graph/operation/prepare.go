@@ -26,8 +26,8 @@ import (
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// variableFields are the fields with variables in their arguments. Each execution reads these
-	// arguments into its own slice, at the index in Field.slot.
+	// variableFields are the fields with variables in their arguments. Each execution converts these
+	// arguments and stores them in its own slice, at the index Field.slot.
 	variableFields []*Field
 	// permissions are the permissions that the selected fields require, and the permissions that input
 	// fields in their arguments may require.
@@ -52,10 +52,10 @@ const MaxResponseHint = 1 << 20
 type SelectionSet struct {
 	Type   *ast.Definition
 	Fields []Field
-	// Reads are the fields that may trigger further reads after the record has been read.
+	// Reads are the fields that may require further reads after the record has been read.
 	Reads []*Field
-	// cost is the total cost of the fields with a cost that does not depend on variables.
-	// variableCostFields are the fields with a cost that depends on variables.
+	// cost is the total cost of the fields with a cost that is independent of variables.
+	// variableCostFields are all other fields.
 	cost               costAmount
 	variableCostFields []*Field
 }
@@ -80,9 +80,9 @@ type Field struct {
 	// Records are the selections of the records that the field returns. For a connection, these are
 	// the selections of nodes and of edges { node }.
 	Records []*SelectionSet
-	// reader reads the field's arguments. It is nil if the field has no arguments. If the arguments
-	// contain no variables, arguments is the result. Otherwise, slot is the index of the result in the
-	// slice that VariableArguments returns.
+	// reader converts the field's arguments. It is nil if the field has no arguments. If the arguments
+	// contain no variables, the field arguments is the result. Otherwise, slot is the index of the
+	// result in the slice that VariableArguments returns.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
@@ -99,20 +99,21 @@ type Field struct {
 	costRule   costRule
 }
 
-// TypenameField is the number of __typename in every type. IntrospectionField is the number of
-// __schema and of __type.
+// Field numbers of introspection fields: TypenameField is __typename in every type, and
+// IntrospectionField is __schema or __type.
 const (
 	TypenameField      = -1
 	IntrospectionField = -2
 )
 
-// ObjectType describes an object, interface or union of the schema. Its values are generated.
+// ObjectType describes an object, interface or union of the schema. Generated code contains the
+// description of each type.
 type ObjectType struct {
 	// Satisfies is set for an object type. It contains the type conditions that the type matches.
 	// Members is set for an interface or union. It contains the possible object types.
 	Satisfies, Members []string
-	// Field returns the number of a field and the function that reads its arguments. The number is 0
-	// if the field does not exist.
+	// Field returns the number of a field (Field.Number) and the function that reads its arguments.
+	// The number is 0 if the field does not exist.
 	Field func(name string) (number int, read ArgumentsReader)
 }
 
@@ -126,7 +127,7 @@ func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[
 }
 
 // ArgumentsIn returns the arguments of a field, or nil if they are invalid. varying is the result
-// of VariableArguments for the execution.
+// of VariableArguments for the current execution.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
@@ -487,14 +488,14 @@ const ReadsDirective = "reads"
 // prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// hasHandWrittenRead reports whether a leaf field may read records in a hand-written resolver, as
-// declared with @reads(byHand).
+// hasHandWrittenRead reports whether the schema declares a leaf field with @reads(byHand). The
+// hand-written resolver of such a field may read records.
 func hasHandWrittenRead(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
 }
 
-// mayTriggerRead reports whether a field may trigger a further read after its record has been read.
+// mayTriggerRead reports whether a field may require a further read after its record has been read.
 func mayTriggerRead(f *Field) bool {
 	switch {
 	case f.Name == EntitiesField || hasHandWrittenRead(f.Definition):
@@ -518,7 +519,7 @@ func SelectsReading(selections []*SelectionSet, name string) bool {
 	return false
 }
 
-// HasReads reports whether the selection has fields that may trigger further reads.
+// HasReads reports whether the selection has fields that may require further reads.
 func (s *SelectionSet) HasReads() bool { return len(s.Reads) > 0 }
 
 // MemberSelections returns the selection for one possible type of a field that returns an interface

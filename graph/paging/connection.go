@@ -15,7 +15,7 @@ func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
 	return &Connection[T]{Page: slice, scope: list}
 }
 
-// Edge is a record and its position in the list.
+// Edge is a record with its position in the list.
 type Edge[T any] struct {
 	node     T
 	position string

@@ -49,8 +49,9 @@ func (c Cursors) ChangeKey(key []byte) {
 type Scope struct {
 	cursors Cursors
 	field   string
-	// arguments are the arguments of the list as text. The last element contains all remaining
-	// arguments. The other arguments are not joined, because most pages need no cursor.
+	// arguments are the arguments of the list as text. If the list has too many arguments, the last
+	// element contains all remaining arguments. Most pages require no cursor, so joining all arguments
+	// would be wasted work.
 	arguments     [maxListArguments]string
 	argumentCount int
 }

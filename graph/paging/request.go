@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments are the arguments that choose a page. Beyond reports whether the query selects
-// hasNextPage and hasPreviousPage.
+// Arguments are the arguments that choose a page. Beyond reports which of hasNextPage and
+// hasPreviousPage the query selects.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -21,7 +21,7 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// page validates the arguments and returns the page request. No other function decides the size of
+// page validates the arguments and returns the page request. Only this function decides the size of
 // a page.
 //
 // It returns a commerce.InvalidError with the name of the invalid argument.
@@ -56,8 +56,8 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	return page, nil
 }
 
-// Request is a request for a page of the list that a field returns. Key is the key of the page in
-// the loader. Scope identifies the list in cursors, so it omits the arguments that choose the page.
+// Request is a request for one page of the list in a field. The loader identifies the page by Key.
+// A cursor identifies the list by Scope, which omits the arguments that choose the page.
 type Request struct {
 	Key   dynamo.ListRequest
 	Scope Scope
@@ -85,8 +85,8 @@ func (q *Request) reject(argument string, err error) {
 	}
 }
 
-// Text limits the list to the partition that a text identifies, such as a product category. The
-// list is empty if no key can contain the text.
+// Text limits the list to one partition, such as the products of a category. text is the value in
+// the partition key. The list is empty if no key can contain the text.
 func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
@@ -106,8 +106,8 @@ func (q *Request) OptionalText(text *string) bool {
 }
 
 // Prefix limits a list that is sorted by name to the names that begin with a text, ignoring case.
-// It returns false if it does not limit the list, because the text is nil or empty. The list is
-// empty if no name can begin with the text.
+// If the text is nil or empty, Prefix does not limit the list and returns false. The list is empty
+// if no name can begin with the text.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
@@ -130,7 +130,7 @@ func (q *Request) Status(argument string, status commerce.Status) {
 }
 
 // Statuses limits a list of orders to several statuses. nil means all statuses, and an empty slice
-// means an empty list. Statuses reports whether the slice contains a status.
+// means an empty list. It reports whether the slice contains a status.
 func (q *Request) Statuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.Statuses(statuses...))
