@@ -30,14 +30,14 @@ func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) 
 	return r.access.Policy.GrantedTo(r.principal(ctx), permission)
 }
 
-// fieldGrant returns the caller's grant of the permission that the current field requires.
+// fieldGrant reports whether the caller may use the current field for all, own or no records.
 func (r *Resolver) fieldGrant(ctx context.Context) commerce.Grant {
 	return r.granted(ctx, currentField(ctx).Permission)
 }
 
 // caller returns the identity that a mutation runs as. With commerce.GrantOwn,
 // change.Caller.Customer restricts the mutation to the caller's own records. If the caller has no
-// grant, the error is the one that Access.Check returns before the execution.
+// grant, caller returns a permission error.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {

@@ -24,8 +24,8 @@ type entityType struct {
 	plan func(to *references, f *operation.Field, id any)
 }
 
-// newEntityType returns the entity type for records with keys of type ID. list returns the field of
-// references to which the plan adds an entity's key.
+// newEntityType returns the entity type for records with keys of type ID. list returns the pending
+// keys to which the plan adds the key of an entity of this type.
 func newEntityType[ID ~string, T any](
 	name, key string, pattern *model.Lookup[ID, *T], list func(to *references, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
@@ -86,7 +86,7 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.WithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// entityID returns the ID in a representation. The ID is empty if the text cannot be an ID.
+// entityID returns the ID in a representation. It returns an empty ID if the text is malformed.
 func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
@@ -138,8 +138,8 @@ func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found
 }
 
 // loadEntity returns the entity of a representation, or nil if the entity does not exist. If the
-// caller lacks the permission of the type, loadEntity returns the errors of
-// operation.PermissionError and reads no record.
+// caller may not use the entity type, loadEntity returns the error of operation.PermissionError and
+// reads no record.
 func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
@@ -155,7 +155,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// entities adds the keys in the field _entities to the keys that the plan reads first.
+// entities adds the keys in the arguments of _entities to the keys that the plan reads first.
 func (p plan) entities(ctx context.Context, f *operation.Field, to *references) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {

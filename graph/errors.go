@@ -50,7 +50,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		// The error is from the parser or the validator. Its message describes an error in the document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
-		// A path longer than the field's path leads to an argument.
+		// The error's path is longer than the field's path, so the error is about an argument.
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
 	case errors.Is(err, table.ErrBudgetExceeded):
 		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")

@@ -25,8 +25,8 @@ import (
 // An execution runs in one goroutine. Resolvers rarely wait for reads, because the plan has already
 // read the records. The code that depends on the schema is generated (execute_generated.go).
 // gqlgen's generated code would return the same data, costs and errors, but the errors would not be
-// in the order of their fields. docs/adr/0031-one-tree-one-executor.md explains why it does not
-// execute operations.
+// in the order of their fields. docs/adr/0031-one-tree-one-executor.md explains why the server does
+// not execute operations with gqlgen.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
@@ -52,14 +52,14 @@ type execution struct {
 	boundedResponse
 }
 
-// pathElement is a field on the path with the current list index, or -1 if the field is not a list.
+// pathElement is a field on the path, with the current index in its list, or -1 without a list.
 type pathElement struct {
 	field *operation.Field
 	index int
 }
 
-// responseMark is the start of a value in the response. If a null field removes the value, the
-// execution truncates the response to the mark.
+// responseMark is the start of a value in the response. If a null removes the value, the execution
+// truncates the response to the mark.
 type responseMark struct{ offset, values int }
 
 // newExecution returns a new execution of an operation.
@@ -126,8 +126,8 @@ func (x *execution) query() []byte {
 }
 
 // mutation executes the mutations of an operation one after the other. Each mutation has its own
-// loaders with consistent reads. Its payload therefore shows the state after this mutation, and
-// does not depend on reads or writes of the other mutations.
+// loaders with consistent reads. Its payload therefore shows the state after this mutation, instead
+// of records that were read for an earlier mutation.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.writeRoot(func(f *operation.Field) bool {

@@ -43,7 +43,7 @@ type Request struct {
 	measurement *observe.Measurement
 }
 
-// Outcome is the step at which the processing of a request ended.
+// Outcome describes how the processing of a client's request ended.
 type Outcome int
 
 // Outcomes.
@@ -68,7 +68,7 @@ type Result struct {
 	// Mutation reports whether a mutation was executed. If so, clients should not blindly repeat the
 	// request.
 	Mutation bool
-	// RetryAfter is the time until the caller has enough points for a RateLimited request.
+	// If Outcome is RateLimited, RetryAfter is the time until the caller has enough points.
 	RetryAfter time.Duration
 	// Refusal is the reason for an Overloaded request.
 	Refusal *admission.Refusal
@@ -76,12 +76,12 @@ type Result struct {
 
 // Executor executes GraphQL requests. It is safe for concurrent use.
 //
-// A request must pass several checks before anything is read. Package document finds or parses the
-// document, checks its limits and validates it. It also selects the operation and coerces the
-// variables. Package operation prepares the operation, and checks the caller's permissions and the
-// cost. Package rate checks the caller's rate limit. Package admission checks the limit of
-// concurrent cost. The execution then limits the number of DynamoDB requests (Limits.Requests) and
-// the size of the response (response.go).
+// A client's request must pass several checks before any record is read. Package document finds or
+// parses the document, checks its limits and validates it. It also selects the operation and
+// coerces the variables. Package operation prepares the operation, and checks the caller's
+// permissions and the cost. Package rate checks the caller's rate limit. Package admission checks
+// the limit of concurrent cost. The execution then limits the number of DynamoDB requests
+// (Limits.Requests) and the size of the response (response.go).
 //
 // Concurrent operations share the capacity of admission.PoolCost, because their responses are in
 // memory at the same time. Without this pool, two hundred operations of the maximum cost could need
@@ -224,7 +224,8 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 
 // Charge charges the minimum cost of a request and the points for its bytes. The server calls
 // Charge before it decodes the request, and sets Request.ChargedPoints to the result. Charge
-// refuses the request if the caller does not have enough points. It never refunds points.
+// refuses the request if the caller does not have enough points. The charged points are never
+// refunded.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
@@ -260,8 +261,8 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
-// prepare prepares the operation of a request. If it returns errors, the admittedOperation contains
-// only the field work.
+// prepare prepares the operation of a request. If it returns errors, it sets only the work of the
+// admittedOperation.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access

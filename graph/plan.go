@@ -52,7 +52,7 @@ type planTarget[T any] struct {
 	selections []*operation.SelectionSet
 }
 
-// selectedFields iterates over each target and its selected fields that may read records.
+// selectedFields iterates over each target with each of its selected fields that may read records.
 func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {

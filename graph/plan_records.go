@@ -149,8 +149,8 @@ func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order])
 }
 
 // planOrderIDs plans the reads that depend only on the orders' IDs. If an order's item collection
-// is already planned, the timeline is taken from this item collection after the level: a load at
-// this point would delay the other reads of the level.
+// is already planned, the timeline is taken from it after the level has been read. A load at this
+// point would delay the other reads of the level.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
@@ -253,7 +253,7 @@ func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commer
 	p.planReferences(ctx, &to)
 }
 
-// countItems plans a read of all items of an order that has no stored count.
+// countItems plans a read of all items, for an order without a stored item count.
 func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
 	allItems := loaders.AllItemsRequest(o.ID)
 	if _, ok := p.loaders.CachedItems(o, allItems.Page); !ok {

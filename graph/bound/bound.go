@@ -36,17 +36,18 @@ type Pattern struct {
 	ReadUnits     float64 `json:"readUnits"`
 }
 
-// Unbounded is the value of a number in a Bound that would be too large to be useful.
+// Unbounded is the maximum of each number in a Bound. It is also the value of all numbers if the
+// operation is too large to compute them.
 const Unbounded = math.MaxInt32
 
 // Compute computes the bound of a valid operation. table contains the number of shards and the
 // maximum record sizes.
 //
-// It visits the selections like the plan and the resolvers do, but for any possible record instead
-// of stored records. The access patterns in a field's @reads directives determine which requests
-// the field requires. A field without @reads requires none. The cost of one record depends only on
-// its selection set and on how the record was read (its origin). Compute calculates this cost once
-// for each selection set and origin.
+// It visits the same selections as the plan and the resolvers, but assumes the most expensive
+// possible records. The access patterns in a field's @reads directives determine which requests the
+// field requires. A field without @reads requires none. The cost of one record depends only on its
+// selection set and on how the record was read (its origin). Compute calculates this cost once for
+// each selection set and origin.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
@@ -123,8 +124,8 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bou
 
 // origin describes how records were read.
 type origin struct {
-	// lookup is the index of the access pattern that read the records by their own key. It is -1 if
-	// the records were read in another way.
+	// lookup is the index of the access pattern if the records were looked up by their own keys.
+	// Otherwise it is -1.
 	lookup int
 	// single reports whether there is at most one record.
 	single bool
@@ -197,9 +198,9 @@ func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, 
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findCollectionReads sets collectionFields and collectionTypes for the item collections that the
-// fields of root read. root is the root selection of a query, or the selection of a subscription's
-// update.
+// findCollectionReads finds the fields of root that may be read as item collections. It sets
+// collectionFields and collectionTypes. root is the root selection of a query, or the selection of
+// a subscription's update.
 func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
@@ -234,10 +235,10 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// Lookups share requests only if the plan makes them at the same time. The lists of several
-		// parents are read at up to three times: with the parent, by a separate Query, or by another
-		// Query because the item collection is too large. The lists of each time form one group of
-		// lookups.
+		// The lists of several parents can be available at three times: together with the parent, after a
+		// separate Query, or after another Query because the item collection is too large. Lookups below
+		// the lists share requests only if their lists are available at the same time. Each time
+		// therefore has its own group of lookups.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
@@ -250,8 +251,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		if first.Direction != "" {
 			chainLength += max(child.keyChain, child.recordChain) // a Query has read the record, so everything below it is planned
 		} else {
-			// The key of the record is known before the record is read. Reads by this key therefore share
-			// the record's round trip.
+			// The key of the record is known before the record is read. Reads that use only this key run in
+			// the same round trip.
 			chainLength = max(rounds, rounds-1+child.keyChain, rounds+child.recordChain)
 		}
 		if !from.single && b.collectionTypes[typeOfField.Name] {

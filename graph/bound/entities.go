@@ -7,7 +7,8 @@ import (
 )
 
 // addEntities adds the cost of _entities, the field that federation gateways use to look up
-// records. Each record costs as much as a lookup with the field of Query for its type.
+// records. Each record costs as much as a lookup with the field of Query that returns the record's
+// type.
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {

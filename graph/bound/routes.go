@@ -172,7 +172,7 @@ func entityName(typ *ast.Definition) string {
 }
 
 // lookupPattern returns the access pattern that reads records of a type by their own key. It
-// searches only the patterns in among, and returns noPattern if none of them matches.
+// considers only the patterns in the slice among, and returns noPattern if none of them matches.
 func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
@@ -184,9 +184,9 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns nil unless the list merges one partition per status. For such a list, it
-// returns all order statuses, or fewer if the argument statuses contains fewer and no variable.
-// Only the number of statuses affects the cost.
+// mergedStatuses returns nil unless the list is merged from one partition for each status. For a
+// merged list, it returns all order statuses, or fewer if the argument "statuses" is a literal that
+// contains fewer. Only the number of statuses affects the cost.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")

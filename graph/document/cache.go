@@ -63,8 +63,8 @@ func (c *cache) add(hash documentHash, d *Document) {
 
 // These constants estimate the memory of a document in bytes, without its text. The numbers come
 // from measurements (TestDocumentMemoryEstimates in package graph). A node needs memory for its
-// fields, for the token of its position, and for its slot in a list, which may have spare capacity.
-// The estimates include memory for prepared operations, which are added to the document later.
+// fields, for its position, and for its slot in a list, which may have spare capacity. The
+// estimates include memory for prepared operations, which are added to the document later.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes

@@ -134,7 +134,8 @@ func byType(fields []*ast.Field) [][]*ast.Field {
 	return groups
 }
 
-// sameShape reports whether fields of both types can have the same response name.
+// sameShape reports whether a field of type a and a field of type b can have the same response
+// name.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

@@ -13,7 +13,8 @@ import (
 // size contains the counts of a selection set, with every fragment spread replaced by its fragment.
 // The counts never exceed maxCount.
 type size struct {
-	// depth is the nesting of fields. dataDepth ignores the fields below __schema and __type.
+	// depth is the number of levels of nested fields. dataDepth excludes the levels below __schema and
+	// __type.
 	depth, dataDepth int
 	// nesting is the nesting of selection sets.
 	nesting int
@@ -186,7 +187,7 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 	return total
 }
 
-// schemaLists are the list fields of the introspection types that can form cycles.
+// schemaLists are the introspection fields that return lists and can be nested in cycles.
 var schemaLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
 
 func (m *measurer) field(f *ast.Field) size {

@@ -61,7 +61,8 @@ type Document struct {
 	work Work
 }
 
-// Work counts the nodes that were processed for a document. Unlike time, it is deterministic.
+// Work counts the nodes that were processed for a document. Unlike processor time, these counts are
+// deterministic.
 type Work struct {
 	// Parsed is the number of nodes of the syntax trees that were built.
 	Parsed int
@@ -90,7 +91,7 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 // OperationNotFound returns the error for a name that Operation does not find.
 func (d *Document) OperationNotFound(name string) *gqlerror.Error {
 	if name == "" {
-		return gqlerror.Errorf("the document has several operations: set operationName to the operation to execute")
+		return gqlerror.Errorf("the document has several operations: set operationName to the name of the operation to execute")
 	}
 	err := gqlerror.Errorf("the document has no operation with the name in operationName")
 	if len(d.Parsed.Operations) == 1 && d.Parsed.Operations[0].Name == "" {
@@ -300,7 +301,7 @@ func (d *Store) Parse(text string, hideSchema bool) *Document {
 	// the clone prevents the larger string from staying in memory.
 	text = strings.Clone(text)
 	// The number of nodes is unknown without a syntax tree. Each node takes at least one token and two
-	// bytes, so this number is an upper bound.
+	// bytes of text, so this number is an upper bound.
 	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {

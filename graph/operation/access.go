@@ -192,8 +192,7 @@ func (c *accessCheck) refuse(position *ast.Position, action string) {
 
 // PermissionError returns the error for a caller with a role that lacks a permission. action is a
 // verb phrase, such as "use the field \"orders\"". For a caller without a token, the code is
-// UNAUTHENTICATED, because clients react to this code with a login. Otherwise the code is
-// FORBIDDEN.
+// UNAUTHENTICATED, because clients then ask the user to log in. Otherwise the code is FORBIDDEN.
 func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
 		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: remove this part of the request, or send a token as Authorization: Bearer TOKEN", action)

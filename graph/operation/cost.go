@@ -16,7 +16,7 @@ import (
 // An operation costs one point for each value that its response can contain. Scalars, list
 // elements, objects and nulls count as values. Reads and writes of DynamoDB cost additional points.
 const (
-	// ListCost is the number of points for a page of a list, which can require a Query.
+	// ListCost is the number of points for a page of a list. Reading a page can require a Query.
 	ListCost = 10
 	// MutationCost is the number of points for a mutation, in addition to its write units. It covers
 	// the reads before the write.
@@ -125,8 +125,8 @@ const (
 	perElement costRuleKind = iota
 	// perPageRecord multiplies the cost of one record's selection by the page size.
 	perPageRecord
-	// listsPageRecords applies to a list of the records in a connection, such as nodes, or of the
-	// lines in a quote. The rule of the parent field multiplies its cost.
+	// listsPageRecords applies to a field that lists the records of a connection, such as nodes, or
+	// the lines of a quote. The rule of the parent field multiplies the cost by the number of records.
 	listsPageRecords
 	// perKey multiplies the cost of the selection by the number of keys that the field looks up.
 	perKey

@@ -20,7 +20,7 @@ import (
 
 // Prepared is an operation that is ready to execute with one combination of @skip and @include
 // conditions. Fragments are merged, the conditions are evaluated, and arguments without variables
-// are read.
+// are converted.
 //
 // Requests with the same conditions share the tree. After Prepare, only ResponseBytes changes.
 type Prepared struct {
@@ -52,10 +52,10 @@ const MaxResponseHint = 1 << 20
 type SelectionSet struct {
 	Type   *ast.Definition
 	Fields []Field
-	// Reads are the fields that may require further reads after the record has been read.
+	// Reads are the fields that may require further DynamoDB reads after the record has been read.
 	Reads []*Field
-	// cost is the total cost of the fields with a cost that is independent of variables.
-	// variableCostFields are all other fields.
+	// variableCostFields are the fields with costs that depend on variables. cost is the total cost of
+	// all other fields.
 	cost               costAmount
 	variableCostFields []*Field
 }
@@ -81,8 +81,8 @@ type Field struct {
 	// the selections of nodes and of edges { node }.
 	Records []*SelectionSet
 	// reader converts the field's arguments. It is nil if the field has no arguments. If the arguments
-	// contain no variables, the field arguments is the result. Otherwise, slot is the index of the
-	// result in the slice that VariableArguments returns.
+	// contain no variables, the field "arguments" stores the result. Otherwise, VariableArguments
+	// returns the result at the index slot.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
@@ -121,7 +121,7 @@ type ObjectType struct {
 // generated is the state of the generated code.
 type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
-// ReadArguments reads the arguments of a field, with these variables.
+// ReadArguments converts the arguments of a field, using the values in variables.
 func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
@@ -151,8 +151,8 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 }
 
 // Prepare returns the prepared operation for these variables. The document caches the prepared
-// operation if it has capacity left. work counts the visited selections. It is zero for a cached
-// operation.
+// operation if its memory limit allows it. work counts the visited selections. It is zero for a
+// cached operation.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.Work) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
@@ -309,8 +309,8 @@ func (m *fieldMerger) field(f *ast.Field, optional bool) {
 // Bytes returns the estimated memory of the prepared operation.
 func (p *Prepared) Bytes() int { return p.bytes }
 
-// Estimated sizes in bytes of a tree with its map entry in the document, a selection set, a field,
-// and a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
+// Estimated sizes in bytes: of a tree including its map entry in the document, of a selection set,
+// of a field, and of a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
 const (
 	treeBytes    = 640
 	setBytes     = 112
@@ -507,7 +507,7 @@ func mayTriggerRead(f *Field) bool {
 	}
 }
 
-// SelectsReading reports whether the Reads of one of the selections contain a field with this name.
+// SelectsReading reports whether any of the selections has a field with this name in its Reads.
 func SelectsReading(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
@@ -522,8 +522,8 @@ func SelectsReading(selections []*SelectionSet, name string) bool {
 // HasReads reports whether the selection has fields that may require further reads.
 func (s *SelectionSet) HasReads() bool { return len(s.Reads) > 0 }
 
-// MemberSelections returns the selection for one possible type of a field that returns an interface
-// or union.
+// MemberSelections returns the selection for the object type typ. The field must return an
+// interface or union.
 func (f *Field) MemberSelections(typ string) []*SelectionSet {
 	i := slices.IndexFunc(f.Members, func(s *SelectionSet) bool { return s.Type.Name == typ })
 	return f.Members[i : i+1]

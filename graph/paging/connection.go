@@ -10,7 +10,7 @@ type Connection[T any] struct {
 	scope Scope
 }
 
-// NewConnection returns the connection of a page. list is the list that the page belongs to.
+// NewConnection returns the connection of a page. list identifies the list that contains the page.
 func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
 	return &Connection[T]{Page: slice, scope: list}
 }

@@ -51,7 +51,7 @@ type Scope struct {
 	field   string
 	// arguments are the arguments of the list as text. If the list has too many arguments, the last
 	// element contains all remaining arguments. Most pages require no cursor, so joining all arguments
-	// would be wasted work.
+	// in advance would usually be wasted work.
 	arguments     [maxListArguments]string
 	argumentCount int
 }

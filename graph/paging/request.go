@@ -31,7 +31,7 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	if p.Last != nil && p.First != nil {
 		return page, commerce.WithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
 	}
-	// If a client sets before without a size, the page contains the last records before the cursor.
+	// If a client sets "before" without a size, the page contains the last records before the cursor.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
 		page.FromEnd, page.DetectMore = true, p.Beyond.HasPreviousPage
 		size, argument = p.Last, "last"
@@ -56,8 +56,9 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	return page, nil
 }
 
-// Request is a request for one page of the list in a field. The loader identifies the page by Key.
-// A cursor identifies the list by Scope, which omits the arguments that choose the page.
+// Request is a request for one page of the list that a field returns. The loader identifies the
+// page by Key. A cursor identifies the list by Scope, which omits the arguments that choose the
+// page.
 type Request struct {
 	Key   dynamo.ListRequest
 	Scope Scope
@@ -118,7 +119,7 @@ func (q *Request) Prefix(text *string) bool {
 	return true
 }
 
-// maxText is the maximum size of a search text in bytes. Every key has room for this size.
+// maxText is the maximum size of a search text in bytes. Every key can contain a text of this size.
 const maxText = 256
 
 // Status limits a list of orders to one status.
