@@ -165,7 +165,7 @@ func (o *keySelections[K]) readsMore() bool {
 	return o.perKey == nil && reads(o.shared)
 }
 
-// targets returns the keys as targets, for reads that use a record's key instead of the record.
+// targets returns a target for each key, to plan the reads that depend only on the key.
 func (w *pendingKeys[K]) targets() []planTarget[K] {
 	if !w.selections.readsMore() {
 		return nil
@@ -196,7 +196,7 @@ func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
 // planKeys passes the pending keys to planLoads, the Plan method of a loader. When the records have
-// been read, planKeys calls the function then, which plans the next level.
+// been read, planKeys calls its argument "then", which plans the next level.
 func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return

@@ -44,8 +44,8 @@ func (p plan) customerReferences(ctx context.Context, w *pendingKeys[commerce.Cu
 	p.customerIDs(ctx, w.targets())
 }
 
-// orderReferences plans orders. It does not read an order again if its item collection is already
-// planned.
+// orderReferences plans orders. If an order's item collection is already planned, the order is not
+// read separately.
 func (p plan) orderReferences(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.OrderCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.orderCollections)
@@ -63,8 +63,8 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 	planOrderIDs(ctx, p, w.targets(), id)
 }
 
-// productReferences plans products. It does not read a product again if its item collection is
-// already planned.
+// productReferences plans products. If a product's item collection is already planned, the product
+// is not read separately.
 func (p plan) productReferences(ctx context.Context, w *pendingKeys[commerce.SKU]) {
 	collections, single := w.split(p.loaders.ProductCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.productInventory)

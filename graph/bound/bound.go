@@ -46,8 +46,8 @@ const Unbounded = math.MaxInt32
 // It visits the same selections as the plan and the resolvers, but assumes the most expensive
 // possible records. The access patterns in a field's @reads directives determine which requests the
 // field requires. A field without @reads requires none. The cost of one record depends only on its
-// selection set and on how the record was read (its origin). Compute calculates this cost once for
-// each selection set and origin.
+// selection set and on how the record was read (its origin). This cost is therefore calculated once
+// for each selection set and origin.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}

@@ -30,7 +30,7 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 }
 
 // entityFields returns a field of Query for each type that _entities may return. The field looks up
-// a record of the type and has the selection of _entities for the type.
+// one record of this type. Its selection is the selection of _entities for this type.
 func (b *calculator) entityFields(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {

@@ -62,8 +62,8 @@ const (
 	maxSchemaNesting = 20
 )
 
-// parseError converts an error of the parser. If a limit of the parser is exceeded, the result has
-// a code and a message of this package.
+// parseError converts an error of the parser. If the document exceeds a limit of the parser, the
+// result has a code and a message of this package.
 func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {

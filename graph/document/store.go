@@ -265,8 +265,8 @@ func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (fou
 	return found, found.work, nil
 }
 
-// untrusted returns the error for a document that is not trusted. After the code of a cache miss, a
-// client would send the text, so the code of this error is different.
+// untrusted returns the error for a document that is not trusted. Its code is not the code of a
+// cache miss. Otherwise, clients would send the text, which the server rejects too.
 func untrusted() *gqlerror.Error {
 	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document in documentId or in extensions.persistedQuery.sha256Hash")
 }

@@ -53,7 +53,7 @@ func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...s
 	return parsed
 }
 
-// parseOptional is like parseValue, for an optional value. It returns the zero value for nil.
+// parseOptional parses an optional value like parseValue does. It returns the zero value for nil.
 func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
 		var zero T
@@ -62,8 +62,8 @@ func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path 
 	return parseValue(c, parse, *v, path...)
 }
 
-// parseChange is like parseValue, for an optional new value of a record's field. It returns nil for
-// nil, so that the record keeps its value.
+// parseChange parses the new value of a record's field. If v is nil, the record keeps its value,
+// and parseChange returns nil.
 func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
@@ -81,8 +81,8 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable is like parseChange, for a field that clients can clear with null. It returns nil
-// if the field is omitted, and a pointer to the zero value if the field is null.
+// parseOmittable parses the new value of a record's field. Clients can clear the field with null.
+// The result is nil if v is omitted, and a pointer to the zero value if v is null.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil

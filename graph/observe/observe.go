@@ -60,8 +60,8 @@ func Refused(code string) Operation {
 	return Operation{Name: Other, Type: UnknownType, Codes: []string{code}}
 }
 
-// WithDocument returns a copy of the operation that contains the text of an untrusted document.
-// Only DocumentHash uses the text.
+// WithDocument returns a copy of the operation with the text of an untrusted document. Only
+// DocumentHash uses the text.
 func (o Operation) WithDocument(text string) Operation {
 	o.document = text
 	return o

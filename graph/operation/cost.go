@@ -54,15 +54,16 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // MaxUserErrors is the maximum number of user errors in a payload.
 const MaxUserErrors = 50
 
-// Names of types and fields with special list lengths. A Quote has at most one QuotedLine for each
-// item of its input. All other lists of QuotedLine, such as the list in the user error
-// PriceChanged, have up to commerce.MaxLines elements. A payload contains at most one PriceChanged.
-// The input field "items" contains the lines of an order.
+// Names of types and fields with special list lengths.
 const (
-	quote        = "Quote"
-	quotedLine   = "QuotedLine"
+	// A Quote has at most one QuotedLine for each item of its input. All other lists of QuotedLine
+	// have up to commerce.MaxLines elements.
+	quote      = "Quote"
+	quotedLine = "QuotedLine"
+	// A payload contains this user error at most once. The error contains a list of QuotedLine.
 	singleMember = "PriceChanged"
-	linesField   = "items"
+	// This input field contains the lines of an order.
+	linesField = "items"
 )
 
 // Costs computes and limits the costs of operations.
@@ -114,7 +115,7 @@ type costRule struct {
 	kind costRuleKind
 	// base is the cost of the field itself. elements is the maximum number of list elements.
 	base, elements float64
-	// line is the cost of each line in the field's input, or 0 if the input has no lines.
+	// line is the cost of each order line in the field's input, or 0 if the input has no order lines.
 	line float64
 }
 
@@ -282,7 +283,7 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(keys))))
 }
 
-// LinePoints returns the points for the lines in the inputs of all root fields.
+// LinePoints returns the points for the order lines in the inputs of all root fields.
 func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	for i := range p.Root.Fields {
 		if f := &p.Root.Fields[i]; f.costRule.line > 0 {

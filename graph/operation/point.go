@@ -16,8 +16,7 @@ const (
 	// PointCPU is the processor time that one point pays for, on the machine that was used to choose
 	// the costs. On other machines, tests use the time in which gqlparser parses about 200 fields.
 	PointCPU = 50 * time.Microsecond
-	// PointBytes is the number of bytes of a request, or of a response's data, that one point pays
-	// for.
+	// One point pays for PointBytes bytes of a client's request, or of the data in a response.
 	PointBytes = 1 << 10
 	// PointReadUnits is the number of DynamoDB read capacity units.
 	PointReadUnits = 1

@@ -1,7 +1,7 @@
 // Package operation prepares operations for execution. A prepared operation is one tree of the
 // selected fields. The permission checks, the cost calculation and the execution all use this tree.
 // Within the module, the package imports commerce, graph/document and graph/errcode. Package graph
-// imports this package, and passes the generated code of package graph as arguments.
+// imports this package, so this package receives graph's generated code as arguments.
 package operation
 
 import (
@@ -118,7 +118,7 @@ type ObjectType struct {
 }
 
 // ArgumentsReader converts the arguments of a field to the generated struct for its resolver.
-// generated is the state of the generated code.
+// generated is the executionContext of gqlgen.
 type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
 // ReadArguments converts the arguments of a field, using the values in variables.
@@ -209,7 +209,7 @@ type Preparer struct {
 	access Access
 	costs  Costs
 	// types returns the generated description of a type, or the zero value for an introspection type.
-	// generated is the state of the generated code that reads arguments.
+	// generated is the executionContext of gqlgen, which reads arguments.
 	types     func(name string) ObjectType
 	generated any
 	// slots limits the number of trees that are built concurrently to the number of processors,
@@ -507,7 +507,8 @@ func mayTriggerRead(f *Field) bool {
 	}
 }
 
-// SelectsReading reports whether any of the selections has a field with this name in its Reads.
+// SelectsReading reports whether any of the selections contains the field with this name, and the
+// field may require further DynamoDB reads.
 func SelectsReading(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {

@@ -59,7 +59,8 @@ type Scope struct {
 // maxListArguments is the length of Scope.arguments.
 const maxListArguments = 2
 
-// Scope returns the scope of a field with these arguments in text form.
+// Scope identifies the list that a field returns for these arguments. The arguments are in text
+// form.
 func (c Cursors) Scope(field string, arguments ...string) Scope {
 	s := Scope{cursors: c, field: field}
 	for _, a := range arguments {

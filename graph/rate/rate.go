@@ -52,8 +52,8 @@ const maxBuckets = 1 << 16
 // restored in each nanosecond is a whole number.
 const unitsPerPoint = int64(time.Second)
 
-// Limiter holds the buckets of all principals. It is safe for concurrent use. A nil Limiter does
-// not limit callers.
+// Limiter holds the token buckets of all principals. It is safe for concurrent use. A nil Limiter
+// does not limit callers.
 type Limiter struct {
 	Options
 	mu      sync.Mutex
