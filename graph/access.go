@@ -30,14 +30,14 @@ func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) 
 	return r.access.Policy.GrantedTo(r.principal(ctx), permission)
 }
 
-// fieldGrant returns the caller's grant of the permission that the current field requires.
+// fieldGrant reports whether the caller may use the current field for all, own or no records.
 func (r *Resolver) fieldGrant(ctx context.Context) commerce.Grant {
 	return r.granted(ctx, currentField(ctx).Permission)
 }
 
 // caller returns the identity that a mutation runs as. With commerce.GrantOwn,
-// change.Caller.Customer restricts the mutation to the caller's own records. Without a grant,
-// caller returns operation.PermissionError, like the check before the execution.
+// change.Caller.Customer restricts the mutation to the caller's own records. If the caller has no
+// grant, caller returns a permission error.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {
@@ -50,8 +50,8 @@ func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	}
 }
 
-// checkTypePermission returns operation.PermissionError if the caller may not use a type of entity.
-// The result is the same for existing and missing records.
+// checkTypePermission returns the error of operation.PermissionError if the caller may not use an
+// entity type. The result does not depend on whether a record exists.
 func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 	if r.granted(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
 		return operation.PermissionError(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
@@ -60,7 +60,7 @@ func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 }
 
 // checkOrderSubscription checks that the order exists and that the principal may see it. It makes
-// the same reads for an order of another customer as for a missing order. The errors are NOT_FOUND
+// the same reads for a missing order and for an order of another customer. The errors are NOT_FOUND
 // and the errors of loaders.Loaders.Order.
 func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.OrderID) error {
 	_, err := loadersOf(ctx).Order(ctx, id)
@@ -68,8 +68,8 @@ func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.Order
 }
 
 // checkCustomerSubscription checks that the customer exists and that the principal may see the
-// customer's orders. For a principal limited to its own orders, it reads no other customer. The
-// errors are NOT_FOUND and the errors of dynamo.ReadRecords.
+// customer's orders. If the principal may see only its own orders, the function reads no other
+// customer. The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {

@@ -23,9 +23,9 @@ type CheckedOperation struct {
 	Errors []document.Error
 }
 
-// CheckDocuments checks the trusted documents in opts in the same way as a server with these
-// options. shards is the number of shards of the table. opts needs no store. The result contains
-// the operations in the order of the documents. A document with errors counts as one operation.
+// CheckDocuments checks the trusted documents in opts like a server with these options would.
+// shards is the number of shards of the table. opts.Store may be nil. The result contains the
+// operations in the order of the documents. A document with errors counts as one operation.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	documents := opts.Documents
 	opts.Documents = nil

@@ -16,7 +16,7 @@ import (
 // Entity is a customer, order, product, employee or warehouse.
 type Entity any
 
-// entityType has the functions that parse the key of an entity, load its record and plan the read.
+// entityType parses the keys of one type of entity, loads its records and plans their reads.
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
@@ -25,7 +25,7 @@ type entityType struct {
 }
 
 // newEntityType returns the entity type for records with keys of type ID. list returns the pending
-// keys to which the plan adds the key of an entity.
+// keys to which the plan adds the key of an entity of this type.
 func newEntityType[ID ~string, T any](
 	name, key string, pattern *model.Lookup[ID, *T], list func(to *references, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
@@ -86,7 +86,7 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.WithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// entityID returns the ID in a representation. The ID is empty if the text cannot be an ID.
+// entityID returns the ID in a representation. It returns an empty ID if the text is malformed.
 func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
@@ -106,9 +106,9 @@ func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	return id, nil
 }
 
-// entities looks up each representation separately. A failed look-up becomes an error at the path
-// of its representation. entities returns commerce.InvalidError if there are too many
-// representations.
+// entities looks up each representation separately. If a look-up fails, the response contains an
+// error at the path of this representation. entities returns commerce.InvalidError if there are too
+// many representations.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
 	if len(representations) > operation.MaxRepresentations {
 		return nil, commerce.WithArgument("representations", commerce.NewInvalidError("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
@@ -138,8 +138,8 @@ func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found
 }
 
 // loadEntity returns the entity of a representation, or nil if the entity does not exist. If the
-// caller lacks the permission of the type, loadEntity returns the errors of
-// operation.PermissionError and reads no record.
+// caller may not use the entity type, loadEntity returns the error of operation.PermissionError and
+// reads no record.
 func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
@@ -155,7 +155,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// entities adds the entities of the field _entities to the records that the plan reads first.
+// entities adds the keys in the arguments of _entities to the keys that the plan reads first.
 func (p plan) entities(ctx context.Context, f *operation.Field, to *references) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
@@ -171,7 +171,7 @@ func (p plan) entities(ctx context.Context, f *operation.Field, to *references) 
 // Subgraph is the result of _service: this API as a subgraph of a federated graph.
 type Subgraph struct{}
 
-// federationFile is the schema file with the definitions that composition tools add themselves.
+// federationFile is a schema file that SDL omits, because composition tools add its definitions.
 const federationFile = "federation.graphqls"
 
 // SDL returns the source of the schema with the federation directives, for composition tools.
@@ -189,7 +189,7 @@ func (Subgraph) SDL() string {
 // plugin, which would generate these functions, is not used. docs/adr/0016-federation.md explains
 // the reasons.
 
-// __resolve_entities returns any, so that it can return nil if an error applies to the entire list.
+// __resolve_entities returns any, so that it can return nil for an error about the entire list.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) any {
 	entities, err := ec.Resolvers.(*Resolver).entities(ctx, representations)
 	if err != nil {

@@ -50,7 +50,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		// The error is from the parser or the validator. Its message describes an error in the document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
-		// The path is longer than the field's path, so the error is about an argument.
+		// The error's path is longer than the field's path, so the error is about an argument.
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
 	case errors.Is(err, table.ErrBudgetExceeded):
 		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
@@ -59,10 +59,10 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		return show(errcode.TimedOut, "The request exceeded its time limit. Request fewer fields, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The server rejects changes because its clock is %s DynamoDB's clock. Nothing was changed. Try again.", clock.Difference())
+		return show(errcode.Unavailable, "The server's clock is %s DynamoDB's clock, so the server rejects changes. Nothing was changed. Try again.", clock.Difference())
 	case errors.Is(err, table.ErrTooManyOrders):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The customer has more orders than one request can count. The server's operator can store the count with `ordergraph check -repair`.")
+		return show(errcode.Unavailable, "The customer has too many orders to count during this request. The server's operator can store the count with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrStatusCountsIncomplete):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The orders have not been counted. The server's operator can count them with `ordergraph check -repair`.")
@@ -87,8 +87,8 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 	}
 }
 
-// deadlineExceeded reports whether an error occurred because the request's deadline has passed.
-// DynamoDB is not necessarily the cause of such an error.
+// deadlineExceeded reports whether an error occurred because the deadline of the client's request
+// has passed. Such an error does not imply a fault of DynamoDB.
 func deadlineExceeded(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
@@ -96,8 +96,8 @@ func deadlineExceeded(ctx context.Context, err error) bool {
 
 type reportedKey struct{}
 
-// reportedErrors contains the errors that were logged for one request. All fields that wait for the
-// same DynamoDB request fail with the same error, which is logged once.
+// reportedErrors contains the errors that were logged for one GraphQL request. All fields that wait
+// for the same DynamoDB request fail with the same error, which is logged once.
 type reportedErrors struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -107,7 +107,7 @@ func withReportedErrors(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedKey{}, &reportedErrors{})
 }
 
-// reportOnce logs an error with the path of its field, at most once for each request.
+// reportOnce logs an error with the path of its field, at most once for each GraphQL request.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
@@ -130,8 +130,8 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	r.report(ctx, err)
 }
 
-// sentence returns the message for an invalid value. If the error names no argument, the message
-// contains the last name in the path.
+// sentence returns the message for an invalid value. If the error contains no argument name, the
+// message contains the last name in the path instead.
 func sentence(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
 		return fmt.Sprintf("argument %q: %s", errcode.LastName(path), e.Reason)
@@ -139,7 +139,7 @@ func sentence(e *commerce.InvalidError, path ast.Path) string {
 	return e.Error()
 }
 
-// panicError converts a panic to an error. Only the log contains its text.
+// panicError converts a panic to an error. The error is logged, but not sent to clients.
 func panicError(_ context.Context, panicked any) error {
 	return fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 }

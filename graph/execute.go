@@ -24,9 +24,9 @@ import (
 //
 // An execution runs in one goroutine. Resolvers rarely wait for reads, because the plan has already
 // read the records. The code that depends on the schema is generated (execute_generated.go).
-// gqlgen's generated code would return the same data, costs and errors, but here the errors are in
-// the order of their fields. docs/adr/0031-one-tree-one-executor.md explains why gqlgen's code does
-// not execute operations.
+// gqlgen's generated code would return the same data, costs and errors, but the errors would not be
+// in the order of their fields. docs/adr/0031-one-tree-one-executor.md explains why the server does
+// not execute operations with gqlgen.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
@@ -52,14 +52,14 @@ type execution struct {
 	boundedResponse
 }
 
-// pathElement is a field on the path with the current list index, or -1 if the field is not a list.
+// pathElement is a field on the path, with the current index in its list, or -1 without a list.
 type pathElement struct {
 	field *operation.Field
 	index int
 }
 
-// responseMark is a position in the response. If a null removes the value that starts there, the
-// execution truncates the response to the mark.
+// responseMark is the start of a value in the response. If a null removes the value, the execution
+// truncates the response to the mark.
 type responseMark struct{ offset, values int }
 
 // newExecution returns a new execution of an operation.
@@ -98,8 +98,8 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 }
 
 // actualCost returns the cost in points of an execution with a response of this many bytes. Reads
-// can cost more than the response. For example, the lists of a missing record are read together
-// with the record, and a list with several shards takes several reads.
+// can cost more than the values in the response. For example, the lists of a missing record are
+// read together with the record, and a page of a list with several shards takes several reads.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
 	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
@@ -126,8 +126,8 @@ func (x *execution) query() []byte {
 }
 
 // mutation executes the mutations of an operation one after the other. Each mutation has its own
-// loaders with consistent reads. Its payload therefore shows the state after this mutation, and
-// does not depend on reads or writes of the other mutations.
+// loaders with consistent reads. Its payload therefore shows the state after this mutation, instead
+// of records that were read for an earlier mutation.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.writeRoot(func(f *operation.Field) bool {
@@ -153,9 +153,9 @@ func (x *execution) event(change *feed.OrderChange) []byte {
 	})
 }
 
-// newLoaders creates new loaders for the resolvers. The budget counts only the reads of these
-// loaders, not the reads of a mutation itself, so it cannot interrupt a mutation. path is the path
-// of unplanned requests in the explain output.
+// newLoaders creates new loaders for the resolvers. The budget limits only the reads of these
+// loaders. It does not limit the reads of a mutation itself, so it cannot interrupt a mutation. In
+// the explain output, requests that were not planned have the given path.
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
@@ -248,8 +248,8 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	return x.out
 }
 
-// rootField writes the value of a root field. It recovers from panics of the execution. Panics of
-// resolvers are already recovered by recoverPanic.
+// rootField writes the value of a root field. It recovers from panics of the execution itself.
+// recoverPanic already recovers from panics of resolvers.
 func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	start := x.mark()
 	defer func() {

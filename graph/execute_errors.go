@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// These messages are the same as in gqlgen's generated code. They describe a null value in a
-// non-null position. They are logged, but not sent to clients.
+// Messages for a null value in a non-null position, as in gqlgen's generated code. They are logged,
+// but not sent to clients.
 const (
 	// nullResult is the message for a resolver that returns null.
 	nullResult = "must not be null"
@@ -18,7 +18,7 @@ const (
 )
 
 // fieldContext returns gqlgen's context of a field. Errors need this context, and so do resolvers
-// that report errors themselves. It is created on demand from the path, because few fields need it.
+// that report errors themselves. It is created from the path on demand, because few fields need it.
 func (x *execution) fieldContext(f *operation.Field) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
 }

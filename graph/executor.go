@@ -43,7 +43,7 @@ type Request struct {
 	measurement *observe.Measurement
 }
 
-// Outcome is the step at which the processing of a request ended.
+// Outcome describes how the processing of a client's request ended.
 type Outcome int
 
 // Outcomes.
@@ -52,8 +52,8 @@ const (
 	Executed Outcome = iota
 	// Refused means that nothing was executed. The response has errors and no data.
 	Refused
-	// Overloaded means that the request was refused, because running operations have reached the limit
-	// of concurrent cost (admission.PoolCost).
+	// Overloaded means that the request was refused, because the running operations have reached the
+	// limit of concurrent cost (admission.PoolCost).
 	Overloaded
 	// MutationNotAllowed means that the request contains a mutation and Request.ReadOnly is set.
 	MutationNotAllowed
@@ -68,7 +68,7 @@ type Result struct {
 	// Mutation reports whether a mutation was executed. If so, clients should not blindly repeat the
 	// request.
 	Mutation bool
-	// RetryAfter is the time until the caller has enough points for a RateLimited request.
+	// If Outcome is RateLimited, RetryAfter is the time until the caller has enough points.
 	RetryAfter time.Duration
 	// Refusal is the reason for an Overloaded request.
 	Refusal *admission.Refusal
@@ -76,12 +76,12 @@ type Result struct {
 
 // Executor executes GraphQL requests. It is safe for concurrent use.
 //
-// A request must pass several checks before anything is read. Package document finds or parses the
-// document, checks its limits and validates it. It also selects the operation and coerces the
-// variables. Package operation prepares the operation, and checks the caller's permissions and the
-// cost. Package rate checks the caller's rate limit. Package admission checks the limit of
-// concurrent cost. The execution then limits the number of DynamoDB requests (Limits.Requests) and
-// the size of the response (response.go).
+// A client's request must pass several checks before any record is read. Package document finds or
+// parses the document, checks its limits and validates it. It also selects the operation and
+// coerces the variables. Package operation prepares the operation, and checks the caller's
+// permissions and the cost. Package rate checks the caller's rate limit. Package admission checks
+// the limit of concurrent cost. The execution then limits the number of DynamoDB requests
+// (Limits.Requests) and the size of the response (response.go).
 //
 // Concurrent operations share the capacity of admission.PoolCost, because their responses are in
 // memory at the same time. Without this pool, two hundred operations of the maximum cost could need
@@ -93,13 +93,13 @@ type Executor struct {
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// lookahead enables plans (plan.go). Without a plan, the same response takes more requests.
+	// lookahead enables plans (plan.go). Without plans, responses take more DynamoDB requests.
 	lookahead bool
 	limits    document.Limits
 	costs     operation.Costs
 	rates     *rate.Limiter
 	// anonymousRates limits callers without a token. It is separate from rates, so that many client
-	// addresses cannot evict the buckets of authenticated callers.
+	// addresses cannot evict the token buckets of authenticated callers.
 	anonymousRates *rate.Limiter
 	pools          *admission.Controller
 	documents      *document.Store
@@ -186,7 +186,7 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	case refused != nil:
 		return nil, *refused
 	case operation.Operation.Operation == ast.Subscription && e.resolver.feed == nil:
-		return e.refuseSubscription(ctx, operation, errcode.SubscriptionsOff, "this server does not serve subscriptions: query the records again instead")
+		return e.refuseSubscription(ctx, operation, errcode.SubscriptionsOff, "this server does not support subscriptions: query the records at intervals instead")
 	case operation.Operation.Operation == ast.Subscription:
 		return subscribe(ctx, operation)
 	default:
@@ -224,7 +224,8 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 
 // Charge charges the minimum cost of a request and the points for its bytes. The server calls
 // Charge before it decodes the request, and sets Request.ChargedPoints to the result. Charge
-// refuses the request if the caller does not have enough points. It never refunds points.
+// refuses the request if the caller does not have enough points. The charged points are never
+// refunded.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
@@ -260,8 +261,8 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
-// prepare prepares the operation of a request. If it returns errors, only the field work of the
-// operation is set.
+// prepare prepares the operation of a request. If it returns errors, it sets only the work of the
+// admittedOperation.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access

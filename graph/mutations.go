@@ -14,13 +14,13 @@ type Payload[T any] struct {
 	// Value is the record after the mutation. If the mutation was rejected with a VersionConflict,
 	// Value is the current record. If it was rejected for another reason, Value is nil.
 	Value *T
-	// UserErrors are the reasons why the mutation was rejected. It is empty if the mutation succeeded.
+	// UserErrors are the reasons why the mutation was rejected. The list is empty after a success.
 	UserErrors []commerce.UserError
 }
 
-// executeMutation executes a mutation and returns its payload. It validates the input and calls do,
-// which makes the change. Violations of business rules become user errors in the payload. Other
-// errors become errors of the GraphQL field.
+// executeMutation executes a mutation and returns its payload. It validates the input and calls do
+// to make the change. Violations of business rules become user errors in the payload. Other errors
+// become errors of the GraphQL field.
 func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Validator) C, key *string) (*Payload[T], error) {
 	c := input.NewValidator(r.store.Currency())
 	validCommand := command(c)
@@ -39,8 +39,8 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	return p, err
 }
 
-// newPayload returns a payload if err is nil or a violation of business rules. Otherwise it returns
-// err.
+// newPayload returns a payload if err is nil or a violation of business rules. For any other error,
+// it returns err.
 func newPayload[T any](value *T, err error) (*Payload[T], error) {
 	refusals := commerce.UserErrorsOf(err)
 	if err != nil && refusals == nil {

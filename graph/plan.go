@@ -16,8 +16,8 @@ import (
 
 // plan reads the records of an operation before the resolvers run (lookahead). It reads level by
 // level. A level is a set of reads that run concurrently, because all their keys are known. Lookups
-// of one kind share a request, at any depth of the query. The records of a level determine the keys
-// of the next level. The plan ends before the execution starts.
+// with the same access pattern share a request, at any depth of the query. The records of a level
+// determine the keys of the next level. The plan ends before the execution starts.
 //
 // A plan saves requests and time, but never changes a response. If a field is not planned, its
 // resolver reads the record. If the arguments are invalid, the resolver returns the error.
@@ -46,13 +46,13 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 
 func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
-// planTarget is a record, or its ID, with the selections of the query for the record.
+// planTarget is a record or its ID, with the query's selections for the record.
 type planTarget[T any] struct {
 	value      T
 	selections []*operation.SelectionSet
 }
 
-// selectedFields iterates over each target and its selected fields that may read records.
+// selectedFields iterates over each target with each of its selected fields that may read records.
 func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
@@ -67,7 +67,7 @@ func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Fiel
 	}
 }
 
-// pendingKeys are keys to pass to a loader, with the selections of each key.
+// pendingKeys are keys for a loader, with the selections of each key.
 type pendingKeys[K comparable] struct {
 	keys []K
 	path string
@@ -165,7 +165,7 @@ func (o *keySelections[K]) readsMore() bool {
 	return o.perKey == nil && reads(o.shared)
 }
 
-// targets returns the keys as targets, for reads that need only the key of a record.
+// targets returns a target for each key, to plan the reads that depend only on the key.
 func (w *pendingKeys[K]) targets() []planTarget[K] {
 	if !w.selections.readsMore() {
 		return nil
@@ -196,7 +196,7 @@ func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
 // planKeys passes the pending keys to planLoads, the Plan method of a loader. When the records have
-// been read, it calls the callback then with the next level of the plan.
+// been read, planKeys calls its argument "then", which plans the next level.
 func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return
@@ -216,7 +216,7 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 	})
 }
 
-// planRecords plans reads of records by key. pattern is the access pattern.
+// planRecords plans reads of records by key.
 func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
 		planKeys(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
@@ -274,9 +274,9 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 	}
 }
 
-// references are the keys of the records that one level of the plan reads, by kind of record.
-// Records of one kind share a request. For an order with its timeline, or a product with its
-// inventory, one Query reads the item collection instead.
+// references are the keys of the records that one level of the plan reads. Records of one kind
+// share a request. If the query selects an order's timeline or a product's inventory, one Query
+// reads the item collection instead.
 type references struct {
 	customers          pendingKeys[commerce.CustomerID]
 	orders             pendingKeys[commerce.OrderID]
@@ -288,7 +288,7 @@ type references struct {
 	warehouses         pendingKeys[commerce.WarehouseID]
 }
 
-// order returns the pending keys to which an order with these selections must be added.
+// order returns the pending keys in r for orders with these selections.
 func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
 	if operation.SelectsReading(selections, "timeline") {
 		return &r.orderCollections
@@ -296,7 +296,7 @@ func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[co
 	return &r.orders
 }
 
-// product returns the pending keys to which a product with these selections must be added.
+// product returns the pending keys in r for products with these selections.
 func (r *references) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
 	if operation.SelectsReading(selections, "inventory") {
 		return &r.productCollections
@@ -364,8 +364,8 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	p.rootLists(ctx, root)
 }
 
-// itemsByID plans line items and, in the same level, the records that they refer to. For callers
-// who see only their own orders, it first reads the orders, because their owners must be known.
+// itemsByID plans line items and, in the same level, the orders and products that they refer to.
+// For callers who may see only their own orders, it reads the orders first, to check their owners.
 func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *references) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)
@@ -381,7 +381,7 @@ func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey],
 	})
 }
 
-// emails plans customers by email address. It first reads the customer's ID, then the customer.
+// emails plans reads of customers by email address: first the customer's ID, then the customer.
 func (p plan) emails(ctx context.Context, w *pendingKeys[string]) {
 	if len(w.keys) == 0 {
 		return

@@ -13,12 +13,12 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// The reads for each kind of record are planned in two steps. Reads that need only the record's ID
-// are planned together with the record. The other reads are planned when the record has been read.
-// The plans of fields with an access pattern are generated (reads_generated.go). This file contains
-// the plans for each kind of record, and for fields that the schema declares with @reads(byHand).
+// The reads for each kind of record are planned in two steps. Reads that depend only on the
+// record's ID are planned together with the record, and all other reads after the record has been
+// read. The plans of fields with an access pattern are generated (reads_generated.go). This file
+// contains the plans for each kind of record, and for fields declared with @reads(byHand).
 
-// planReferences plans the records in r, and the reads that need only the IDs of these records.
+// planReferences plans the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *references) {
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	inventoryLevelReferences(r.inventoryLevels.targets(), r)
@@ -31,8 +31,8 @@ func (p plan) planReferences(ctx context.Context, r *references) {
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
-// planCollections plans item collections of orders and products. Later references to the same
-// orders and products use these item collections.
+// planCollections plans the item collections of orders and products. If the plan refers to the same
+// order or product again, it uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *references) {
 	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.orderCollections)
 	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.productInventory)
@@ -44,16 +44,16 @@ func (p plan) customerReferences(ctx context.Context, w *pendingKeys[commerce.Cu
 	p.customerIDs(ctx, w.targets())
 }
 
-// orderReferences plans orders. It does not read an order again if its item collection is already
-// planned.
+// orderReferences plans orders. If an order's item collection is already planned, the order is not
+// read separately.
 func (p plan) orderReferences(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.OrderCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.orderCollections)
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// planOrders plans orders and the reads that need only their IDs. For callers who see only their
-// own orders, it first reads the orders, because their owners must be known.
+// planOrders plans orders, and the reads that depend only on their IDs. For callers who may see
+// only their own orders, it reads the orders first, to check their owners.
 func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, pattern, plan.orders)
@@ -63,8 +63,8 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 	planOrderIDs(ctx, p, w.targets(), id)
 }
 
-// productReferences plans products. It does not read a product again if its item collection is
-// already planned.
+// productReferences plans products. If a product's item collection is already planned, the product
+// is not read separately.
 func (p plan) productReferences(ctx context.Context, w *pendingKeys[commerce.SKU]) {
 	collections, single := w.split(p.loaders.ProductCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.productInventory)
@@ -89,18 +89,18 @@ func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Cust
 	p.customerIDs(ctx, targetIDs(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
-// primeCustomers adds customers to the loader if the query selects the customer of their orders.
-// The customer of such an order then needs no read.
+// primeCustomers adds customers to the loader if the query selects "orders { customer }". The field
+// "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	for customer, f := range selectedFields(targets) {
-		// A customer without a count is a copy from a list, which cannot replace the full record.
+		// A customer without a count can be a copy from a list, which cannot replace the full record.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsReading(f.Records, "customer") {
 			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
 }
 
-// customerIDs plans the reads that need only the IDs of customers.
+// customerIDs plans the reads that depend only on the customers' IDs.
 func (p plan) customerIDs(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
 	p.customerLists(ctx, targets)
 	var orders pendingKeys[model.CustomerOrderKey]
@@ -121,7 +121,7 @@ func (p plan) customerIDs(ctx context.Context, targets []planTarget[commerce.Cus
 	planOrders(ctx, p, &orders, model.CustomerOrder, func(k model.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
-// customerRecords plans the reads that need the records of customers.
+// customerRecords plans the reads that depend on the customers' records.
 func (p plan) customerRecords(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	var to references
 	var uncounted []*commerce.Customer
@@ -148,9 +148,9 @@ func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order])
 	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planOrderIDs plans the reads that need only the IDs of orders. If an order's item collection is
-// already planned, its timeline is planned as part of this level. Loading the item collection here
-// would read it immediately, and delay the other reads of the level.
+// planOrderIDs plans the reads that depend only on the orders' IDs. If an order's item collection
+// is already planned, the timeline is taken from it after the level has been read. A load at this
+// point would delay the other reads of the level.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
@@ -175,14 +175,14 @@ func (p plan) timelineRequest(f *operation.Field, id commerce.OrderID) paging.Re
 	return p.resolver.timelineRequest(id, argumentsOf[orderTimelineArguments](p, f), f.PageInfo)
 }
 
-// orderCollections plans the reads for orders that were read with their item collections.
+// orderCollections plans further reads for orders that were read as item collections.
 func (p plan) orderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planOrderRecords(ctx, targets)
 	p.collectionTimelines(ctx, targets)
 }
 
-// collectionTimelines plans the reads for events that were read with their orders. It also plans a
-// read of each timeline that is missing, because the item collection is too large for one Query.
+// collectionTimelines plans further reads for the events in item collections. If an item collection
+// is too large for one Query, its timeline may be missing and is read separately.
 func (p plan) collectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var events []planTarget[*commerce.Event]
@@ -214,7 +214,7 @@ func (p plan) orderEvents(ctx context.Context, targets []planTarget[*commerce.Ev
 	p.planReferences(ctx, &to)
 }
 
-// planOrderRecords plans the reads that need the records of orders.
+// planOrderRecords plans the reads that depend on the orders' records.
 func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var (
 		to     references
@@ -253,7 +253,7 @@ func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commer
 	p.planReferences(ctx, &to)
 }
 
-// countItems plans a read of all items of an order that has no stored count.
+// countItems plans a read of all items, for an order without a stored item count.
 func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
 	allItems := loaders.AllItemsRequest(o.ID)
 	if _, ok := p.loaders.CachedItems(o, allItems.Page); !ok {
@@ -261,8 +261,8 @@ func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKe
 	}
 }
 
-// primeOrders adds orders to the loader if the query selects the order of their items. The order of
-// such an item then needs no read.
+// primeOrders adds orders to the loader if the query selects "items { order }" or "item { order }".
+// The field "order" then needs no read.
 func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var orders []*commerce.Order
 	for order, f := range selectedFields(targets) {
@@ -274,7 +274,7 @@ func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Or
 }
 
 // loadedItems returns the items of an order if they have already been read. Otherwise, it adds the
-// page of items to pages.
+// requested page of items to pages.
 func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) []planTarget[*commerce.LineItem] {
 	if o.EmbedsItems && !slices.ContainsFunc(f.Records, (*operation.SelectionSet).HasReads) {
 		return nil
@@ -325,7 +325,7 @@ func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Produ
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
-// stock plans reads of products that lack the selected stock, because they are copies from a list.
+// stock plans reads of full products if a list contains copies that lack the selected stock.
 func (p plan) stock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {
@@ -336,8 +336,8 @@ func (p plan) stock(ctx context.Context, targets []planTarget[*commerce.Product]
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// productInventory plans the reads for inventory levels that were read with their products. It also
-// plans reads of the inventory of all other products.
+// productInventory plans further reads for inventory levels that were read with their products. If
+// a product's inventory has not been read, productInventory plans this read.
 func (p plan) productInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var levels []planTarget[*commerce.InventoryLevel]
 	var missing pendingKeys[dynamo.ListRequest]
@@ -397,7 +397,7 @@ func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Empl
 	p.employeeIDs(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
 }
 
-// employeeIDs plans the reads that need only the IDs of employees.
+// employeeIDs plans the reads that depend only on the employees' IDs.
 func (p plan) employeeIDs(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
 	p.employeeLists(ctx, targets)
 	var counts pendingKeys[dynamo.ListRequest]
@@ -409,7 +409,7 @@ func (p plan) employeeIDs(ctx context.Context, targets []planTarget[commerce.Emp
 	planList(ctx, p, &counts, model.EmployeeOrderCount, nil)
 }
 
-// employeeRecords plans the reads that need the records of employees.
+// employeeRecords plans the reads that depend on the employees' records.
 func (p plan) employeeRecords(ctx context.Context, targets []planTarget[*commerce.Employee]) {
 	var to references
 	for employee, f := range selectedFields(targets) {

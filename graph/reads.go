@@ -133,7 +133,7 @@ func newConnection[T any](q *paging.Request, slice dynamo.Page[T], err error) (*
 	return paging.NewConnection(slice, q.Scope), nil
 }
 
-// The lists below may already have been read together with their parent record.
+// The lists of the functions below may already have been read with their parent record.
 
 func (r *Resolver) orderItemsRequest(id commerce.OrderID, a *orderItemsArguments, beyond operation.PageInfoSelection) paging.Request {
 	q := r.pageRequest("Order.items", string(id))

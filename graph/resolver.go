@@ -58,7 +58,7 @@ type Options struct {
 	Policy *commerce.Policy
 	// RequestID returns the ID that identifies a request in the log. It is nil if requests have no ID.
 	RequestID func(ctx context.Context) string
-	// Limits are the limits of a request. A zero limit means the default.
+	// Limits are the limits of a client's request. A zero limit means the default.
 	Limits document.Limits
 	// Admission limits the resources that callers share. Nil means limits of the default sizes.
 	Admission *admission.Controller

@@ -34,9 +34,8 @@ type changeSource interface {
 	Close()
 }
 
-// Start executes a request of a client that can receive several responses. It executes queries and
-// mutations like Execute. For a subscription, it returns a Stream and an empty result. ctx applies
-// only to the start of the subscription.
+// Start is like Execute, for clients that can receive several responses. For a subscription, it
+// returns a Stream and an empty result. ctx applies only to the start of the subscription.
 func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
@@ -54,8 +53,8 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream
 	if stream == nil {
 		o.reservation.Settle(0, nil)
 	}
-	// Reads of missed events produce at most one response, so they are charged separately. They are
-	// also charged if "after" is the ID of an event that does not exist.
+	// The feed may need many reads to find missed events. Reads beyond includedReads are charged here,
+	// even if "after" is the ID of an event that does not exist.
 	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-includedReads))
 	return stream, result
 }

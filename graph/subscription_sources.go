@@ -18,14 +18,14 @@ type openedSourceKey struct{}
 // each subscription and could not return an error.
 type openedSource struct {
 	source changeSource
-	// reads is the number of requests that the feed made to find the start of the subscription and the
+	// reads is the number of requests that the feed made to start the subscription and to read the
 	// missed events.
 	reads int
 }
 
 // openSource opens the source of a subscription's events.
 func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *feed.Feed) (*feed.Subscription, error)) (<-chan *feed.OrderChange, error) {
-	// The budget only counts requests. The feed limits the number of missed events.
+	// This budget counts requests without a limit. The feed limits the number of missed events.
 	counted := table.NewReadBudget(math.MaxInt32)
 	subscription, err := open(counted.NewContext(ctx), r.feed)
 	opened := ctx.Value(openedSourceKey{}).(*openedSource)

@@ -15,17 +15,17 @@ import (
 )
 
 // Bound is the maximum load that an operation can cause on DynamoDB, for all variables and all
-// contents of the table. It assumes that this program wrote all records, because dynamo.Bounds
-// relies on their maximum sizes. For a subscription, it is the maximum load of one event.
+// contents of the table. It uses the maximum record sizes in dynamo.Bounds, so it is valid only if
+// Ordergraph wrote all records. For a subscription, it is the maximum load of one event.
 type Bound struct {
 	// The same counts as in the explain output.
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// Patterns splits the bound by access pattern, in the order of the model. The write patterns
-	// follow the access patterns. If variables determine which access pattern a field uses, Patterns
-	// lists all possible patterns.
+	// Patterns contains one entry for each access pattern, and then one for each write pattern, in the
+	// order of package model. If variables determine which access pattern a field uses, Patterns
+	// contains all possible access patterns.
 	Patterns []Pattern `json:"patterns"`
 }
 
@@ -36,15 +36,17 @@ type Pattern struct {
 	ReadUnits     float64 `json:"readUnits"`
 }
 
-// Unbounded replaces each number of a Bound that is too large to be useful.
+// Unbounded is the maximum of each number in a Bound. It is also the value of all numbers if the
+// operation is too large to compute them.
 const Unbounded = math.MaxInt32
 
-// Compute computes the bound of a valid operation on a table with these limits.
+// Compute computes the bound of a valid operation. table contains the number of shards and the
+// maximum record sizes.
 //
-// It visits the selections in the same way as the plan and the resolvers, but for any possible
-// record instead of stored records. The access patterns in a field's @reads directives determine
-// the requests. A field without @reads causes no request. The cost of one record depends only on
-// its selection set and on how the record was read (its origin). Compute calculates this cost once
+// It visits the same selections as the plan and the resolvers, but assumes the most expensive
+// possible records. The access patterns in a field's @reads directives determine which requests the
+// field requires. A field without @reads requires none. The cost of one record depends only on its
+// selection set and on how the record was read (its origin). This cost is therefore calculated once
 // for each selection set and origin.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
@@ -62,8 +64,8 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bou
 		}
 		bound := b.toBound(c)
 		bound.WriteUnits = units
-		// Each request of a change may depend on the previous request, and the payload depends on the
-		// change. All requests may therefore be sequential.
+		// Each request of a mutation may depend on the previous request. The reads for the payload follow
+		// the write. In the worst case, all requests are therefore sequential.
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
@@ -72,8 +74,7 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bou
 }
 
 // eventBound returns the bound of one event of a subscription. It excludes the reads at the start
-// of the subscription. The change feed makes those reads, and their number grows with the number of
-// missed events.
+// of the subscription, because their number grows with the number of missed events.
 func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	c := newCost(b)
 	for i := range root.Fields {
@@ -82,8 +83,8 @@ func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 		c.addChildren(b.selectionCost(update, origin{lookup: noPattern, single: true}), 1, 1)
 	}
 	bound := b.toBound(c)
-	// All requests may be sequential, because the plan depends on whether the event contains the
-	// order.
+	// If the event does not contain the order, the plan must read the order before other records. In
+	// the worst case, all requests are sequential.
 	bound.RoundTrips = bound.Requests
 	return bound
 }
@@ -96,11 +97,12 @@ type calculator struct {
 	writes   []model.WritePattern
 	// routes are the alternative reads of each Type.field.
 	routes map[string][]route
-	// consistent reports whether reads are strongly consistent wherever DynamoDB supports it.
+	// consistent reports whether the operation uses strongly consistent reads where DynamoDB supports
+	// them.
 	consistent bool
 	// collectionFields are the fields that one Query of an item collection may read together with
-	// their parent record. The keys are Type.field. collectionTypes are the types of the parent
-	// records.
+	// their parent record. The keys have the form Type.field. collectionTypes are the types of the
+	// parent records.
 	collectionFields, collectionTypes map[string]bool
 	selectionCosts                    map[selectionKey]cost
 }
@@ -122,12 +124,12 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bou
 
 // origin describes how records were read.
 type origin struct {
-	// lookup is the index of the access pattern that read the records by their own key. It is -1 if
-	// the records were read in another way.
+	// lookup is the index of the access pattern if the records were looked up by their own keys.
+	// Otherwise it is -1.
 	lookup int
 	// single reports whether there is at most one record.
 	single bool
-	// partial reports whether the records may be copies from a list, which lack some attributes.
+	// partial reports whether the records may be copies from a list. Such copies lack some attributes.
 	partial bool
 }
 
@@ -196,8 +198,9 @@ func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, 
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findCollectionReads sets collectionFields and collectionTypes for the item collections that the
-// fields of root read. root is the selection of a query, or of an update of a subscription.
+// findCollectionReads finds the fields of root that may be read as item collections. It sets
+// collectionFields and collectionTypes. root is the root selection of a query, or the selection of
+// a subscription's update.
 func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
@@ -232,9 +235,10 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// Lists of different parents become available at different times: with the parent, after a
-		// separate Query, or after another Query for a large item collection. Lists that become available
-		// together form a group. Lookups below the lists share requests only within a group.
+		// The lists of several parents can be available at three times: together with the parent, after a
+		// separate Query, or after another Query because the item collection is too large. Lookups below
+		// the lists share requests only if their lists are available at the same time. Each time
+		// therefore has its own group of lookups.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
@@ -247,8 +251,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		if first.Direction != "" {
 			chainLength += max(child.keyChain, child.recordChain) // a Query has read the record, so everything below it is planned
 		} else {
-			// The key of the record is already known. Reads that need only this key run in the same round
-			// trip as the read of the record.
+			// The key of the record is known before the record is read. Reads that use only this key run in
+			// the same round trip.
 			chainLength = max(rounds, rounds-1+child.keyChain, rounds+child.recordChain)
 		}
 		if !from.single && b.collectionTypes[typeOfField.Name] {
@@ -264,8 +268,9 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 }
 
 // addReads adds the requests that read a field, and returns the number of sequential round trips.
-// If the field has alternatives, the total increases by the maximum over the alternatives. The cost
-// of an access pattern increases with every alternative that uses the pattern.
+// If the field has alternatives, an execution uses only one of them. The total therefore increases
+// by the maximum over the alternatives. Each access pattern's own cost increases with every
+// alternative that uses the pattern.
 func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) int {
 	maximum, rounds := demand{}, 0
 	for _, patterns := range alternatives {
@@ -286,7 +291,8 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 	return rounds
 }
 
-// hasPartialEdges reports whether a list may contain copies of records that lack some attributes.
+// hasPartialEdges reports whether a list may contain copies that lack some attributes of their
+// records.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
@@ -311,7 +317,8 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return !operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
-			// The operation also selects the count of the list, so one Query may read the whole list.
+			// The operation also selects the count of the list. One Query may then read the whole list to
+			// count it.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
 	case len(f.Selections) > 0 && p.MaxLength == 0:

@@ -2,12 +2,13 @@ package bound
 
 import "math"
 
-// demand is the maximum load on DynamoDB for a number of records in a number of groups. The lookups
-// of a group share requests, each with up to 100 keys. n keys take n/100 requests, rounded up,
-// which is at most n/100 + 99/100.
+// demand is the maximum load on DynamoDB for a number of records, which are looked up in groups.
+// The lookups of a group share requests of up to 100 keys each. n keys in a group need at most
+// n/100 + 99/100 requests.
 type demand struct {
-	// perRecord and perGroup are requests for each record and for each group, in hundredths of a
-	// request. readUnits are read capacity units for each record.
+	// perRecord is the number of requests for each record, in hundredths of a request. perGroup is the
+	// additional number for each group, also in hundredths. readUnits are the read capacity units for
+	// each record.
 	perRecord, perGroup, readUnits float64
 }
 
@@ -17,7 +18,7 @@ func (d *demand) add(more demand, records, groups float64) {
 	d.readUnits = cappedSum(d.readUnits, more.readUnits*records)
 }
 
-// cappedSum adds two numbers. The maximum of the sum prevents overflows in later calculations.
+// cappedSum returns a+b, but at most 1e15. The cap prevents overflows in later calculations.
 func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 
 // cost is the cost of a selection per record.
@@ -25,8 +26,9 @@ type cost struct {
 	total demand
 	// patterns splits total by access pattern and write pattern.
 	patterns []demand
-	// The lengths, in round trips, of the longest chains of dependent requests. The key chain starts
-	// when the keys of the records are known. The record chain starts when the records have been read.
+	// keyChain is the number of round trips in the longest chain of dependent requests that starts
+	// with the record's key. recordChain is the same for chains that start after the record has been
+	// read.
 	keyChain, recordChain int
 }
 
@@ -40,10 +42,10 @@ func (c *cost) addRead(pattern int, d demand) {
 	c.patterns[pattern].add(d, 1, 1)
 }
 
-// addChildren adds the requests and read units of a selection. more is the cost for one record and
-// records is the number of records. groups is the number of groups of lookups that share requests.
-// The caller updates keyChain and recordChain, because only the caller knows which requests
-// must wait for other requests.
+// addChildren adds the requests and read units of a nested selection. more is the cost for one
+// record, records is the number of records, and groups is the number of groups of lookups. The
+// caller updates keyChain and recordChain, because only the caller knows which requests must wait
+// for other requests.
 func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
@@ -51,9 +53,9 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// setMaximum raises c to the maximum of c and other, which are the costs of two possible types of a
-// record. The records of each type form their own group of lookups, so the costs per group are
-// added.
+// setMaximum raises c to the maximum of c and other, the costs of two possible types of a record.
+// It adds the costs per group, because lookups for records of different types do not share
+// requests.
 func (c *cost) setMaximum(other cost) {
 	setMax := func(a *demand, b demand) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)

@@ -7,7 +7,8 @@ import (
 )
 
 // addEntities adds the cost of _entities, the field that federation gateways use to look up
-// records. Each record costs as much as a lookup with the field of Query for its type.
+// records. Each record costs as much as a lookup with the field of Query that returns the record's
+// type.
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
@@ -29,7 +30,7 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 }
 
 // entityFields returns a field of Query for each type that _entities may return. The field looks up
-// a record of the type and has the selection of _entities for the type.
+// one record of this type. Its selection is the selection of _entities for this type.
 func (b *calculator) entityFields(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {

@@ -18,9 +18,9 @@ import (
 type route struct {
 	// pattern is the index of the access pattern in calculator.patterns.
 	pattern int
-	// A route may have a condition. If arguments is not empty, the route applies if all these
-	// arguments have values. If sub is not empty, the route applies if the subfield with this name is
-	// selected.
+	// A route may have a condition. If arguments is not empty, the route applies only if all these
+	// arguments have values. If sub is not empty, the route applies only if the subfield with this
+	// name is selected.
 	arguments []string
 	sub       string
 }
@@ -55,7 +55,7 @@ func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	return routes
 }
 
-// schemaRoutes returns the routes of all fields that need requests. The keys are Type.field.
+// schemaRoutes returns the routes of all fields with @reads. The keys have the form Type.field.
 func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]route {
 	routes := map[string][]route{}
 	for _, t := range schema.Types {
@@ -89,7 +89,7 @@ func PatternsMarkdown(schema *ast.Schema) string {
 }
 
 // alternatives returns the possible ways to read a field. Each alternative is a list of access
-// patterns that are used together, as indexes of b.patterns.
+// patterns that are used together. The lists contain indexes of b.patterns.
 func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]int {
 	var withSub, alternatives [][]int
 	var plain []int
@@ -132,8 +132,8 @@ func (b *calculator) serves(typ *ast.Definition, f *operation.Field, pattern int
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
-// readableByKey reports whether the key of the parent record is enough to read a field. The read
-// then does not wait for the parent record.
+// readableByKey reports whether a field can be read with only the key of its parent record. The
+// read then does not wait for the parent record.
 func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alternatives [][]int) bool {
 	if typ == b.schema.Query {
 		return true
@@ -172,7 +172,7 @@ func entityName(typ *ast.Definition) string {
 }
 
 // lookupPattern returns the access pattern that reads records of a type by their own key. It
-// searches only the patterns in among, and returns noPattern if none of them matches.
+// considers only the patterns in the slice among, and returns noPattern if none of them matches.
 func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
@@ -184,9 +184,9 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns the order statuses that a list can contain, if the list merges one
-// partition per status. These are the statuses in the argument statuses, or all statuses if the
-// argument is missing or contains a variable. For other lists, mergedStatuses returns nil.
+// mergedStatuses returns nil unless the list is merged from one partition for each status. For a
+// merged list, it returns all order statuses, or fewer if the argument "statuses" is a literal that
+// contains fewer. Only the number of statuses affects the cost.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
@@ -213,9 +213,9 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether an argument can have a value (possible). It also reports whether the
-// argument has a value for all possible values of the variables (certain). An object that comes
-// from a variable is never certain, because it can be empty.
+// hasArgument reports whether some variables give the argument a value (possible), and whether all
+// variables do (certain). An object that comes from a variable is never certain, because it can be
+// empty.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -233,8 +233,8 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false
 }
 
-// selected reports whether a subfield of f can be selected (possible). It also reports whether the
-// subfield is selected for all possible values of the variables (certain).
+// selected reports whether some variables select a subfield of f (possible), and whether all
+// variables do (certain).
 func selected(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache is an LRU cache of documents by the hash of their text. Its number of documents and its
-// memory are bounded. It is safe for concurrent use.
+// cache is an LRU cache of documents. The key is the hash of the document's text. The number of
+// documents and their memory are limited. A cache is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
 	// documents contains at most the number of documents passed to newCache.
@@ -63,20 +63,21 @@ func (c *cache) add(hash documentHash, d *Document) {
 
 // These constants estimate the memory of a document in bytes, without its text. The numbers come
 // from measurements (TestDocumentMemoryEstimates in package graph). A node needs memory for its
-// fields, for the token of its position, and for its slot in a list, which may have spare capacity.
-// The estimates include memory for prepared operations, which are added to the document later.
+// fields, for its position, and for its slot in a list, which may have spare capacity. The
+// estimates include memory for prepared operations, which are added to the document later.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes
 	commentBytes  = 192
-	// preparedReserveBytes and nodePreparedReserveBytes reserve memory for prepared operations. The
-	// reserve is enough for a typical document with two combinations of conditions.
+	// preparedReserveBytes (for each document) and nodePreparedReserveBytes (for each node) are memory
+	// for prepared operations. It suffices for a typical document that is prepared for two
+	// combinations of @skip and @include values.
 	preparedReserveBytes, nodePreparedReserveBytes = 1 << 10, 320
 )
 
 // Bytes estimates the memory of the document. The estimate is usually too high.
 func (d *Document) Bytes() int {
-	// Names and values are substrings of the text. A string with escapes is a copy in a buffer of up
-	// to twice its size. A "#" inside a string counts as a comment, which makes the estimate too high.
+	// Names and values share the memory of the text. A string with escapes is copied to a buffer of up
+	// to twice its size. A "#" in a string is counted as a comment, so the estimate can be too high.
 	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

@@ -13,12 +13,12 @@ import (
 // (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document must satisfy
 // all other rules.
 //
-// The specification compares all pairs of fields. This function compares each field only with the
-// first field of the same response name. Comparing with the first field is sufficient, because both
-// conditions are transitive: having the same shape, and having the same name and arguments. The
-// selections below merged fields are checked once, as one merged selection. The time is at most
-// proportional to the size of the expanded document, multiplied by the number of types with fields
-// of the same response name.
+// The specification compares every pair of fields. This function compares each field only with the
+// first field of the same response name. This is sufficient, because equality of shapes, names and
+// arguments is transitive. The selections of these fields are then merged and checked once, as one
+// selection. The time is at most proportional to n·t. n is the number of nodes with every spread
+// replaced by its fragment. t is the number of object types on which fields with the same response
+// name are selected.
 func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
 		o := conflictFinder{schema: schema}
@@ -35,8 +35,8 @@ type conflictFinder struct {
 }
 
 // check compares the fields of selections that are merged. If shapesOnly is true, the selections
-// are on different object types, so they never apply to the same record. Their fields may differ,
-// but must return values of the same shape.
+// are on different object types, so only one of them applies to a record. Their fields may then
+// have different names and arguments, but must return values of the same shape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range byResponseName(sets) {
 		first := named[0]
@@ -134,7 +134,8 @@ func byType(fields []*ast.Field) [][]*ast.Field {
 	return groups
 }
 
-// sameShape reports whether fields of both types can have the same response name.
+// sameShape reports whether a field of type a and a field of type b can have the same response
+// name.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

@@ -13,9 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// PerLimit has one field for each limit of a request. T is int for the values of the limits, and
-// string for their error codes. setting.Limits describes the tags. Typical requests stay far below
-// the default limits.
+// PerLimit has one field for each limit of a client's request and its execution. T is int for the
+// values of the limits, and string for their error codes. setting.Limits describes the tags.
+// Typical requests stay far below the default limits.
 type PerLimit[T any] struct {
 	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document; the standard introspection query has 185"`
 	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"levels of nested fields, except below '__schema' and '__type'"`
@@ -29,7 +29,7 @@ type PerLimit[T any] struct {
 	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
 }
 
-// Limits are the limits of a request. A zero value means the default.
+// Limits are the values of all limits. A zero value means the default.
 type Limits PerLimit[int]
 
 // Codes are the error codes of the limits.
@@ -44,7 +44,8 @@ func AllCodes() (all []string) {
 	return all
 }
 
-// Fixed bounds, which protect the stack and the time of the recursive functions in this package.
+// Fixed limits. They prevent stack overflows and long run times of the recursive functions in this
+// package.
 const (
 	// maxNesting is the maximum nesting of selection sets, with every spread replaced by its fragment.
 	// The parser has the same limit for selection sets without fragments.
@@ -61,8 +62,8 @@ const (
 	maxSchemaNesting = 20
 )
 
-// parseError converts an error of the parser. If a limit of the parser is exceeded, the result has
-// a code and a message of this package.
+// parseError converts an error of the parser. If the document exceeds a limit of the parser, the
+// result has a code and a message of this package.
 func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {

@@ -12,15 +12,15 @@ type Prepared interface {
 	Bytes() int
 }
 
-// PreparedKey identifies a prepared operation of a document. It contains the operation, and one bit
-// for each variable that is a condition of @skip or @include.
+// PreparedKey identifies a prepared operation of a document: the operation, and the values of the
+// variables that are conditions of @skip or @include. Each value is one bit.
 type PreparedKey struct {
 	operation  *ast.OperationDefinition
 	conditions uint64
 }
 
 // PreparedKey returns the key of the operation that is prepared for these variables. It returns
-// false if the document has more conditions than the key has bits.
+// false if @skip and @include have more variables than the key has bits.
 func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map[string]any) (PreparedKey, bool) {
 	key := PreparedKey{operation: operation}
 	if len(d.conditions) > 64 {
@@ -42,12 +42,13 @@ func (d *Document) Prepared(key PreparedKey) Prepared {
 	return nil
 }
 
-// PreparedCapacity returns the maximum memory of the document's prepared operations in bytes.
+// PreparedCapacity returns the maximum number of bytes that the document's prepared operations may
+// take.
 func (d *Document) PreparedCapacity() int {
 	return preparedReserveBytes + d.nodes*nodePreparedReserveBytes
 }
 
-// PreparedBytes returns the memory of the document's prepared operations in bytes.
+// PreparedBytes returns the number of bytes that the document's prepared operations take.
 func (d *Document) PreparedBytes() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

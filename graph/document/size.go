@@ -10,10 +10,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// size contains the measurements of a selection set, with every fragment spread replaced by its
-// fragment. The counts never exceed maxCount.
+// size contains the counts of a selection set, with every fragment spread replaced by its fragment.
+// The counts never exceed maxCount.
 type size struct {
-	// depth is the nesting of fields. dataDepth ignores the fields below __schema and __type.
+	// depth is the number of levels of nested fields. dataDepth excludes the levels below __schema and
+	// __type.
 	depth, dataDepth int
 	// nesting is the nesting of selection sets.
 	nesting int
@@ -34,7 +35,7 @@ func formatCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-// plus returns the size of two selections that are in the same selection set.
+// plus returns the size of a selection set that contains the selections of s and t.
 func (s size) plus(t size) size {
 	return size{
 		depth: max(s.depth, t.depth), dataDepth: max(s.dataDepth, t.dataDepth), nesting: max(s.nesting, t.nesting), lists: max(s.lists, t.lists),
@@ -42,8 +43,8 @@ func (s size) plus(t size) size {
 	}
 }
 
-// measurer measures a document. It measures each fragment once, so its time is proportional to the
-// length of the document.
+// measurer measures a document. It measures each fragment only once, so the time is proportional to
+// the length of the document.
 type measurer struct {
 	doc       *ast.QueryDocument
 	limits    Limits
@@ -69,8 +70,9 @@ type measurer struct {
 // document, and the recursion is bounded.
 //
 // The result contains one error for each limit that the document exceeds, with the code of the
-// limit. TOO_DEEP, INTROSPECTION_TOO_DEEP and TOO_EXPENSIVE also report the fixed bounds in
-// limits.go. BAD_USER_INPUT reports cyclic fragments and names that are too long.
+// limit. If the document exceeds a fixed limit in limits.go, the code is TOO_DEEP,
+// INTROSPECTION_TOO_DEEP or TOO_EXPENSIVE. For cyclic fragments and names that are too long, it is
+// BAD_USER_INPUT.
 func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	m := &measurer{doc: document, limits: l, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[*ast.FragmentDefinition]*size{}, reported: map[string]bool{}}
 	for _, f := range document.Fragments {
@@ -82,7 +84,7 @@ func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	return m
 }
 
-// refuse adds an error if no error with the same code and format was added before.
+// refuse adds an error, unless an error with the same code and format has already been added.
 func (m *measurer) refuse(position *ast.Position, code, format string, args ...any) {
 	if !m.reported[code+format] {
 		m.reported[code+format] = true
@@ -177,15 +179,15 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		}
 		total = total.plus(part)
 	}
-	// A fragment is measured only once, possibly at a smaller depth than this spread. The total
-	// nesting is therefore checked here too.
+	// A fragment is measured only once. Its first spread may be nested less deeply than this spread,
+	// so the total nesting is checked for each spread.
 	if total.nesting++; total.nesting > maxNesting {
 		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 	}
 	return total
 }
 
-// schemaLists are the list fields of the introspection types that can form cycles.
+// schemaLists are the introspection fields that return lists and can be nested in cycles.
 var schemaLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
 
 func (m *measurer) field(f *ast.Field) size {
@@ -247,7 +249,7 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
 		if depth >= m.limits.ListDepth {
-			m.refuse(v.Position, Codes.ListDepth, "a value nests lists and objects more than %d levels deep, which is the limit: no argument of this schema needs more levels", m.limits.ListDepth)
+			m.refuse(v.Position, Codes.ListDepth, "a value nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", m.limits.ListDepth)
 			return 0
 		}
 	case ast.EnumValue, ast.Variable:

@@ -22,15 +22,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Limits of the two caches, which do not contain the trusted documents. Clients determine the
-// contents of a cache, so the number of documents and their memory are limited. A document with the
+// Limits of the caches for registered and recent documents. Clients decide which documents these
+// caches contain, so the number of documents and their memory are limited. A document with the
 // default maximum number of tokens needs about half a megabyte.
 const (
 	defaultCacheSize     = 1000
 	registeredCacheBytes = 16 << 20
-	// recentCacheBytes is the memory limit of the cache of documents without a registered hash. The
-	// limit is lower than registeredCacheBytes, because any client can send thousands of such
-	// documents. An evicted document only needs to be parsed again.
+	// recentCacheBytes is the memory limit of the cache for documents that were sent without a hash.
+	// The limit is lower than registeredCacheBytes, because any client can send thousands of such
+	// documents. If such a document is evicted, the server only parses it again.
 	recentCacheBytes = 8 << 20
 )
 
@@ -42,8 +42,8 @@ type Document struct {
 	// Trusted reports whether the operator of the server trusts the document.
 	Trusted bool
 	// errs are the reasons why the document cannot be executed. A document with errors is stored only
-	// if it is trusted. redactedErrs are the errors for callers who may not see the schema. They are
-	// empty if the messages are the same.
+	// if it is trusted. redactedErrs are the same errors for callers who may not see the schema. The
+	// list is empty if all messages are equal to those in errs.
 	errs, redactedErrs gqlerror.List
 	// prepared are the prepared operations. Reading the map needs no lock, because the map is never
 	// modified, only replaced. mu protects the replacement. preparedBytes is the memory of all
@@ -57,11 +57,12 @@ type Document struct {
 	// tree.
 	conditions []string
 	nodes      int
-	// work is the work of parsing and validating the document.
+	// work counts the nodes that were processed to parse and validate the document.
 	work Work
 }
 
-// Work counts the nodes that were processed for a document. Unlike time, it is deterministic.
+// Work counts the nodes that were processed for a document. Unlike processor time, these counts are
+// deterministic.
 type Work struct {
 	// Parsed is the number of nodes of the syntax trees that were built.
 	Parsed int
@@ -90,7 +91,7 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 // OperationNotFound returns the error for a name that Operation does not find.
 func (d *Document) OperationNotFound(name string) *gqlerror.Error {
 	if name == "" {
-		return gqlerror.Errorf("the document has several operations: set operationName to the operation to execute")
+		return gqlerror.Errorf("the document has several operations: set operationName to the name of the operation to execute")
 	}
 	err := gqlerror.Errorf("the document has no operation with the name in operationName")
 	if len(d.Parsed.Operations) == 1 && d.Parsed.Operations[0].Name == "" {
@@ -167,10 +168,11 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 	return d
 }
 
-// Find returns the document of a request. The request contains the ID of a trusted document, the
-// text of the document, or a hash in the extensions. The document may have errors. If hideSchema is
-// true, error messages contain no name of the schema that the request does not contain. work is the
-// work of parsing the document, or zero for a cached document.
+// Find returns the document of a client's request. The request contains the ID of a trusted
+// document, the text of the document, or a hash in the extensions. The document may have errors. If
+// hideSchema is true, error messages contain no name of the schema that the request does not
+// contain. work counts the nodes that were processed to parse the document. It is zero for a cached
+// document.
 //
 // It returns TIMED_OUT if the context ends while the document waits to be parsed. It returns
 // BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. Package
@@ -201,9 +203,9 @@ func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
 	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// withHash returns the trusted or registered document with this hash, as in Apollo's protocol.
-// Instead of the hash, name can be the ID of a trusted document. If the request also contains the
-// text, and the hash matches, withHash registers the document.
+// withHash returns the trusted or registered document with this hash, as in Apollo's protocol of
+// automatic persisted queries. name is the hash or the ID of a trusted document. If text is not
+// empty and has this hash, withHash registers the document.
 func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
@@ -263,8 +265,8 @@ func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (fou
 	return found, found.work, nil
 }
 
-// untrusted returns the error for a document that is not trusted. Its code differs from the code of
-// a cache miss, so that clients do not send the text.
+// untrusted returns the error for a document that is not trusted. Its code is not the code of a
+// cache miss. Otherwise, clients would send the text, which the server rejects too.
 func untrusted() *gqlerror.Error {
 	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document in documentId or in extensions.persistedQuery.sha256Hash")
 }
@@ -292,13 +294,14 @@ func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Docum
 }
 
 // Parse parses a text, checks the limits and validates the document. The result contains the errors
-// that were found. A document without errors does not depend on hideSchema, so all callers can
-// share it.
+// that were found. hideSchema affects only error messages, so all callers can share a document
+// without errors.
 func (d *Store) Parse(text string, hideSchema bool) *Document {
 	// The document contains substrings of the text. If text is part of a larger string, such as a URL,
 	// the clone prevents the larger string from staying in memory.
 	text = strings.Clone(text)
-	// A token and its separator have at least two bytes, so this number is an upper bound.
+	// The number of nodes is unknown without a syntax tree. Each node takes at least one token and two
+	// bytes of text, so this number is an upper bound.
 	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {

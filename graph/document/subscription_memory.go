@@ -19,9 +19,9 @@ type SubscriptionMemory struct {
 	holders map[*Document]*holders
 }
 
-// holders are the callers with subscriptions that hold a document.
+// holders are the callers whose subscriptions hold a document.
 type holders struct {
-	// payer is the caller whose quota the document is charged to.
+	// payer is the caller charged for the memory of the document.
 	payer admission.Caller
 	// subscriptions is the number of each caller's subscriptions with the document.
 	subscriptions map[admission.Caller]int

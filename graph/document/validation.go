@@ -12,14 +12,14 @@ import (
 )
 
 // validate validates a document that is within the limits, and returns at most MaxErrors errors. It
-// also sets the definitions in the document's AST, so it must run before requests share the
-// document. If introspection is false, a document may not select __schema and __type. If hideSchema
-// is true, messages reveal nothing about the schema.
+// also sets the definitions in the document's AST. It must therefore run before several requests
+// share the document. If introspection is false, a document may not select __schema and __type. If
+// hideSchema is true, messages reveal nothing about the schema.
 //
-// The rules are gqlparser's, with four exceptions. size.go checks for cyclic fragments, and checks
-// the depth of introspection. findFieldConflicts finds fields that cannot be merged. Its time is
-// proportional to the size of the expanded document, while gqlparser's rule compares all pairs of
-// fields. singleRootField checks the root field of a subscription.
+// The rules are gqlparser's, with four exceptions. size.go detects cyclic fragments and limits the
+// depth of introspection. findFieldConflicts detects fields that cannot be merged: gqlparser's rule
+// would take quadratic time, because it compares all pairs of fields. singleRootField checks the
+// root field of a subscription.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
@@ -33,17 +33,16 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hi
 
 // clearVariableDefinitions removes the reference to a variable's definition from each use of the
 // variable. In a fragment, the reference points to the last operation that spreads the fragment.
-// gqlparser would therefore use the default value of that operation in all operations. The
-// references are not needed, because coerceVariables sets the default values of the executed
-// operation.
+// For every other operation, gqlparser would therefore use the wrong default value. The references
+// are not needed, because coerceVariables sets the default values of the executed operation.
 func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
 	core.Walk(schema, document, events)
 }
 
-// stopWalk is the panic value that ends the validation after MaxErrors errors. Errors are limited
-// because they can be expensive: for an unknown field, gqlparser searches for similar names and
+// stopWalk is the panic value that ends the validation after MaxErrors errors. The limit exists
+// because errors can be expensive: for an unknown field, gqlparser searches for similar names and
 // quotes the document.
 type stopWalk struct{}
 
@@ -67,8 +66,8 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 				err.Message = redacted
 			}
 			err.Message = errcode.Excerpt(err.Message, maxMessage)
-			// gqlparser reports an error in a fragment for the fragment and for each operation that spreads
-			// the fragment.
+			// gqlparser reports an error in a fragment once for the fragment and once for each operation
+			// that spreads the fragment. Only the first error is kept.
 			if !slices.ContainsFunc(errs, func(known *gqlerror.Error) bool {
 				return known.Message == err.Message && slices.Equal(known.Locations, err.Locations)
 			}) {
@@ -133,8 +132,8 @@ var introspectionOff = core.Rule{
 	},
 }
 
-// redactedMessages are messages for callers who may not see the schema. Each message replaces the
-// messages of a rule that would reveal names of types, fields or arguments.
+// redactedMessages are messages for callers who may not see the schema. The keys are the rules with
+// messages that would reveal names of types, fields or arguments.
 var redactedMessages = map[string]string{
 	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist on its parent type",
 	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot have this type condition",

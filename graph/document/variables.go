@@ -30,8 +30,7 @@ const maxRepeated = 50
 // false, null as the ID "null". Custom scalars are not converted. Variables that the operation does
 // not define are ignored.
 //
-// If hideSchema is true, messages contain no names of types and fields that the client did not
-// send.
+// If hideSchema is true, messages contain only the names of types and fields that the client sent.
 //
 // nonNullUses are the uses of nullable variables in positions that do not allow null. Validation
 // accepts such a use if the variable or the position has a default. If the variable is null, the
@@ -54,7 +53,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 			c.refuse("must be defined")
 		case !ok:
 		case exceedsDepth(value, limits.ListDepth):
-			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q nests lists and objects more than %d levels deep, which is the limit: no argument of this schema needs more levels", d.Variable, limits.ListDepth))
+			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}

@@ -23,8 +23,8 @@ type FieldVisitor struct {
 	// Visited is the number of visited selections, including selections that @skip or @include
 	// excludes.
 	Visited int
-	// certain contains the names of the fragments that have had a spread without a condition. optional
-	// contains the names of the fragments that have had a spread with a condition.
+	// certain contains the names of the fragments that were spread without a condition. optional
+	// contains the names of the fragments that were spread with a condition.
 	certain, optional []string
 }
 

@@ -34,14 +34,14 @@ const (
 
 	// Codes of subscriptions.
 
-	// TooSlow means that the server ended a subscription because its client reads too slowly. The
-	// client can resume the subscription with the argument "after".
+	// TooSlow means that the server ended a subscription because the client read its events too
+	// slowly. The client can resume the subscription with the argument "after".
 	TooSlow = "TOO_SLOW"
 	// TooManySubscriptions means that the server or the connection has reached its maximum number of
 	// subscriptions.
 	TooManySubscriptions = "TOO_MANY_SUBSCRIPTIONS"
 
-	// SubscriptionsOff means that the server does not serve subscriptions.
+	// SubscriptionsOff means that the server does not support subscriptions.
 	SubscriptionsOff = "SUBSCRIPTIONS_OFF"
 
 	// Codes of requests that the HTTP handler rejects.
@@ -82,7 +82,7 @@ const (
 )
 
 // IsServerFault reports whether an error with this code is a fault of the server, or of a service
-// that the server needs.
+// that the server depends on.
 func IsServerFault(code string) bool {
 	switch code {
 	case Internal, Unavailable, TimedOut, Overloaded:
@@ -128,8 +128,8 @@ func WithCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	return e
 }
 
-// LastName returns the last name in a path, or an empty string if the path contains only list
-// indexes.
+// LastName returns the last field or argument name in a path. It returns an empty string if the
+// path contains only list indexes.
 func LastName(path ast.Path) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if name, ok := path[i].(ast.PathName); ok {

@@ -39,7 +39,8 @@ type Totals struct {
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// DollarsPerMillion is the price in US dollars of a million operations with these units.
+	// DollarsPerMillion is the price in US dollars of one million operations that consume the same
+	// read and write units.
 	DollarsPerMillion json.Number `json:"dollarsPerMillion"`
 }
 

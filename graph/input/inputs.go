@@ -43,8 +43,8 @@ func (c *Validator) Err() error {
 	return c.userErrors
 }
 
-// parseValue parses the value at a path of the input. If the value is invalid, parseValue adds a
-// user error to c.
+// parseValue parses the value of the input field with this path. If the value is invalid,
+// parseValue adds a user error to c.
 func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
@@ -53,7 +53,7 @@ func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...s
 	return parsed
 }
 
-// parseOptional is like parseValue, for an optional value. It returns the zero value for nil.
+// parseOptional parses an optional value like parseValue does. It returns the zero value for nil.
 func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
 		var zero T
@@ -62,8 +62,8 @@ func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path 
 	return parseValue(c, parse, *v, path...)
 }
 
-// parseChange is like parseValue, for the new value of a record's field. It returns nil for nil, so
-// that the field keeps its current value.
+// parseChange parses the new value of a record's field. If v is nil, the record keeps its value,
+// and parseChange returns nil.
 func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
@@ -81,8 +81,8 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable is like parseChange, for a field that clients can clear with null. It returns nil
-// if the field is omitted, and a pointer to the zero value if the field is null.
+// parseOmittable parses the new value of a record's field. Clients can clear the field with null.
+// The result is nil if v is omitted, and a pointer to the zero value if v is null.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
@@ -95,11 +95,11 @@ func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxN
 
 // The functions below are rules. A rule validates the value of an input field, and its name
 // determines the fields to which it applies. A generated Command method uses the most specific
-// rule: for the command and the field (productChangeUnitPrice), for the record and the field
-// (employeeName), or for the field (email). If no rule matches a string field, the rule for names
-// applies.
+// rule. First, it looks for a rule for the command and the field (productChangeUnitPrice), then for
+// the record and the field (employeeName), then for the field (email). If no rule matches a string
+// field, the rule "name" applies.
 
-// listedName validates a name by which lists of records are searched or sorted.
+// listedName validates a name. Lists of records are searched or sorted by this name.
 func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
 
 func employeeName(s string) (string, error) { return listedName(s) }
@@ -184,8 +184,8 @@ func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 }
 
 // productChangeUnitPrice parses the new price of a product. A price without a currency is in the
-// product's currency, which is not known here. The mutation validates the amount after it has read
-// the product.
+// product's currency. The currency is unknown here, so the mutation validates the amount after it
+// has read the product.
 func productChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
@@ -233,8 +233,8 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 	return order
 }
 
-// Lines validates the input and returns its lines. The lines have at most commerce.MaxLines
-// different products.
+// Lines validates the input and returns its lines. They contain at most commerce.MaxLines different
+// products.
 //
 // It returns commerce.UserErrors of InvalidInput and TooManyLines.
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {

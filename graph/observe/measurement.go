@@ -21,7 +21,7 @@ type Measurement struct {
 
 // Begin begins a Measurement. The returned context counts the DynamoDB requests of the operation.
 // text is the text of the request's document. The Measurement is nil if o is nil or does not
-// observe ctx.
+// observe the operation.
 func Begin(ctx context.Context, o Observer, text string) (context.Context, *Measurement) {
 	if o == nil || !o.Observes(ctx) {
 		return ctx, nil

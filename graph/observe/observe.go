@@ -11,8 +11,8 @@ import (
 
 // Observer is notified of all operations of an executor. It must be safe for concurrent use.
 type Observer interface {
-	// Observes reports whether the operation with this context is observed. If it is not, EndOperation
-	// is not called.
+	// Observes reports whether the operation with this context is observed. If not, the executor does
+	// not call EndOperation.
 	Observes(ctx context.Context) bool
 	// BeginEvent is called before an operation is executed for an event of a subscription. It returns
 	// the context of the execution.
@@ -24,8 +24,8 @@ type Observer interface {
 }
 
 const (
-	// Other is the name of all operations whose documents are not trusted. Clients choose the names in
-	// these documents, so the number of different names would be unlimited.
+	// Other replaces the name of an operation if its document is not trusted. Clients choose the names
+	// in such documents, so the number of different names would be unlimited.
 	Other = "other"
 	// UnknownType is the type of an operation if its document was rejected.
 	UnknownType = "unknown"
@@ -46,8 +46,8 @@ type Operation struct {
 	// Duration is the time from the start of the operation, or from the arrival of the event, until
 	// the response was complete.
 	Duration time.Duration
-	// Requests is the number of requests to DynamoDB. ReadUnits and WriteUnits are the units that they
-	// consumed.
+	// Requests is the number of requests to DynamoDB. ReadUnits and WriteUnits are the capacity units
+	// that these requests consumed.
 	Requests              int
 	ReadUnits, WriteUnits float64
 
@@ -60,8 +60,8 @@ func Refused(code string) Operation {
 	return Operation{Name: Other, Type: UnknownType, Codes: []string{code}}
 }
 
-// WithDocument returns a copy of the operation that contains the text of an untrusted document.
-// Only DocumentHash uses the text.
+// WithDocument returns a copy of the operation with the text of an untrusted document. Only
+// DocumentHash uses the text.
 func (o Operation) WithDocument(text string) Operation {
 	o.document = text
 	return o

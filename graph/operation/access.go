@@ -15,17 +15,17 @@ import (
 // schema declares the permission that a field requires. The policy grants permissions to roles.
 //
 // Check rejects a field before anything is read if the caller's role does not have the permission.
-// A role can also have a permission only for the caller's own records. Other records then look like
-// missing records. They are hidden by the loaders (loaders.Viewer), by changes (change.Caller) and
-// by subscriptions (visibleChanges in package graph).
+// A role can also have a permission only for the caller's own records. All other records then look
+// like missing records. They are hidden by the loaders (loaders.Viewer), by changes (change.Caller)
+// and by subscriptions (visibleChanges in package graph).
 //
 // An input field can require a permission in addition to the mutation's permission. Only the
 // mutation's permission decides which records the caller may change.
 type Access struct {
 	Policy commerce.Policy
 	// fields maps each field to the permission that it requires. A field without @access requires the
-	// permission of its type. If the type has no permission but other fields have one, the field
-	// requires missingPermission. A forgotten @access therefore denies access.
+	// permission of its type. If the type has no permission, but is a root type or has other fields
+	// with @access, the field requires missingPermission. A forgotten @access therefore denies access.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions are the permissions of types.
 	TypePermissions map[string]commerce.Permission
@@ -102,15 +102,15 @@ func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool
 	return p, true
 }
 
-// HidesSchema reports whether messages for a principal must not mention parts of the schema that
-// the request does not contain. This applies to principals that may not use introspection.
+// HidesSchema reports whether the principal may not use introspection. Messages for such a
+// principal must not mention parts of the schema that the request does not contain.
 func (a Access) HidesSchema(principal commerce.Principal) bool {
 	return !a.introspection || a.Policy.GrantedTo(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
-// Check returns an error for each selected field that the caller's role may not use. The same
-// applies to input fields with a value. It returns at most errcode.MaxErrors errors. The variables
-// must be coerced. The result does not depend on IDs.
+// Check returns an error for each selected field that the caller's role may not use, and for each
+// input field with a value that the role may not set. It returns at most errcode.MaxErrors errors.
+// The variables must be coerced. The result does not depend on the IDs in the arguments.
 func (a Access) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	allowed := func(p commerce.Permission) bool { return a.Policy.GrantedTo(principal, p) != commerce.GrantNone }
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {
@@ -192,8 +192,7 @@ func (c *accessCheck) refuse(position *ast.Position, action string) {
 
 // PermissionError returns the error for a caller with a role that lacks a permission. action is a
 // verb phrase, such as "use the field \"orders\"". For a caller without a token, the code is
-// UNAUTHENTICATED, because clients react to this code with a login. Otherwise the code is
-// FORBIDDEN.
+// UNAUTHENTICATED, because clients then ask the user to log in. Otherwise the code is FORBIDDEN.
 func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
 		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: remove this part of the request, or send a token as Authorization: Bearer TOKEN", action)

@@ -16,7 +16,7 @@ import (
 // An operation costs one point for each value that its response can contain. Scalars, list
 // elements, objects and nulls count as values. Reads and writes of DynamoDB cost additional points.
 const (
-	// ListCost is the number of points for a page of a list, which can require a Query.
+	// ListCost is the number of points for a page of a list. Reading a page can require a Query.
 	ListCost = 10
 	// MutationCost is the number of points for a mutation, in addition to its write units. It covers
 	// the reads before the write.
@@ -24,10 +24,10 @@ const (
 	// lineCost is the number of points for each line in the input of a mutation or quote. It covers
 	// the read of the line's product.
 	lineCost = 1
-	// plainListLength is the assumed maximum length of a list that is not a connection, such as phone
-	// numbers or the path of a user error. Only phone numbers in external records can exceed it. The
-	// maximum length of a list of enum values is the number of the enum's values. User errors have
-	// their own limit, MaxUserErrors.
+	// plainListLength is the assumed maximum length of a list of scalars or objects that is not a
+	// connection, such as phone numbers. Only phone numbers in external records can exceed it. A list
+	// of enum values has at most one element for each value of the enum. User errors have their own
+	// limit, MaxUserErrors.
 	plainListLength = commerce.MaxPhoneNumbers
 )
 
@@ -35,7 +35,7 @@ const (
 const EntitiesField = "_entities"
 
 // MaxRepresentations is the maximum number of entities in one _entities field. If the records of a
-// page refer to entities, a gateway requests the entities of all these records at once.
+// page refer to entities, a gateway requests these entities in one _entities field.
 const MaxRepresentations = 1000
 
 // MaxBatchKeys is the maximum number of keys for a field that looks up records by a list of keys,
@@ -54,15 +54,16 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // MaxUserErrors is the maximum number of user errors in a payload.
 const MaxUserErrors = 50
 
-// The names of types and fields with special list lengths. A Quote has at most one QuotedLine for
-// each item of its input. Other lists of QuotedLine have up to commerce.MaxLines elements. A
-// payload contains the user error PriceChanged, which has such a list, at most once. The input
-// field items lists the lines of an order.
+// Names of types and fields with special list lengths.
 const (
-	quote        = "Quote"
-	quotedLine   = "QuotedLine"
+	// A Quote has at most one QuotedLine for each item of its input. All other lists of QuotedLine
+	// have up to commerce.MaxLines elements.
+	quote      = "Quote"
+	quotedLine = "QuotedLine"
+	// A payload contains this user error at most once. The error contains a list of QuotedLine.
 	singleMember = "PriceChanged"
-	linesField   = "items"
+	// This input field contains the lines of an order.
+	linesField = "items"
 )
 
 // Costs computes and limits the costs of operations.
@@ -79,7 +80,7 @@ type Costs struct {
 }
 
 // NewCosts returns the costs for operations of a schema. writeUnits returns the maximum write units
-// of a mutation's transaction for an order with this many lines.
+// of a mutation's transaction, for an order with the given number of lines.
 func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) Costs {
 	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
@@ -92,8 +93,8 @@ func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutati
 }
 
 // Check returns an error if the cost of an operation exceeds the limit. The limit protects memory:
-// each nested list multiplies the size of the response, which is built in memory. The number of
-// reads grows more slowly, because loaders read each record only once.
+// the response is built in memory, and each nested list multiplies its size. The number of reads
+// grows more slowly, because loaders read each record only once.
 func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
@@ -101,8 +102,8 @@ func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Err
 	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d points, but the limit is %d: request smaller pages, fewer fields or fewer nested lists, because nested page sizes multiply", operation.Operation, cost, c.limit)
 }
 
-// costAmount is the cost of a selection. once is the part that counts once, and perRecord is the
-// part that counts for each record of the surrounding page.
+// costAmount is the cost of a selection. once is the cost that counts once. perRecord is the cost
+// that counts for each record of the surrounding page.
 type costAmount struct{ once, perRecord float64 }
 
 func (a costAmount) plus(b costAmount) costAmount {
@@ -114,22 +115,23 @@ type costRule struct {
 	kind costRuleKind
 	// base is the cost of the field itself. elements is the maximum number of list elements.
 	base, elements float64
-	// line is the cost of each line in the field's input, or 0 if the input has no lines.
+	// line is the cost of each order line in the field's input, or 0 if the input has no order lines.
 	line float64
 }
 
 type costRuleKind int
 
 const (
-	// perElement multiplies the selection by the number of elements.
+	// perElement multiplies the cost of the selection by the number of elements.
 	perElement costRuleKind = iota
-	// perPageRecord multiplies the cost of each record's selection by the page size.
+	// perPageRecord multiplies the cost of one record's selection by the page size.
 	perPageRecord
-	// listsPageRecords applies to a field that lists the records of the surrounding page.
+	// listsPageRecords applies to a field that lists the records of a connection, such as nodes, or
+	// the lines of a quote. The rule of the parent field multiplies the cost by the number of records.
 	listsPageRecords
 	// perKey multiplies the cost of the selection by the number of keys that the field looks up.
 	perKey
-	// perQuoteLine multiplies the cost of each line's selection by the number of lines of the quote.
+	// perQuoteLine multiplies the cost of one line's selection by the number of lines of the quote.
 	perQuoteLine
 )
 
@@ -281,7 +283,7 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(keys))))
 }
 
-// LinePoints returns the points for the lines in the inputs of all root fields.
+// LinePoints returns the points for the order lines in the inputs of all root fields.
 func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	for i := range p.Root.Fields {
 		if f := &p.Root.Fields[i]; f.costRule.line > 0 {

@@ -4,8 +4,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// introspectionPosition is a position within an introspection query. It determines which lengths
-// the cost assumes for the lists selected at this position.
+// introspectionPosition is a position within an introspection query. The position determines the
+// list lengths for the cost calculation.
 type introspectionPosition int
 
 const (
@@ -13,7 +13,8 @@ const (
 	outsideIntrospection introspectionPosition = iota
 	schemaObject
 	// allTypes, allFields and allDirectives are positions where a selection applies to every type,
-	// field or directive of the schema. Average list lengths therefore lead to an exact cost.
+	// field or directive of the schema. At these positions, average list lengths lead to an exact
+	// cost.
 	allTypes
 	allFields
 	allDirectives
@@ -42,8 +43,8 @@ func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition
 	}
 }
 
-// listLengths are the lengths of the schema's lists by position and list name. Depending on the
-// position, a length is the average or the maximum.
+// listLengths contains the lengths of the schema's lists by position and list name. Depending on
+// the position, a length is the average or the maximum.
 type listLengths map[introspectionPosition]map[string]float64
 
 func (s listLengths) length(list string, in introspectionPosition) float64 { return s[in][list] }

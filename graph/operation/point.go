@@ -9,25 +9,25 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// These constants are the resources that one point pays for. The smallest request costs one point,
-// so PointCPU is about the processor time of that request, including HTTP. No operation uses more
-// than three times the resources that its points pay for (TestPointsPayForResources).
+// These constants define the resources that one point pays for. The smallest request costs one
+// point, so PointCPU is about its processor time, including HTTP. TestPointsPayForResources checks
+// that no operation uses more than three times the resources that its points pay for.
 const (
-	// PointCPU is the processor time that one point pays for, on the machine that determined the cost
-	// of points. On other machines, tests use the time in which gqlparser parses about 200 fields.
+	// PointCPU is the processor time that one point pays for, on the machine that was used to choose
+	// the costs. On other machines, tests use the time in which gqlparser parses about 200 fields.
 	PointCPU = 50 * time.Microsecond
-	// PointBytes is the number of bytes of a request, or of a response's data, that one point pays
-	// for.
+	// One point pays for PointBytes bytes of a client's request, or of the data in a response.
 	PointBytes = 1 << 10
 	// PointReadUnits is the number of DynamoDB read capacity units.
 	PointReadUnits = 1
 	// PointWriteUnits is the number of DynamoDB write capacity units.
 	PointWriteUnits = 1
-	// PointParsedNodes is the number of document nodes that can be parsed for one point. Parsing them
-	// takes about PointCPU.
+	// PointParsedNodes is the number of parsed document nodes that one point pays for. The server
+	// parses them in about PointCPU.
 	PointParsedNodes = 50
-	// PointVisitedNodes is the number of document nodes that can be visited for one point. The nodes
-	// of a fragment count for every spread of the fragment. Visiting them takes about PointCPU.
+	// PointVisitedNodes is the number of visited document nodes that one point pays for. The server
+	// visits them in about PointCPU. The nodes of a fragment count once for each spread of the
+	// fragment.
 	PointVisitedNodes = 250
 )
 

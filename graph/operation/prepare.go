@@ -1,7 +1,7 @@
 // Package operation prepares operations for execution. A prepared operation is one tree of the
 // selected fields. The permission checks, the cost calculation and the execution all use this tree.
 // Within the module, the package imports commerce, graph/document and graph/errcode. Package graph
-// imports this package, and passes the generated code of package graph as arguments.
+// imports this package, so this package receives graph's generated code as arguments.
 package operation
 
 import (
@@ -20,14 +20,14 @@ import (
 
 // Prepared is an operation that is ready to execute with one combination of @skip and @include
 // conditions. Fragments are merged, the conditions are evaluated, and arguments without variables
-// are read.
+// are converted.
 //
 // Requests with the same conditions share the tree. After Prepare, only ResponseBytes changes.
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// variableFields are the fields with variables in their arguments. Each execution reads these
-	// arguments into its own slice, at the index in Field.slot.
+	// variableFields are the fields with variables in their arguments. Each execution converts these
+	// arguments and stores them in its own slice, at the index Field.slot.
 	variableFields []*Field
 	// permissions are the permissions that the selected fields require, and the permissions that input
 	// fields in their arguments may require.
@@ -52,10 +52,10 @@ const MaxResponseHint = 1 << 20
 type SelectionSet struct {
 	Type   *ast.Definition
 	Fields []Field
-	// Reads are the fields that may trigger further reads after the record has been read.
+	// Reads are the fields that may require further DynamoDB reads after the record has been read.
 	Reads []*Field
-	// cost is the total cost of the fields with a cost that does not depend on variables.
-	// variableCostFields are the fields with a cost that depends on variables.
+	// variableCostFields are the fields with costs that depend on variables. cost is the total cost of
+	// all other fields.
 	cost               costAmount
 	variableCostFields []*Field
 }
@@ -80,9 +80,9 @@ type Field struct {
 	// Records are the selections of the records that the field returns. For a connection, these are
 	// the selections of nodes and of edges { node }.
 	Records []*SelectionSet
-	// reader reads the field's arguments. It is nil if the field has no arguments. If the arguments
-	// contain no variables, arguments is the result. Otherwise, slot is the index of the result in the
-	// slice that VariableArguments returns.
+	// reader converts the field's arguments. It is nil if the field has no arguments. If the arguments
+	// contain no variables, the field "arguments" stores the result. Otherwise, VariableArguments
+	// returns the result at the index slot.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
@@ -99,34 +99,35 @@ type Field struct {
 	costRule   costRule
 }
 
-// TypenameField is the number of __typename in every type. IntrospectionField is the number of
-// __schema and of __type.
+// Field numbers of introspection fields: TypenameField is __typename in every type, and
+// IntrospectionField is __schema or __type.
 const (
 	TypenameField      = -1
 	IntrospectionField = -2
 )
 
-// ObjectType describes an object, interface or union of the schema. Its values are generated.
+// ObjectType describes an object, interface or union of the schema. Generated code contains the
+// description of each type.
 type ObjectType struct {
 	// Satisfies is set for an object type. It contains the type conditions that the type matches.
 	// Members is set for an interface or union. It contains the possible object types.
 	Satisfies, Members []string
-	// Field returns the number of a field and the function that reads its arguments. The number is 0
-	// if the field does not exist.
+	// Field returns the number of a field (Field.Number) and the function that reads its arguments.
+	// The number is 0 if the field does not exist.
 	Field func(name string) (number int, read ArgumentsReader)
 }
 
 // ArgumentsReader converts the arguments of a field to the generated struct for its resolver.
-// generated is the state of the generated code.
+// generated is the executionContext of gqlgen.
 type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
-// ReadArguments reads the arguments of a field, with these variables.
+// ReadArguments converts the arguments of a field, using the values in variables.
 func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
 // ArgumentsIn returns the arguments of a field, or nil if they are invalid. varying is the result
-// of VariableArguments for the execution.
+// of VariableArguments for the current execution.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
@@ -150,8 +151,8 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 }
 
 // Prepare returns the prepared operation for these variables. The document caches the prepared
-// operation if it has capacity left. work counts the visited selections. It is zero for a cached
-// operation.
+// operation if its memory limit allows it. work counts the visited selections. It is zero for a
+// cached operation.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.Work) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
@@ -208,7 +209,7 @@ type Preparer struct {
 	access Access
 	costs  Costs
 	// types returns the generated description of a type, or the zero value for an introspection type.
-	// generated is the state of the generated code that reads arguments.
+	// generated is the executionContext of gqlgen, which reads arguments.
 	types     func(name string) ObjectType
 	generated any
 	// slots limits the number of trees that are built concurrently to the number of processors,
@@ -308,8 +309,8 @@ func (m *fieldMerger) field(f *ast.Field, optional bool) {
 // Bytes returns the estimated memory of the prepared operation.
 func (p *Prepared) Bytes() int { return p.bytes }
 
-// Estimated sizes in bytes of a tree with its map entry in the document, a selection set, a field,
-// and a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
+// Estimated sizes in bytes: of a tree including its map entry in the document, of a selection set,
+// of a field, and of a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
 const (
 	treeBytes    = 640
 	setBytes     = 112
@@ -487,14 +488,14 @@ const ReadsDirective = "reads"
 // prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// hasHandWrittenRead reports whether a leaf field may read records in a hand-written resolver, as
-// declared with @reads(byHand).
+// hasHandWrittenRead reports whether the schema declares a leaf field with @reads(byHand). The
+// hand-written resolver of such a field may read records.
 func hasHandWrittenRead(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
 }
 
-// mayTriggerRead reports whether a field may trigger a further read after its record has been read.
+// mayTriggerRead reports whether a field may require a further read after its record has been read.
 func mayTriggerRead(f *Field) bool {
 	switch {
 	case f.Name == EntitiesField || hasHandWrittenRead(f.Definition):
@@ -506,7 +507,8 @@ func mayTriggerRead(f *Field) bool {
 	}
 }
 
-// SelectsReading reports whether the Reads of one of the selections contain a field with this name.
+// SelectsReading reports whether any of the selections contains the field with this name, and the
+// field may require further DynamoDB reads.
 func SelectsReading(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
@@ -518,11 +520,11 @@ func SelectsReading(selections []*SelectionSet, name string) bool {
 	return false
 }
 
-// HasReads reports whether the selection has fields that may trigger further reads.
+// HasReads reports whether the selection has fields that may require further reads.
 func (s *SelectionSet) HasReads() bool { return len(s.Reads) > 0 }
 
-// MemberSelections returns the selection for one possible type of a field that returns an interface
-// or union.
+// MemberSelections returns the selection for the object type typ. The field must return an
+// interface or union.
 func (f *Field) MemberSelections(typ string) []*SelectionSet {
 	i := slices.IndexFunc(f.Members, func(s *SelectionSet) bool { return s.Type.Name == typ })
 	return f.Members[i : i+1]

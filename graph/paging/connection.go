@@ -10,12 +10,12 @@ type Connection[T any] struct {
 	scope Scope
 }
 
-// NewConnection returns the connection of a page. list is the list that the page belongs to.
+// NewConnection returns the connection of a page. list identifies the list that contains the page.
 func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
 	return &Connection[T]{Page: slice, scope: list}
 }
 
-// Edge is a record and its position in the list.
+// Edge is a record with its position in the list.
 type Edge[T any] struct {
 	node     T
 	position string

@@ -49,8 +49,9 @@ func (c Cursors) ChangeKey(key []byte) {
 type Scope struct {
 	cursors Cursors
 	field   string
-	// arguments are the arguments of the list as text. The last element contains all remaining
-	// arguments. The other arguments are not joined, because most pages need no cursor.
+	// arguments are the arguments of the list as text. If the list has too many arguments, the last
+	// element contains all remaining arguments. Most pages require no cursor, so joining all arguments
+	// in advance would usually be wasted work.
 	arguments     [maxListArguments]string
 	argumentCount int
 }
@@ -58,7 +59,8 @@ type Scope struct {
 // maxListArguments is the length of Scope.arguments.
 const maxListArguments = 2
 
-// Scope returns the scope of a field with these arguments in text form.
+// Scope identifies the list that a field returns for these arguments. The arguments are in text
+// form.
 func (c Cursors) Scope(field string, arguments ...string) Scope {
 	s := Scope{cursors: c, field: field}
 	for _, a := range arguments {

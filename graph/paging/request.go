@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments are the arguments that choose a page. Beyond reports whether the query selects
-// hasNextPage and hasPreviousPage.
+// Arguments are the arguments that choose a page. Beyond reports which of hasNextPage and
+// hasPreviousPage the query selects.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -21,7 +21,7 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// page validates the arguments and returns the page request. No other function decides the size of
+// page validates the arguments and returns the page request. Only this function decides the size of
 // a page.
 //
 // It returns a commerce.InvalidError with the name of the invalid argument.
@@ -31,7 +31,7 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	if p.Last != nil && p.First != nil {
 		return page, commerce.WithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
 	}
-	// If a client sets before without a size, the page contains the last records before the cursor.
+	// If a client sets "before" without a size, the page contains the last records before the cursor.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
 		page.FromEnd, page.DetectMore = true, p.Beyond.HasPreviousPage
 		size, argument = p.Last, "last"
@@ -56,8 +56,9 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	return page, nil
 }
 
-// Request is a request for a page of the list that a field returns. Key is the key of the page in
-// the loader. Scope identifies the list in cursors, so it omits the arguments that choose the page.
+// Request is a request for one page of the list that a field returns. The loader identifies the
+// page by Key. A cursor identifies the list by Scope, which omits the arguments that choose the
+// page.
 type Request struct {
 	Key   dynamo.ListRequest
 	Scope Scope
@@ -85,8 +86,8 @@ func (q *Request) reject(argument string, err error) {
 	}
 }
 
-// Text limits the list to the partition that a text identifies, such as a product category. The
-// list is empty if no key can contain the text.
+// Text limits the list to one partition, such as the products of a category. text is the value in
+// the partition key. The list is empty if no key can contain the text.
 func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
@@ -106,8 +107,8 @@ func (q *Request) OptionalText(text *string) bool {
 }
 
 // Prefix limits a list that is sorted by name to the names that begin with a text, ignoring case.
-// It returns false if it does not limit the list, because the text is nil or empty. The list is
-// empty if no name can begin with the text.
+// If the text is nil or empty, Prefix does not limit the list and returns false. The list is empty
+// if no name can begin with the text.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
@@ -118,7 +119,7 @@ func (q *Request) Prefix(text *string) bool {
 	return true
 }
 
-// maxText is the maximum size of a search text in bytes. Every key has room for this size.
+// maxText is the maximum size of a search text in bytes. Every key can contain a text of this size.
 const maxText = 256
 
 // Status limits a list of orders to one status.
@@ -130,7 +131,7 @@ func (q *Request) Status(argument string, status commerce.Status) {
 }
 
 // Statuses limits a list of orders to several statuses. nil means all statuses, and an empty slice
-// means an empty list. Statuses reports whether the slice contains a status.
+// means an empty list. It reports whether the slice contains a status.
 func (q *Request) Statuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.Statuses(statuses...))

@@ -52,8 +52,8 @@ const maxBuckets = 1 << 16
 // restored in each nanosecond is a whole number.
 const unitsPerPoint = int64(time.Second)
 
-// Limiter holds the buckets of all principals. It is safe for concurrent use. A nil Limiter does
-// not limit callers.
+// Limiter holds the token buckets of all principals. It is safe for concurrent use. A nil Limiter
+// does not limit callers.
 type Limiter struct {
 	Options
 	mu      sync.Mutex
@@ -66,8 +66,8 @@ type bucket struct {
 	balance int64
 	// updatedAt is the time of the last update.
 	updatedAt time.Time
-	// turn is a semaphore for the principal's waiting events. Only the event that holds it sleeps in
-	// Wait. turn is nil until an event waits.
+	// turn is a semaphore for the principal's waiting events. Only the event that holds the semaphore
+	// sleeps in Wait. turn is nil until an event waits.
 	turn chan struct{}
 }
 
@@ -123,7 +123,8 @@ func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
 // Take takes points from a principal's bucket. If the bucket has too few points, Take takes none
 // and returns the time until a retry can succeed. paid is the number of points that the request has
-// already paid. The retry must pay them again. points must not exceed the capacity of a bucket.
+// already paid. A retry must pay them again, so they increase this time. points must not exceed the
+// capacity of a bucket.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true

@@ -17,9 +17,9 @@ import (
 // amount.
 const MinRequestCost = 1
 
-// Charge takes points for a request before its execution: the sum of MinRequestCost and more,
-// limited to the capacity of the bucket. paid is the number of these points. If the bucket has too
-// few points, Charge takes none and returns the time until there are enough.
+// Charge takes MinRequestCost plus more points for a request before its execution, but at most the
+// capacity of the bucket. paid is the number of points that it has taken. If the bucket has too few
+// points, Charge takes none and returns the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -29,8 +29,9 @@ func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Durati
 	return paid, wait
 }
 
-// Reservation holds the points for the maximum cost of one execution. They are taken before the
-// execution begins, and Settle refunds the unused points. A nil Limiter returns nil Reservations.
+// Reservation holds the points for the maximum cost of one execution. The points are taken before
+// the execution begins, and Settle refunds the unused points. A nil Limiter returns nil
+// Reservations.
 //
 // The actual cost depends on the response, the reads and the writes. A record that the principal
 // may not read costs the same as a missing record. The cost therefore does not reveal whether a
@@ -126,8 +127,8 @@ func (r *Limiter) RateLimitedResponse(principal string, position *ast.Position, 
 	extensions := r.addCost(nil, principal, requested, actual)
 	// Round up. Otherwise a client that retries after exactly this time would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
-	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s seconds, or request fewer fields",
-		requested, extensions["cost"].(Cost).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
+	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d are available: retry in %s seconds, or request fewer fields; the limit is %d points, and %d are restored per second",
+		requested, extensions["cost"].(Cost).Available, strconv.FormatFloat(seconds, 'f', -1, 64), r.Burst, r.Restore)
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}
 }

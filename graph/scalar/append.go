@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Each Append function appends a scalar to b as JSON. The result is the same as the result of the
+// Each Append function appends a scalar to b as JSON. The output is equal to the output of the
 // scalar's Marshal function.
 
 // AppendID appends an ID.
@@ -32,8 +32,8 @@ func AppendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i
 // AppendBoolean appends a Boolean.
 func AppendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// AppendText appends a JSON string. The function text appends the content of the string, which must
-// not require escaping.
+// AppendText appends a JSON string. The function text appends the content of the string. The
+// content must not require escaping.
 func AppendText(b []byte, text func([]byte) []byte) []byte {
 	b = append(b, '"')
 	b = text(b)
