@@ -44,7 +44,7 @@ func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
 	return c, a.Err()
 }
 
-// decodeEmailClaim returns the ID of the customer for whom a record reserves an email address.
+// decodeEmailClaim returns the ID of the customer who owns an email address.
 //
 // Errors: ErrCorrupt.
 func decodeEmailClaim(r Reader) (commerce.CustomerID, error) {
