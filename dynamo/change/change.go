@@ -140,8 +140,8 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 }
 
 // rereadKnown reads all records in c.known again, including records that a failed transaction
-// returned. plan may use such records without reading them. Without rereadKnown, the next
-// transaction would fail again to return them.
+// returned. plan may use such records without reading them, so the next transaction would otherwise
+// fail again for each of them.
 //
 // It returns errors from table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
@@ -221,7 +221,8 @@ func (c *change) knownMissing(k model.Keys) bool {
 	return known && r == nil
 }
 
-// attemptsWithCounters is the number of attempts in which withCounters adds counters.
+// attemptsWithCounters is the number of attempts that fail if a counter of the edited record
+// changes.
 const attemptsWithCounters = 3
 
 // withCounters adds counters to the attributes that must be unchanged at the commit. The result of
@@ -236,8 +237,8 @@ func (c *change) withCounters(attributes []string, counters ...string) []string 
 	return append(attributes, counters...)
 }
 
-// oldKeyBuilder returns a builder for the keys of existing records. Its error is ignored: a record
-// written by other software may contain a value that is not valid in a key.
+// oldKeyBuilder returns a builder for the keys of existing records. Callers ignore its error,
+// because a record written by other software may contain a value that is not valid in a key.
 func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
@@ -268,8 +269,8 @@ func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current mode
 }
 
 // updateEdges writes the edges (copies with other index keys) of a changed record. current is the
-// record in the table. oldRecords and newRecords start with the record before and after the change,
-// as Ordergraph encodes it. The edges follow.
+// record in the table. oldRecords and newRecords are Ordergraph's encodings before and after the
+// change: first the record, then its edges.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchanged(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -359,8 +360,8 @@ func (c *change) upsert(after model.Record, when table.Condition) {
 }
 
 // writeCopy creates or updates a copy of a record, such as an edge (a copy with other index keys).
-// before is the presumed content of the copy. writeCopy removes the attributes that before or
-// optional contains and after lacks. when is the condition of the write, or nil.
+// before is the presumed content of the copy. writeCopy removes the attributes that before contains
+// or optional names, unless after contains them. when is the condition of the write, or nil.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -448,8 +449,8 @@ func (c *change) withEdges(r model.Record) ([]model.Record, error) {
 
 // addToCounters adds deltas to counters of a record without reading the record. It does not change
 // a counter that cannot be decoded. If the record does not exist, the transaction creates it, and
-// the counters start at 0. addToCounters also sets the attributes of record that others names. when
-// is the condition of the update, or nil.
+// the counters start at 0. others names the other attributes of record that addToCounters sets.
+// when is the condition of the update, or nil.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}

@@ -226,8 +226,8 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 // partition. updateOrder calls it if the order's own record has no account rep.
 //
 // accountRepOfCopy does not read the copy. If c.known does not contain the copy, the returned
-// condition fails if the copy may contain an account rep. DynamoDB then returns the copy for the
-// next attempt.
+// condition requires that the copy contains no account rep. If the condition fails, DynamoDB
+// returns the copy for the next attempt.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.CustomerOrderKeys(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
@@ -467,8 +467,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
-			// The order no longer embeds its line items, so each line item needs its own record. Other
-			// software may not have written these records.
+			// The order no longer embeds its line items, so each line item needs its own record. If other
+			// software wrote the order, these records may be missing.
 			for _, item := range after.Items {
 				if item.SKU != cmd.SKU {
 					c.updateItemRecord(before, after, item.SKU)

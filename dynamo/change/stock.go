@@ -117,7 +117,7 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		}
 		quantity := before.Quantity + cmd.Delta
 		if before.Quantity < 0 {
-			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "cannot change the invalid level of %d pieces; correct the level with setInventoryLevel", before.Quantity)
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "the current level of %d pieces is invalid; correct it with setInventoryLevel", before.Quantity)
 		}
 		if quantity < 0 {
 			return nil, commerce.NewInsufficientStock(commerce.FieldPath("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))

@@ -162,8 +162,8 @@ type verifier interface {
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether read found the main record, the origin of the other records. Otherwise
-	// the record is verified again after the scan, because the scan may find related records.
+	// hasRoot reports whether read found the main record. Without the main record, the check verifies
+	// the other records again after the scan, because the scan may find related records.
 	hasRoot() bool
 }
 
@@ -327,7 +327,7 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate selects a record to verify again. It merges the evidence for the same record.
+// addCandidate selects a record to verify again. If it is already selected, the reasons are merged.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -457,8 +457,8 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			extra[id] = true
 		}
-		// Without findings, the order is a candidate only because a customer has a copy of it. The scan
-		// may already have added the order to heldStock.
+		// If the scan has no findings about the order, only a customer's copy of the order may be wrong.
+		// The scan may then have added the order to heldStock.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
@@ -618,7 +618,7 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 	return false
 }
 
-// report reports the confirmed findings in found. Findings that last lacks have been repaired.
+// report reports the confirmed findings in found. Findings that are missing in last were repaired.
 func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return

@@ -21,14 +21,14 @@ type customerVerifier struct {
 	lastEvent model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
-	// claimOwner is the record of another customer, if the email claim names that customer.
+	// If the email claim names another customer, claimOwner is the record of that customer.
 	claimOwner model.Record
 	copyCount  int
 	// lastUpdated are the customer's most recently updated orders. newerCopies and newerEvents are
 	// orders that may have an event newer than lastEvent. newestEvent is the newest of these events.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
-	// copiedBytes is the size in bytes of the customer's copies of orders that the scan has read.
+	// copiedBytes is the size in bytes of the order copies that the scan read in the partition.
 	copiedBytes int
 	// uncountable reports whether the server would need too many Query requests to count the orders.
 	uncountable bool
@@ -65,7 +65,7 @@ func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// A Query returns at most 1 MB, so this estimates the number of Query requests. read counts them.
+		// A Query returns at most 1 MB, so this is an estimate. The next read counts the Query requests.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -195,7 +195,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// A new order leaves a missing orderCount unchanged, but it always writes the last event.
+			// A new order leaves a missing orderCount unchanged, but always replaces the last event.
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -221,7 +221,8 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyLastEvent reports a last event that is incomplete or outdated, or has no customer.
+// verifyLastEvent reports the last event if it is incomplete or outdated, or the customer is
+// missing.
 func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return

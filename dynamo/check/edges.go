@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// recordWithEdges contains a record and its edges. An edge is a copy with other index keys.
+// recordWithEdges contains a record and its edges. An edge is its copy with other index keys.
 type recordWithEdges struct {
 	// entity is the record's entity in the data model. primaryKey is the record's primary key.
 	entity     *model.Entity

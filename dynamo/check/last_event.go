@@ -21,7 +21,7 @@ type newerOrders struct {
 // maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// latest returns the orders in o or other that changed later. It merges orders of the same time.
+// latest returns the later orders of o and other. If both changed at the same time, it merges them.
 func (o newerOrders) latest(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -44,8 +44,8 @@ func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents returns the order, and reports whether its own record or its copy is older than
-// its last event. An import of old records may then have replaced the customer's last event, too.
+// findNewerEvents returns the order, and reports whether an order record is older than the order's
+// last event. An import of old records may then have replaced the customer's last event, too.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -60,7 +60,7 @@ func updatedAt(rec model.Record) time.Time {
 	return at.UpdatedAtOr(time.Time{})
 }
 
-// readNewestEvent reads the last events of newerCopies and newerEvents. Only then it reads the
+// readNewestEvent reads the last events of newerCopies and newerEvents. Then it reads the
 // customer's last event again, so a correct last event is never older than these events.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil

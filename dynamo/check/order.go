@@ -24,7 +24,7 @@ type orderVerifier struct {
 	// copies maps a customer to the copy of the order in the customer's partition.
 	copies  map[commerce.CustomerID]model.Record
 	earlier []model.Record // records of earlier reads, before a repair
-	// extraCustomers are customers who may have a copy, although the order does not name them.
+	// extraCustomers are customers that the order does not name, but who may have a copy of it.
 	extraCustomers map[commerce.CustomerID]bool
 
 	// verify sets decoded, lines and linesKnown. decoded is the order with the right customer, or nil
@@ -121,7 +121,7 @@ type orderHeader struct {
 	hasList     bool
 }
 
-// decodeHeader decodes the readable attributes of an order record, with the IDs v.id and customer.
+// decodeHeader decodes the readable attributes of an order record. v.id and customer are its IDs.
 func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
@@ -232,7 +232,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyItems verifies the order's own record, the customer's copy and the item records.
+// verifyItems verifies the order's own record, its copy for the customer and the item records.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
 	if v.linesKnown {
@@ -415,7 +415,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 }
 
-// headerRecord is the order's own record or the customer's copy. record is nil if it is missing.
+// headerRecord is the order's own record or its copy. record is nil if that record is missing.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys

@@ -15,13 +15,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// stockRecount computes the quantities of products that pending and confirmed orders reserve. In one
-// pass, it lists these orders in the index and reads each order consistently from the table. A
+// stockRecount computes the quantities of products that pending and confirmed orders reserve. In
+// one pass, it lists these orders in the index and reads each order consistently from the table. A
 // stockRecount is safe for concurrent use.
 //
 // The index lags behind the table. While an order is being confirmed, the index may list the order
-// neither as pending nor as confirmed. A pass then misses the order. Therefore stockRecount combines
-// two passes. The result is exact if the product's record is unchanged from the first pass on:
+// neither as pending nor as confirmed. A pass then misses the order. Therefore stockRecount
+// combines two passes. The result is exact if the product's record stays unchanged:
 //
 //   - Every mutation that changes the reserved quantity of a product also increments the stock
 //     revision in the product's record. While this record is unchanged, the same orders reserve the
@@ -149,8 +149,8 @@ func (r *stockRecount) finishPass() error {
 }
 
 // readOpenOrders lists the open orders in the index and reads them consistently from the table. It
-// calls add with the quantities that each order reserves, twice if the status changes meanwhile. It
-// verifies the orders in c.misleading with their copies instead of trusting the index.
+// calls add with the quantities that each order reserves, possibly twice if the status changes. For
+// an order in c.misleading, it uses the result of an orderVerifier instead of the index.
 //
 // Errors are wrapped by table.WrapError.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {

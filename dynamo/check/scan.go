@@ -15,7 +15,7 @@ import (
 
 // segmentScan scans one segment of the table, and verifies the records of each item collection. The
 // Scan is eventually consistent, which halves the cost. Therefore its findings are uncertain, and
-// the check reads and verifies these records again.
+// the check reads inconsistent records again.
 type segmentScan struct {
 	check *check
 
@@ -111,8 +111,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 }
 
 // readRelated reads related records in other partitions, 100 per request. For an order, it reads
-// the customer's copy. For a copy, it reads the order. For a customer, it reads the email claim.
-// For an email claim, it reads the customer.
+// the copy in the customer's partition. For such a copy, it reads the order. For a customer, it
+// reads the email claim. For an email claim, it reads the customer.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys

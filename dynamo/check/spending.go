@@ -42,9 +42,9 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 }
 
 // verifySpending reports unreadable spending records, and spending records that differ from the
-// sums of the customer's orders. It compares no sums if an order is unreadable, or is inconsistent
-// and was not repaired. Without opts.Repair, it also compares no sums if the customer's orders were
-// never added up.
+// sums of the customer's orders. It compares no sums if one of these orders is unreadable, or has
+// an unrepaired inconsistency. Without opts.Repair, it also compares no sums if the customer's
+// orders were never added up.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {

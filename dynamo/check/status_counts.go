@@ -34,7 +34,7 @@ type repOrdersVerifier struct {
 	*counting.RepOrderCounter
 }
 
-// addRepOrderCandidates selects account reps whose order count differs from the scanned orders.
+// addRepOrderCandidates selects account reps whose stored order count differs from the scan.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
 		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})

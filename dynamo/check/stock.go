@@ -165,7 +165,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// The sum of a scan is uncertain. If the stored total differs from the sum, the check recounts it.
+	// The sum of scanned levels is uncertain. If the stored total differs, the check recounts the sum.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}

@@ -9,7 +9,7 @@ import (
 // Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges (copies with other index keys) that contain a named attribute.
+// EdgesCopying returns the edges (copies with other index keys) that contain any of the attributes.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -73,8 +73,8 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	return k
 }
 
-// IndexAttributes returns the attributes that the index keys contain and the primary key does not.
-// An edge (a copy with other index keys) exists only for records with all these attributes.
+// IndexAttributes returns the attributes that are in the index keys but not in the primary key. An
+// edge (a copy with other index keys) exists only for records with all these attributes.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {

@@ -84,12 +84,12 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 		}
 		return r, nil
 	}
-	return nil, fmt.Errorf("%w: record %s: its attributes do not match the key of the %s", ErrCorrupt, r.KeyText(), e.Name)
+	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
 // Reencode decodes a record, and encodes it and all records that derive from it, such as its edges.
-// It builds the keys from the attributes, so the result may not contain the key of r. A value that
-// is not valid in a key causes no error, because it may affect only a derived record.
+// It builds keys from the attributes. If these do not match the key of r, no result has this key. A
+// value that is not valid in a key causes no error, because it may affect only a derived record.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
@@ -170,7 +170,7 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	}}
 	r.Text("entity")
 	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
-		// If the order's ID contains the creation time, decoding does not read createdAt.
+		// If the order's ID contains the creation time, decoding skips createdAt, so check it here.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
@@ -200,8 +200,8 @@ func IsInPrimaryKey(e *Entity, name string) bool {
 // IsIndexKey reports whether name is one of the two key attributes of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
-// IsInIndexKey reports whether the index keys of an entity contain the value of an attribute, and
-// the primary key does not.
+// IsInIndexKey reports whether the value of an attribute is in the index keys of an entity, but not
+// in the primary key.
 func IsInIndexKey(e *Entity, name string) bool {
 	return slices.Contains(e.IndexAttributes(), name)
 }

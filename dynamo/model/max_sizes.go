@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MaxRecordSizes returns the maximum size in bytes of a record that Ordergraph writes, by the name
-// of the entity.
+// MaxRecordSizes returns the maximum size in bytes of the records that Ordergraph writes. The map
+// keys are entity names.
 func MaxRecordSizes() map[string]int {
 	b := &KeyBuilder{Shards: MaxShards}
 	c, e, o := maxValue(customerAttributes), maxValue(employeeAttributes), maxValue(orderAttributes).order
@@ -35,5 +35,5 @@ func MaxRecordSizes() map[string]int {
 	return sizes
 }
 
-// shardDigits is the size of a shard number's second digit, which the measured keys may lack.
+// shardDigits adds a second digit to the shard number. The measured keys may have only one digit.
 const shardDigits = 1

@@ -122,10 +122,10 @@ type Entity struct {
 	Sharded bool
 	// Optional reports whether only some records have index keys.
 	Optional bool
-	// EdgeOf is nil, except for edges: copies of records with other index keys. It is the entity of
-	// the copied records. An edge is in the partition of the copied record, and contains its
-	// attributes so that one Query can read a list. If a record lacks an attribute of the edge's index
-	// keys, the edge does not exist.
+	// EdgeOf is set only for an edge: a copy of another record with other index keys. EdgeOf is the
+	// entity of the copied record. The edge has the same partition and attributes, so that one Query
+	// of the index can read a list. If a record lacks an attribute of the edge's index keys, it has no
+	// edge.
 	EdgeOf *Entity
 	// Omitted are the attributes that an edge does not copy. A mutation that changes only these
 	// attributes does not have to update the edge.
@@ -135,7 +135,7 @@ type Entity struct {
 // stockAttributes are the attributes of a product that change when it is ordered or shipped.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. The name of an edge (a copy with other index keys) begins with the copied entity.
+// The entities. Edges (copies with other index keys) are named after the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -282,7 +282,7 @@ func ShardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// Keys are the key attributes of a record. IndexPK and IndexSK are empty outside the index.
+// Keys are the key attributes of a record. IndexPK and IndexSK are empty if it is not in the index.
 type Keys struct{ PK, SK, IndexPK, IndexSK string }
 
 // KeyBuilder builds the keys of records. Err is the first error that occurred.

@@ -180,7 +180,7 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 	return e, a.Err()
 }
 
-// LastEventID returns the event ID in a record. r contains the copy of a customer's last event.
+// LastEventID returns the ID of a customer's last event. r is the record with a copy of the event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
 // IsOwnEvent reports whether Ordergraph wrote an event of an order's timeline. Events written by

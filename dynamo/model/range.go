@@ -7,7 +7,7 @@ import (
 )
 
 // Range is a range of sort keys without their common prefix. From is inclusive and To is exclusive.
-// An empty From or To means that there is no bound. From is less than To in both directions.
+// An empty From or To means no bound. From is less than To, even if a Query reads backwards.
 type Range struct{ From, To string }
 
 // Empty reports whether b contains no sort key. An empty range must not be sent to DynamoDB, which
@@ -78,9 +78,9 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// NewKeyCondition returns the condition for sort keys that begin with prefix, followed by a text in
-// b. To continue a list, use such a condition instead of ExclusiveStartKey. ExclusiveStartKey
-// contains the full key of a record, but the record may have moved to another partition.
+// NewKeyCondition returns the condition for sort keys that consist of prefix and a text in b. To
+// continue a list, use such a condition instead of ExclusiveStartKey. ExclusiveStartKey contains
+// the full key of a record, but the record may have moved to another partition.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrCorrupt means that a record cannot be decoded, for example without a required attribute.
+// ErrCorrupt means that a record lacks a required attribute or cannot be decoded.
 var ErrCorrupt = errors.New("record cannot be read")
 
 // The names of attributes in conditions and updates.
@@ -229,9 +229,9 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 // or a category. Other software may store the value only in this key. If the key does not match the
 // template of e, indexValue returns an empty string.
 //
-// It also returns an empty string if Ordergraph wrote the record, which then has the attribute
-// "entity". Such a record also stores the value in an attribute, unless it has no account rep or
-// warehouse. But every product has a category, so a product without the attribute has lost it.
+// It also returns an empty string for a record with the attribute "entity". Ordergraph wrote such a
+// record, and would have stored an account rep or a warehouse in an attribute. Products are an
+// exception: every product has a category, so a product without the attribute has lost it.
 func (r *Reader) indexValue(e *Entity) string {
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
