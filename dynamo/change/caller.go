@@ -10,20 +10,19 @@ import (
 // canAccess reports whether the caller may access a customer.
 func (c Caller) canAccess(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
-// hideIfForbidden treats a customer as missing if the caller may not access the customer. The
-// change then never reads the record of another customer.
+// hideIfForbidden marks a customer as missing in c.known if the caller may not access the customer.
+// The change then does not read the customer's record.
 func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 	if !c.caller.canAccess(id) {
 		c.known[k.Primary()] = nil
 	}
 }
 
-// canAccessOrder reports whether the caller may access an order. For a caller restricted to one
-// customer, it reads the customer's copy of the order, because the key of the copy contains the
-// customer's ID. This read is the same for a missing order and for an order of another customer.
-// Therefore the caller cannot distinguish the two cases.
+// canAccessOrder reports whether the caller may access an order. If the caller is restricted to one
+// customer, it reads the copy of the order in this customer's partition. Neither a missing order
+// nor another customer's order has such a copy, so the caller cannot distinguish these two cases.
 //
-// It returns the errors of table.WrapError.
+// It returns errors from table.WrapError.
 func (c *change) canAccessOrder(ctx context.Context, id commerce.OrderID) (bool, error) {
 	if c.caller.Customer == "" {
 		return true, nil

@@ -6,17 +6,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// incrementCategory increments the product count of a category. It creates the category with the
-// first product.
+// incrementCategory increments the product count of a category. If the category has no record, the
+// transaction creates it.
 func (c *change) incrementCategory(name string) {
 	c.countCategory(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
-// decrementCategory decrements the product count of a category. It deletes the category with the
+// decrementCategory decrements the product count of a category, or deletes the category with its
 // last product. It does nothing if the category has no count, or if the name is not valid in a key.
 //
-// decrementCategory does not read the category first. If the transaction fails because of the
-// category, DynamoDB returns the record.
+// decrementCategory does not read the category first. It adds the condition that the category has
+// more than one product. If the condition fails, DynamoDB returns the record for the next attempt.
 func (c *change) decrementCategory(name string) {
 	b := c.oldKeyBuilder()
 	r := model.CategoryRecord(b, commerce.Category{Name: name})
@@ -35,7 +35,7 @@ func (c *change) decrementCategory(name string) {
 }
 
 // countCategory adds delta to the product count of a category. when is the condition of the write,
-// and may be nil.
+// or nil.
 func (c *change) countCategory(r model.Record, delta int, when table.Condition) {
 	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

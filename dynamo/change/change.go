@@ -29,26 +29,25 @@ type Caller struct {
 	// ID identifies the caller. Callers with different IDs do not share idempotency keys. The ID is
 	// required if IdempotencyKey is set. It must not contain '#'.
 	ID string
-	// Name is stored as the actor in the events of orders.
+	// Name is stored as the actor in order events.
 	Name string
-	// IdempotencyKey identifies the request among all requests of the caller. It is empty if the
-	// caller did not send a key. It must not contain '#'.
+	// IdempotencyKey identifies the mutation among all mutations of the caller. It is empty if the
+	// client sent no key. It must not contain '#'.
 	IdempotencyKey string
-	// Customer restricts the caller to one customer and the orders of this customer. If it is empty,
-	// the caller is not restricted.
+	// If Customer is set, the caller may access only this customer and this customer's orders.
 	Customer commerce.CustomerID
 }
 
-// maxAttempts is the maximum number of attempts to plan and commit a change. An attempt fails only
-// if another change was committed in the meantime.
+// maxAttempts is the maximum number of attempts to plan and commit a change. An attempt is repeated
+// only if another change was committed in the meantime.
 const maxAttempts = 100
 
-// maxBackOffAttempt is the number of the attempt with the longest pause, which is at most 200 ms. A
-// longer pause would be useless, because the conflicting change has been committed by then.
+// maxBackOffAttempt limits the pause between attempts to 200 ms (see table.BackOff). A longer pause
+// would be useless, because the conflicting change has been committed by then.
 const maxBackOffAttempt = 4
 
-// change is the execution of one mutation. It contains the records that were read and the planned
-// writes of the transaction.
+// change executes one mutation. It contains the records that were read and the planned writes of
+// the transaction.
 //
 // A change reads records, plans writes, and commits the writes on the condition that the records
 // have not changed. If a condition fails, DynamoDB returns the current record. The change is then
@@ -73,12 +72,12 @@ var errStale = errors.New("other changes have modified the records")
 type decoder[V any] func(model.Reader) (V, error)
 
 // mutate executes a mutation. plan reads records, decides whether the mutation is possible, and
-// adds writes to c. plan returns the result of the mutation, which is valid after the commit. If
-// plan adds no writes, nothing is committed.
+// adds writes to the change. plan also returns the result of the mutation, which becomes valid with
+// the commit. If plan adds no writes, mutate commits nothing.
 //
-// Errors: the user errors of plan; commerce.IdempotencyKeyReused; the errors of table.WrapError;
-// ErrUnavailable if other changes conflict until the context ends. After ErrUnavailable, the change
-// may have been committed.
+// Errors: user errors from plan; commerce.IdempotencyKeyReused; errors from table.WrapError;
+// ErrUnavailable if all attempts conflict with other changes or the context ends. After
+// ErrUnavailable, the change may have been committed.
 func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode decoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
@@ -87,9 +86,9 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 		return zero, err
 	}
 	for attempt := 0; attempt < maxAttempts; attempt++ {
-		// The second attempt needs no pause, because it uses the records that the failed transaction
-		// returned. Later attempts wait and then read the records again, because records are outdated
-		// after a pause.
+		// The second attempt (number 1) starts immediately with the records that the failed transaction
+		// returned. Later attempts wait first. Because records may change during the pause, they are read
+		// again.
 		if attempt > 1 {
 			if err := table.BackOff(ctx, min(attempt-1, maxBackOffAttempt)); err != nil {
 				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
@@ -103,12 +102,12 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 		}
 		result, err := plan(ctx, c)
 		if err == nil && c.Err != nil {
-			// The values of the command are valid in keys, so the invalid value comes from the table.
+			// The values of the command were validated, so the invalid value comes from the table.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
-			// An earlier attempt of the same request may have changed the records. In that case, the result
-			// is the result of the earlier attempt.
+			// The client may repeat a mutation that was committed. Then the error only shows that the
+			// records have changed, so return the stored result instead.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
@@ -140,10 +139,11 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// rereadKnown reads all known records again. It also reads records that only a failed transaction
-// has returned. Otherwise, a plan that needs such records would fail again for each of them.
+// rereadKnown reads all records in c.known again, including records that a failed transaction
+// returned. plan may use such records without reading them, so the next transaction would otherwise
+// fail again for each of them.
 //
-// It returns the errors of table.WrapError.
+// It returns errors from table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
 	keys := slices.SortedFunc(maps.Keys(c.known), func(a, b model.Keys) int {
 		return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK))
@@ -153,17 +153,17 @@ func (c *change) rereadKnown(ctx context.Context) error {
 	return err
 }
 
-// isConflict reports whether err is a version conflict. A version conflict is the only user error
-// that a mutation returns together with the current record.
+// isConflict reports whether err is a version conflict. Only with this user error, a mutation also
+// returns the current record.
 func isConflict(err error) bool {
 	_, ok := errors.AsType[commerce.VersionConflict](err)
 	return ok
 }
 
-// read returns records by their keys. It reads only the records that are not in c.known, in one
-// round trip. A record that does not exist is nil in the result.
+// read returns records by their keys. It reads the records that are not in c.known, in one round
+// trip. A record that does not exist is nil in the result.
 //
-// It returns the errors of table.WrapError.
+// It returns errors from table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
 	if c.Err != nil {
 		return nil, c.Err
@@ -190,11 +190,11 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readExisting reads the record to which a command refers. keys contains the key of this record,
-// followed by the keys of other records to read in the same request. kind is the kind of the
-// record, and field is the argument that contains its ID.
+// readExisting reads and decodes the record that a command refers to. keys[0] is its key. The same
+// request reads the records with the other keys. If the record does not exist, the error contains
+// kind, id, and the name of the argument that contains the ID (field).
 //
-// Errors: commerce.NotFound, ErrCorrupt, the errors of table.WrapError.
+// Errors: commerce.NotFound, ErrCorrupt, errors from table.WrapError.
 func readExisting[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
@@ -221,14 +221,14 @@ func (c *change) knownMissing(k model.Keys) bool {
 	return known && r == nil
 }
 
-// attemptsWithCounters is the number of attempts in which the counters of an edited record must
-// stay unchanged.
+// attemptsWithCounters is the number of attempts that fail if a counter of the edited record
+// changes.
 const attemptsWithCounters = 3
 
 // withCounters adds counters to the attributes that must be unchanged at the commit. The result of
 // the mutation then contains the counters at the time of the commit.
 //
-// After attemptsWithCounters, withCounters does not add the counters, because frequently changed
+// After attemptsWithCounters attempts, withCounters adds no counters, because frequent changes of
 // counters must not block an edit. The result then contains the counters at the time of the read.
 func (c *change) withCounters(attributes []string, counters ...string) []string {
 	if c.attempt >= attemptsWithCounters {
@@ -237,9 +237,8 @@ func (c *change) withCounters(attributes []string, counters ...string) []string 
 	return append(attributes, counters...)
 }
 
-// oldKeyBuilder returns a builder for the keys of existing records. Other software may have written
-// values that are not valid in a key. Such a record is in no list, so the error of the builder is
-// ignored.
+// oldKeyBuilder returns a builder for the keys of existing records. Callers ignore its error,
+// because a record written by other software may contain a value that is not valid in a key.
 func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
@@ -249,8 +248,9 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 // create writes a record that must not exist.
 func (c *change) create(r model.Record) { c.put(r, table.RecordMissing) }
 
-// createAll writes the record of a value and its edges, which are copies of the record for lists.
-// The record must not exist. An edge may exist as a leftover of a lost record, and is overwritten.
+// createAll creates the record of a value and its edges (copies with other index keys). The
+// transaction fails if the record exists. An existing edge is a leftover of a lost record and is
+// overwritten.
 func createAll[V model.Value](c *change, v V) {
 	records := model.Records(&c.KeyBuilder, v)
 	c.create(records[0])
@@ -259,18 +259,18 @@ func createAll[V model.Value](c *change, v V) {
 	}
 }
 
-// updateWithEdges updates the record of a value and its edges, which are copies of the record for
-// lists. before and after are the value before and after the change. current is the record in the
-// table. when is the condition of the update. b builds the keys of the new records.
+// updateWithEdges updates the record of a value and its edges (copies with other index keys).
+// before and after are the value before and after the change. current is the record in the table.
+// when is the condition of the update. b builds the keys of the new records.
 func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
 	oldRecords, newRecords := model.Records(c.oldKeyBuilder(), before), model.Records(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
 	c.updateEdges(current, oldRecords, newRecords)
 }
 
-// updateEdges writes the edges of a changed record, which are its copies for lists. oldRecords and
-// newRecords contain the record and its edges before and after the change, as this program encodes
-// them. The record comes first.
+// updateEdges writes the edges (copies with other index keys) of a changed record. current is the
+// record in the table. oldRecords and newRecords are Ordergraph's encodings before and after the
+// change: first the record, then its edges.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchanged(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -295,7 +295,7 @@ func findByKey(records []model.Record, k model.Keys) model.Record {
 	return nil
 }
 
-// put replaces a record. when is the condition of the write.
+// put creates or replaces a record. when is the condition of the write.
 func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
@@ -307,9 +307,9 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update sets the attributes of a record to after, and removes the attributes that only before
-// contains. when is the condition of the update. before and after contain only attributes that this
-// program writes. Attributes written by other software are kept.
+// update sets the attributes in after, and removes the attributes that only before contains. It
+// keeps attributes of other software, because before and after contain only attributes that
+// Ordergraph writes. when is the condition of the update.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
@@ -317,8 +317,8 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	if current == nil {
 		current = before
 	}
-	// The index keys are set to the keys of the model, even if other software has changed them. They
-	// are kept if they were built from an attribute that cannot be decoded.
+	// The update also replaces or removes index keys that other software has changed. It keeps index
+	// keys that were built from an attribute that cannot be decoded.
 	before = maps.Clone(before)
 	stay := after[model.AttrIndexPK] == nil && c.table.HasUnreadableIndexAttribute(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
@@ -329,11 +329,11 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.Write(current, maps.Clone(current).Merge(after)), when)
 }
 
-// unchanged returns the attributes of a record that a change does not modify, with their values in
-// the table. The copies of the record must have the same values. The values in the table can
-// contain more than this program decodes, or can be unreadable, because other software wrote them.
+// unchanged returns the attributes that a change of a record does not modify, with the exact values
+// in the table. Copies of the record must have the same values. Such a value may come from other
+// software, so Ordergraph may be unable to decode it completely.
 //
-// before and after are the attributes that this program writes.
+// before and after are the record before and after the change, as Ordergraph encodes it.
 func (c *change) unchanged(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
@@ -352,16 +352,16 @@ func (c *change) unchanged(current, before, after model.Record) model.Record {
 	return kept
 }
 
-// upsert sets the attributes in after and keeps other attributes. when is the condition of the
-// update.
+// upsert sets the attributes in after and keeps all other attributes. If the record does not exist,
+// upsert creates it. when is the condition of the update.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
 }
 
-// writeCopy writes a copy of a record, such as an edge. It creates the copy if it does not exist.
-// before is the expected copy. optional are attributes that are removed from the copy if after
-// lacks them. when is the condition of the write, and may be nil.
+// writeCopy creates or updates a copy of a record, such as an edge (a copy with other index keys).
+// before is the presumed content of the copy. writeCopy removes the attributes that before contains
+// or optional names, unless after contains them. when is the condition of the write, or nil.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -380,15 +380,15 @@ type adjustment struct {
 	when   table.Condition
 }
 
-// adjust adds the given adjustments to the transaction. It usually does not read the records. In
-// the write units, a record that has not been read counts as a small record.
+// adjust adds the adjustments to the transaction. It reads a record only if edges (copies with
+// other index keys) contain an adjusted number. It then updates these edges, too. The estimate of
+// the write units treats an unread record as small.
 //
-// If edges (copies for lists) contain an adjusted number, adjust reads the records in one round
-// trip and also writes the edges. An adjustment of a product increments the stock revision of the
-// product. Every mutation that changes stock or reservations must therefore call adjust. If the
-// product has no counters, the deltas are empty.
+// An adjustment of a product also increments the product's stock revision. Every change of stock or
+// reservations must increment the revision, so it must call adjust. If the product has no counters,
+// deltas is empty.
 //
-// Errors: ErrCorrupt, the errors of table.WrapError.
+// Errors: ErrCorrupt, errors from table.WrapError.
 func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 	if c.Err != nil {
 		return nil // mutate returns the error
@@ -434,8 +434,8 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 	return nil
 }
 
-// withEdges decodes a record and returns the record and its edges (copies for lists) as this
-// program encodes them.
+// withEdges decodes a record. It returns the record and its edges (copies with other index keys),
+// as Ordergraph encodes them.
 //
 // Errors: ErrCorrupt.
 func (c *change) withEdges(r model.Record) ([]model.Record, error) {
@@ -447,10 +447,10 @@ func (c *change) withEdges(r model.Record) ([]model.Record, error) {
 	}), err
 }
 
-// addToCounters adds deltas to counters of a record without reading the record. when is the
-// condition of the update, and may be nil. If the record does not exist, it is created with the
-// attributes in others, and its counters start at 0. A counter that cannot be decoded is not
-// changed.
+// addToCounters adds deltas to counters of a record without reading the record. It does not change
+// a counter that cannot be decoded. If the record does not exist, the transaction creates it, and
+// the counters start at 0. others names the other attributes of record that addToCounters sets.
+// when is the condition of the update, or nil.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -485,7 +485,7 @@ func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units
 	c.addWrite(k, units, types.TransactWriteItem{Update: update})
 }
 
-// remove deletes a record. when is the condition of the deletion, and may be nil.
+// remove deletes a record. when is the condition of the deletion, or nil.
 func (c *change) remove(before model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(before)
@@ -511,10 +511,8 @@ func (c *change) addConditionCheck(k model.Keys, when table.Condition) {
 	}})
 }
 
-// commit sends the transaction.
-//
-// It returns errStale if a condition fails. In that case, c.known contains the current records. It
-// also returns the errors of table.WrapError.
+// commit sends the transaction. If a condition fails, it stores the current records in c.known and
+// returns errStale. It also returns errors from table.WrapError.
 func (c *change) commit(ctx context.Context) error {
 	if c.Err != nil {
 		return c.Err
@@ -539,11 +537,10 @@ func (c *change) commit(ctx context.Context) error {
 }
 
 // rememberCurrentRecords stores the current record of each failed condition in c.known. It reports
-// whether a condition failed. If DynamoDB returned no record for a failed condition,
-// rememberCurrentRecords reads the record. The record may not exist, or a local engine may not
-// return records.
+// whether a condition failed. If DynamoDB returned no record, rememberCurrentRecords reads it,
+// because some local engines do not return records. The record may also be missing.
 //
-// It returns the errors of table.WrapError.
+// It returns errors from table.WrapError.
 func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
 	var unseen []model.Keys
 	stale := false

@@ -8,8 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newIDUnlessSet returns the ID that the caller chose. If the caller chose no ID, it returns a new
-// ID.
+// newIDUnlessSet returns chosen. If chosen is empty, it returns a new ID with the given prefix.
 func newIDUnlessSet[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
 		return chosen, nil
@@ -20,7 +19,7 @@ func newIDUnlessSet[ID ~string](t *table.Table, chosen ID, prefix string) (ID, e
 
 // CreateCustomer creates a customer (WP1).
 //
-// Errors: commerce.UserErrors (AlreadyExists, EmailTaken, NotFound), and the errors of mutate.
+// Errors: commerce.UserErrors (AlreadyExists, EmailTaken, NotFound), and errors from mutate.
 func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.Customer) (*commerce.Customer, error) {
 	id, err := newIDUnlessSet(m.table, cmd.ID, "cust_")
 	if err != nil {
@@ -42,7 +41,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			if i < 2 {
 				c.create(r)
 			} else {
-				// An edge (a copy for a list) without a customer is a leftover of a lost record.
+				// An existing edge (a copy with other index keys) is a leftover of a lost customer.
 				c.writeCopy(nil, r, nil)
 			}
 		}
@@ -60,10 +59,10 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// readCustomer reads the customer to which a command refers. In case of a VersionConflict, it also
-// returns the customer.
+// readCustomer reads the customer that a command refers to. It returns the customer even with a
+// VersionConflict.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.WrapError.
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, errors from table.WrapError.
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.hideIfForbidden(id, k)
@@ -74,8 +73,8 @@ func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field
 	return customer, current, checkVersion("customer", expected, customer.Version)
 }
 
-// updateCustomer changes the record of a customer and its edges (copies for lists). If before and
-// after have the same attributes, it writes nothing and returns false.
+// updateCustomer updates a customer's record and its edges (copies with other index keys). If
+// before and after have the same attributes, it writes nothing and returns false.
 func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
 	if model.EqualRecords(model.Attributes(before), model.Attributes(after)) {
 		return false
@@ -88,7 +87,7 @@ func (c *change) updateCustomer(current model.Record, before, after *commerce.Cu
 // UpdateCustomer changes a customer (WP2).
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current customer),
-// commerce.EmailTaken, and the errors of mutate.
+// commerce.EmailTaken, and errors from mutate.
 func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		before, current, err := c.readCustomer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
@@ -107,12 +106,12 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// moveEmailClaim replaces the claim of a customer's e-mail address. A claim is a record that
-// reserves an address for one customer.
+// moveEmailClaim replaces a customer's email claim: the record that reserves an email address for
+// one customer. before is the old email address.
 //
 // Errors: commerce.EmailTaken.
 func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
-	// An invalid address, which other software may have written, has no claim.
+	// Other software may have written an invalid address, which has no claim.
 	oldEmail, _ := commerce.ParseEmail(before)
 	newEmail, err := commerce.ParseEmail(after.Email)
 	if err != nil {

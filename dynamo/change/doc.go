@@ -1,4 +1,5 @@
 // Package change implements the mutations. Each mutation reads records, plans the writes, and
-// commits them in one transaction. If another mutation conflicts, the mutation reads and plans
-// again. The package imports commerce, dynamo/model and dynamo/table.
+// commits them in one transaction. If the transaction conflicts with another one, the mutation
+// plans the writes again with the current records. The package imports commerce and the packages
+// dynamo/model, table, attempt and units.
 package change

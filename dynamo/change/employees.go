@@ -10,7 +10,7 @@ import (
 
 // HireEmployee creates an employee (WP17).
 //
-// Errors: commerce.UserErrors (AlreadyExists, NotFound), and the errors of mutate.
+// Errors: commerce.UserErrors (AlreadyExists, NotFound), and errors from mutate.
 func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Employee) (*commerce.Employee, error) {
 	id, err := newIDUnlessSet(m.table, cmd.ID, "emp_")
 	if err != nil {
@@ -36,8 +36,9 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// requireWarehouse adds the condition that a warehouse exists. It adds no condition if id is empty.
-// It does not read the warehouse.
+// requireWarehouse adds the condition that a warehouse exists, unless id is empty. It does not read
+// the warehouse. It returns an error if a failed transaction has shown that the warehouse is
+// missing.
 func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
@@ -51,11 +52,10 @@ func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	return nil
 }
 
-// UpdateEmployee changes the record of an employee and its edges, which are copies for lists
-// (WP18).
+// UpdateEmployee changes an employee (WP18).
 //
-// Errors: commerce.NotFound, commerce.VersionConflict (with the current employee), and the errors
-// of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current employee), and errors from
+// mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
 		before, current, err := readExisting(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))

@@ -8,17 +8,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// addEvent adds an event of an order to the transaction. It writes the event twice: to the timeline
-// of the order, and as the last event of the order's customer.
+// addEvent adds an order event to the transaction. It writes the event twice: to the order's
+// timeline, and to the record that contains the customer's last event.
 //
-// The record of the last event defines the order of all events of a customer. Every event writes
-// this record, so the changes of a customer's orders are committed one after another. A condition
-// requires that the new event has a higher ID than the last event. Therefore the IDs of a
-// customer's events increase in the order of the commits, without a read.
+// Each event of a customer's orders replaces the last event, on the condition that the new event
+// has a higher ID. DynamoDB commits transactions that write the same record one after another.
+// Therefore each commit has a higher event ID than the commits before it, and addEvent does not
+// have to read the last event.
 //
-// The condition fails if the local clock is behind another server's clock. It also fails if two
-// events have the same millisecond. DynamoDB then returns the last event, and the change is planned
-// again with a higher ID.
+// The condition fails if another server's clock is ahead of the local clock, or if two events have
+// the same millisecond. DynamoDB then returns the last event. The next attempt uses a higher ID.
 func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) error {
 	id, err := c.table.NewULID(at)
 	if err != nil {
@@ -31,11 +30,12 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) erro
 	return nil
 }
 
-// afterLastEvent returns the condition that the customer has no last event, or a last event with a
-// lower ID than last.
+// afterLastEvent returns the condition that the customer has no last event, or that its ID is lower
+// than the ID of last.
 //
-// A last event with an invalid ID must not block the customer's orders forever. It is replaced if
-// it has not changed since the read. The IDs of later events increase again.
+// A stored last event with an invalid ID must not block the customer's orders forever. If c.known
+// contains such an event, the condition is only that the event has not changed. Its replacement has
+// a valid ID.
 func (c *change) afterLastEvent(last model.Record) table.Condition {
 	if current, ok := c.knownRecord(model.KeyOf(last)); ok && c.table.EventPosition(model.LastEventID(current)) == "" {
 		return table.Unchanged(current, "eventId")
@@ -43,8 +43,8 @@ func (c *change) afterLastEvent(last model.Record) table.Condition {
 	return table.AnyOf(table.RecordMissing, table.Compare("eventId", "<", last["eventId"]))
 }
 
-// lastEventTime returns the time of the customer's last event. It does not read the event. It
-// returns the zero time if the change has not read the event.
+// lastEventTime returns the time of the customer's last event if c.known contains this event.
+// Otherwise, it returns the zero time. It does not read the event.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
 	last, _ := c.knownRecord(model.LastEvent.Key(c.oldKeyBuilder(), id))
 	at, _ := model.LastEventID(last).Time()

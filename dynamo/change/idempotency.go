@@ -18,15 +18,14 @@ import (
 // idempotencyTTL is the time after which an idempotency record expires.
 const idempotencyTTL = 24 * time.Hour
 
-// idempotency identifies a request by the key of its idempotency record and by a hash of the
-// command.
+// idempotency identifies a mutation by the key of its idempotency record and a hash of its command.
 type idempotency struct {
 	key  model.Keys
 	hash string
 }
 
-// newIdempotency returns the idempotency key and the hash of a request. It returns nil if the
-// caller sent no idempotency key.
+// newIdempotency returns the key of the idempotency record and the hash of a command. It returns
+// nil if the caller sent no idempotency key.
 //
 // Errors: commerce.InvalidError if the caller's ID or the idempotency key is not valid in a table
 // key.
@@ -44,9 +43,8 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.Err
 }
 
-// addIdempotencyRecord adds the idempotency record to the transaction. The record is the first
-// action, because the first failed condition determines the error. An expired record is
-// overwritten.
+// addIdempotencyRecord inserts a write of the idempotency record as the first action of the
+// transaction. The write replaces an expired record.
 func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
@@ -59,18 +57,17 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	c.writes = append(c.writes, writes...)
 }
 
-// replay returns the result of an earlier request with the same idempotency key. It reads the
-// idempotency record unless c.known contains the record. found is false if there was no earlier
-// request.
+// replay returns the stored result of an earlier mutation with the same idempotency key. It reads
+// the idempotency record unless c.known contains the record. found is false if the record does not
+// exist or has expired.
 //
-// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, the errors of table.WrapError.
+// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, errors from table.WrapError.
 func replay[V any](ctx context.Context, c *change, i *idempotency, decode decoder[V]) (first V, found bool, err error) {
 	if i == nil {
 		return first, false, nil
 	}
 	record, known := c.known[i.key]
-	// A later attempt must read the record again, because another request may write it in the
-	// meantime.
+	// Another server may write the record before the next attempt, so that attempt must read it again.
 	delete(c.known, i.key)
 	if !known {
 		if record, err = c.readIdempotencyRecord(ctx, i.key); err != nil {
@@ -97,11 +94,11 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 	return first, true, err
 }
 
-// readIdempotencyRecord reads an idempotency record in a transaction. While another transaction is
-// being committed, its writes may be only partly visible. A read in a transaction waits for such a
-// commit, but a plain read does not.
+// readIdempotencyRecord reads an idempotency record with TransactGetItems. While DynamoDB commits a
+// transaction, GetItem may return some of its writes without the others. TransactGetItems never
+// returns such a partial result.
 //
-// It returns the errors of table.WrapError.
+// It returns errors from table.WrapError.
 func (c *change) readIdempotencyRecord(ctx context.Context, k model.Keys) (model.Record, error) {
 	record, err := c.table.TransactGet(ctx, c.pattern, k)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // PlaceOrder places an order at the current prices and reserves the stock (WP4).
 //
 // Errors: commerce.UserErrors (NotFound, InsufficientStock, InvalidInput, TooManyLines,
-// PriceChanged), and the errors of mutate.
+// PriceChanged), and errors from mutate.
 func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.OrderRequest) (*commerce.Order, error) {
 	lines, err := commerce.MergeLines(cmd.Lines)
 	if err != nil {
@@ -90,18 +90,17 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			one := map[string]int{model.AttrOrderCount: 1}
 			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Unchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
-		// The customer's record has no order count. Incrementing a missing count would create a wrong
-		// count.
+		// The customer's record has no order count. A new count would be wrong, because it would omit
+		// earlier orders.
 		c.addConditionCheck(ks[0], table.Unchanged(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
 
-// countOrder moves an order from one status to another in the order counts. from is 0 for a new
-// order.
+// countOrder updates the order counts when an order changes its status. from is 0 for a new order.
 //
-// If the counts were never calculated, the record contains only the changes since then, and it is
-// not marked as complete.
+// If existing orders were never counted, the record counts only later changes, and its attribute
+// "complete" is not set.
 func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
@@ -113,8 +112,8 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 
 // addSpending adds the difference between before and after to the spending of the order's customer.
 //
-// If the customer's spending was never calculated, the record contains only the changes since then.
-// The customer's record does not mark the spending as complete.
+// If the customer's existing orders were never added up, the record contains only later changes,
+// and the customer's attribute "spendingComplete" is not set.
 func (c *change) addSpending(before, after commerce.Order) error {
 	more, err := after.Spending().Minus(before.Spending())
 	if err != nil {
@@ -133,10 +132,10 @@ func checkVersion(kind string, expected *int, current int) error {
 	return nil
 }
 
-// readOrder reads the order to which a command refers. It returns the order and its record in the
-// table. In case of a VersionConflict, it also returns the order.
+// readOrder reads the order that a command refers to. It returns the order and its record in the
+// table, even with a VersionConflict.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.WrapError.
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, errors from table.WrapError.
 func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *int, more ...model.Keys) (*commerce.Order, model.Record, error) {
 	own, err := c.canAccessOrder(ctx, id)
 	if err != nil {
@@ -149,18 +148,19 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if err != nil {
 		return nil, nil, err
 	}
-	// The customer's copy may be outdated if other software has assigned the order to another
-	// customer.
+	// Other software may have assigned the order to another customer without deleting the copy in this
+	// customer's partition.
 	if !c.caller.canAccess(order.CustomerID) {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
 	return order, current, checkVersion("order", expected, order.Version)
 }
 
-// allItems returns all items of an order. It reads the items if the order does not embed them.
+// allItems returns all line items of an order. It reads their records if the order does not embed
+// them.
 //
-// Errors: commerce.TooManyLines if the items do not fit into a transaction, ErrCorrupt, the errors
-// of table.WrapError.
+// Errors: commerce.TooManyLines if the line items do not fit into a transaction, ErrCorrupt, errors
+// from table.WrapError.
 func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.LineItem, error) {
 	if o.EmbedsItems {
 		return o.Items, nil
@@ -188,15 +188,15 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
-// orderAndCopy returns both records of an order: its own record and the customer's copy. The
-// records differ only in their keys.
+// orderAndCopy returns an order's own record and the copy in the customer's partition. The two
+// records differ only in their keys and in the attribute "entity".
 func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
 	records := model.Records(b, o)
 	return records[0], records[1]
 }
 
-// updateOrder adds both records and the event of a changed order to the transaction. current is the
-// order's record in the table.
+// updateOrder adds the writes of a changed order to the transaction: the order's own record, the
+// copy in the customer's partition, and the event. current is the order's own record in the table.
 func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when table.Condition
@@ -214,18 +214,20 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		}
 	}
 	if copyAfter["accountRepId"] == nil {
-		// If the account rep cannot be decoded, the correct index keys of the copy are unknown.
+		// The copy of an order without an account rep has no index keys. If the account rep cannot be
+		// decoded, copyAfter contains it, and the index keys stay unchanged.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
 	return c.addEvent(*after, e, after.UpdatedAt)
 }
 
-// accountRepOfCopy returns the account rep of an order from the index key of the customer's copy.
-// It is used if the order's own record has no account rep.
+// accountRepOfCopy returns the account rep in the index key of an order's copy in the customer's
+// partition. updateOrder calls it if the order's own record has no account rep.
 //
-// accountRepOfCopy does not read the copy. If the copy is not known and may contain an account rep,
-// the returned condition fails. DynamoDB then returns the copy.
+// accountRepOfCopy does not read the copy. If c.known does not contain the copy, the returned
+// condition requires that the copy contains no account rep. If the condition fails, DynamoDB
+// returns the copy for the next attempt.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.CustomerOrderKeys(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
@@ -234,8 +236,8 @@ func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.
 	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Unchanged(copied, "entity", model.AttrIndexPK)
 }
 
-// patternForStatus returns the write pattern and the type of the event for a change to the given
-// status. It returns nil if no mutation sets this status.
+// patternForStatus returns the write pattern and the event type for a change to the given status.
+// It returns nil if no mutation sets this status.
 func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
@@ -251,12 +253,12 @@ func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventTy
 	}
 }
 
-// MoveOrder changes the status of an order (WP5 to WP8). Shipping removes the items from the stock
-// of a warehouse. Cancelling releases the reservations of the items.
+// MoveOrder changes the status of an order (WP5 to WP8). Shipping removes the line items from the
+// stock of a warehouse. Cancelling makes their reserved stock available again.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidTransition, commerce.AddressMissing, commerce.TooManyLines, commerce.UserErrors
-// (InsufficientStock), and the errors of mutate.
+// (InsufficientStock), and errors from mutate.
 func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
 	pattern, event := patternForStatus(cmd.To)
 	if pattern == nil {
@@ -307,9 +309,9 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 	})
 }
 
-// quantitiesByProduct returns the total quantity of each product, in the order of the items. Other
-// software may have written several items for one product, but a transaction can write a record
-// only once.
+// quantitiesByProduct returns the total quantity of each product, in the sequence of the items.
+// Other software may have written several items for one product, but a transaction can write a
+// product's record only once.
 //
 // Errors: ErrCorrupt if a quantity is less than 1.
 func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error) {
@@ -330,11 +332,10 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// ship removes items from the stock of a warehouse and ends their reservations. The available stock
-// stays the same.
+// ship removes items from the stock of a warehouse. It does not change the available stock of the
+// products, because placing the order has already reduced the available stock.
 //
-// Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), the errors of
-// table.WrapError.
+// Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
 	for i, item := range items {
@@ -372,9 +373,9 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 	return refusals
 }
 
-// release ends the reservations of items.
+// release makes the reserved stock of items available again.
 //
-// It returns the errors of adjust.
+// It returns errors from adjust.
 func (c *change) release(ctx context.Context, items []commerce.OrderLine) error {
 	var released []adjustment
 	for _, item := range items {
@@ -383,8 +384,8 @@ func (c *change) release(ctx context.Context, items []commerce.OrderLine) error 
 	return c.adjust(ctx, released...)
 }
 
-// appendCounter appends an adjustment of a product's counter. If the product does not exist or
-// lacks the counter, it adds only the condition that the product or counter is still missing.
+// appendCounter appends an adjustment that adds delta to a product's counter. If the product or the
+// counter is missing, appendCounter only adds the condition that it is still missing.
 func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
@@ -399,8 +400,8 @@ func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string
 }
 
 // countOrder adds delta to the order count of a product. current is the product's record in the
-// table. If the product has no order count, it adds only the condition that the count is still
-// missing.
+// table. If the product has no order count, countOrder only adds the condition that the count is
+// still missing.
 func (a *adjustment) countOrder(current model.Record, delta int) {
 	unchanged := table.Unchanged(current, model.AttrOrderCount)
 	if table.HasNumber(current, model.AttrOrderCount) {
@@ -411,11 +412,10 @@ func (a *adjustment) countOrder(current model.Record, delta int) {
 }
 
 // SetOrderItem sets the quantity of a product in a pending order (WP9). The quantity 0 removes the
-// item (WP10).
+// line item (WP10).
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
-// commerce.InvalidInput, commerce.InsufficientStock, commerce.TooManyLines, and the errors of
-// mutate.
+// commerce.InvalidInput, commerce.InsufficientStock, commerce.TooManyLines, and errors from mutate.
 func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &model.WriteSetOrderItem
 	if cmd.Quantity == 0 {
@@ -467,8 +467,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
-			// The items are now stored only in their own records, which may not exist if other software
-			// wrote the order.
+			// The order no longer embeds its line items, so each line item needs its own record. If other
+			// software wrote the order, these records may be missing.
 			for _, item := range after.Items {
 				if item.SKU != cmd.SKU {
 					c.updateItemRecord(before, after, item.SKU)
@@ -499,7 +499,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// updateItemRecord writes or deletes the record of an item after its order was changed.
+// updateItemRecord writes the record of a line item, or deletes it if after does not contain the
+// line item.
 func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU) {
 	var oldRecord, newRecord model.Record
 	for _, item := range before.Items {
@@ -522,7 +523,7 @@ func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU
 // UpdateShippingAddress changes the shipping address of an order that has not been shipped (WP11).
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
-// commerce.InvalidInput, and the errors of mutate.
+// commerce.InvalidInput, and errors from mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)

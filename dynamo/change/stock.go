@@ -11,7 +11,7 @@ import (
 
 // CreateProduct creates a product without stock (WP12).
 //
-// Errors: commerce.AlreadyExists, and the errors of mutate.
+// Errors: commerce.AlreadyExists, and errors from mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
@@ -27,7 +27,7 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 
 // UpdateProduct changes the name, category or price of a product (WP13).
 //
-// Errors: commerce.NotFound, commerce.VersionConflict (with the current product), and the errors of
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current product), and errors from
 // mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
@@ -66,7 +66,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 
 // CreateWarehouse creates a warehouse (WP14).
 //
-// Errors: commerce.AlreadyExists, and the errors of mutate.
+// Errors: commerce.AlreadyExists, and errors from mutate.
 func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.Warehouse) (*commerce.Warehouse, error) {
 	id, err := newIDUnlessSet(m.table, cmd.ID, "wh_")
 	if err != nil {
@@ -86,8 +86,8 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 // SetInventoryLevel sets the quantity of a product in a warehouse (WP15).
 //
 // Errors: commerce.UserErrors (NotFound), commerce.VersionConflict, commerce.InsufficientStock, and
-// the errors of mutate. With a VersionConflict, it returns the current level, or nil if the level
-// does not exist.
+// errors from mutate. With a VersionConflict, it also returns the current level, or nil if the
+// level does not exist.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
@@ -108,7 +108,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 // (WP16).
 //
 // Errors: commerce.UserErrors (NotFound), commerce.InsufficientStock, commerce.InvalidInput, and
-// the errors of mutate.
+// errors from mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
@@ -117,7 +117,7 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		}
 		quantity := before.Quantity + cmd.Delta
 		if before.Quantity < 0 {
-			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "cannot change the invalid level of %d pieces; correct the level with setInventoryLevel", before.Quantity)
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "the current level of %d pieces is invalid; correct it with setInventoryLevel", before.Quantity)
 		}
 		if quantity < 0 {
 			return nil, commerce.NewInsufficientStock(commerce.FieldPath("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
@@ -139,11 +139,11 @@ type levelWithProduct struct {
 	total, available int
 }
 
-// readLevel reads the inventory level of a product in a warehouse. If the level does not exist, the
-// quantity is 0.
+// readLevel reads the inventory level of a product in a warehouse, with the product's counters. If
+// the level does not exist, the result has the quantity 0.
 //
 // Errors: commerce.UserErrors (NotFound) if the product or the warehouse does not exist,
-// ErrCorrupt, and the errors of table.WrapError.
+// ErrCorrupt, and errors from table.WrapError.
 func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
@@ -182,11 +182,11 @@ func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse comm
 	return l, nil
 }
 
-// setLevel adds the writes of a changed inventory level to the transaction. It writes the level and
-// the counters of its product. field is the argument to which user errors refer.
+// setLevel adds the writes of a changed inventory level to the transaction: the level and the
+// product's counters. field is the argument to which user errors refer.
 //
-// Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum, the
-// errors of adjust.
+// Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum,
+// errors from adjust.
 func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
 	delta := quantity - before.Quantity
 	if delta == 0 && before.record != nil {
@@ -211,7 +211,7 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	if delta == 0 {
 		return &after, nil
 	}
-	// A missing counter of the product is not created here. A repair calculates it from all levels.
+	// If the product lacks a counter, do not create it here. The repair calculates it from all levels.
 	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.RecordExists}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {

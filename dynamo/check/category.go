@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryVerifier verifies the record of a category, which stores the number of its products.
+// categoryVerifier verifies a category's record, which contains the number of products.
 type categoryVerifier struct {
 	baseVerifier
 	name   string
@@ -28,9 +28,9 @@ func (v *categoryVerifier) key(*table.Table) model.Keys {
 
 func (v *categoryVerifier) add(_ *model.Entity, rec model.Record) { v.record = rec }
 
-// read counts the category's products in the index, between two reads of the category's record.
-// Each mutation that moves a product into or out of a category also writes the category's record.
-// So the count is exact if both reads return the same record and the index is up to date.
+// read reads the category's record, counts the products in the index, and reads the record again. A
+// mutation that adds or removes a product of the category also writes this record. So the count is
+// exact if both reads return the same record and the index is up to date.
 func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	before, err := c.client.Record(ctx, v.key(c.table))
 	if err != nil {
@@ -72,8 +72,8 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// noteCategory keeps the product count in a category's record for a comparison after the scan. A
-// count that is 0, or in an otherwise inconsistent record, is treated as missing.
+// noteCategory stores the product count of a category's record, to compare it after the scan. If
+// the count is 0 or the record has another inconsistency, the count is treated as missing.
 func (c *check) noteCategory(rec model.Record) {
 	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
@@ -95,7 +95,7 @@ func (c *check) countInCategory(v *productVerifier) {
 	}
 }
 
-// addCategoryCandidates selects categories whose product count differs from the scanned products.
+// addCategoryCandidates selects categories whose count differs from the number of scanned products.
 func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
 		c.addCandidate(target{targetCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, candidate{})

@@ -33,16 +33,16 @@ type Options struct {
 	Parallel int
 	// Repair reports whether inconsistencies are repaired.
 	Repair bool
-	// IndexLag is the maximum delay until the index contains a write to the table; 0 means one second.
-	// The usual delay is some milliseconds. The check waits for IndexLag before it counts records in
-	// the index. NoIndexLag is for engines without this delay.
+	// IndexLag is the maximum time until a write to the table is visible in the index; 0 means one
+	// second. It is usually a few milliseconds. The check waits this long before it counts records in
+	// the index. NoIndexLag is for DynamoDB-compatible engines without this delay.
 	IndexLag time.Duration
 	// MaxCandidates is the maximum number of candidates in memory during the scan; 0 means 10,000. A
 	// candidate is a record that may be inconsistent. At the maximum, the scan pauses to verify the
-	// candidates. The maximum also limits the candidates that wait for the end of the scan.
+	// candidates. The same maximum applies to candidates that can be verified only after the scan.
 	MaxCandidates int
 	// OnDrift receives each inconsistency. OnDrift, OnUnverified and OnProgress may be nil.
-	// CheckRecords makes one call at a time and waits until the call returns.
+	// CheckRecords never calls them concurrently, and waits until each call returns.
 	OnDrift func(Drift)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(Unverified)
@@ -69,7 +69,7 @@ type Drift struct {
 	Repaired bool `json:"repaired"`
 	// ByHand reports whether CheckRecords cannot repair the drift.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn reports whether the repair of a lost record writes a substitute with the same ID.
+	// StandIn means that the repair replaces a lost record with a substitute that has the same ID.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
@@ -86,8 +86,8 @@ type Unverified struct {
 type Progress struct {
 	// Records is the number of records read. Found is the number of inconsistencies found.
 	Records, Found int
-	// ToVerify is the number of possibly inconsistent records left in the batch that is being
-	// verified. It is 0 while the check only scans the table.
+	// ToVerify is the number of possibly inconsistent records that remain in the current batch. It is
+	// 0 while the check only scans the table.
 	ToVerify int
 }
 
@@ -122,9 +122,9 @@ func (s Summary) Left() int {
 // targetKind is the kind of a target.
 type targetKind int
 
-// The kinds of records to verify, in the order of verification. Each kind follows the kinds that it
-// depends on. Customers follow orders, email claims follow customers, stock follows orders, and
-// categories follow products. Warehouses follow records that refer to them. Order counts are last.
+// The kinds of records, in the sequence in which the check verifies them: each kind after the kinds
+// on which it depends. For example, the stock of products depends on orders, and an email claim
+// depends on its customer.
 const (
 	targetOrder targetKind = iota
 	targetCustomer
@@ -153,22 +153,22 @@ type verifier interface {
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read.
 	verify(c *check) *repair.Diagnosis
-	// propagate informs the check about consequences for other records. diag contains all confirmed
-	// findings. last contains the findings that remain after repairs.
+	// propagate updates the state of the check for other records that the findings affect. diag
+	// contains all confirmed findings. last contains the findings that remain after repairs.
 	propagate(c *check, diag, last *repair.Diagnosis)
-	// key returns the key of the main record. The output names this key if verification fails.
+	// key returns the key of the main record, for the report of a failed verification.
 	key(t *table.Table) model.Keys
-	// uncertainty returns why the result of the last read may be wrong, or an empty string.
+	// uncertainty returns the reason why the last read may be wrong, or an empty string.
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether the main record was read, which determines the other records. Without
-	// this record, a repair waits until the scan has ended, because the scan may find related records.
+	// hasRoot reports whether read found the main record. Without the main record, the check verifies
+	// the other records again after the scan, because the scan may find related records.
 	hasRoot() bool
 }
 
-// baseVerifier provides default methods for a verifier: every read is certain, and other records
-// are not affected.
+// baseVerifier provides default methods: a read is never uncertain, the main record exists, and
+// findings do not affect other records.
 type baseVerifier struct{}
 
 func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
@@ -183,7 +183,7 @@ func (baseVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 type candidate struct {
 	// findings are the findings of the scan.
 	findings []repair.Finding
-	// extraCustomers are customers who may have copies of an order.
+	// extraCustomers are customers whose partitions may contain a copy of the order.
 	extraCustomers []commerce.CustomerID
 	// referenced reports whether another record refers to the customer or warehouse to verify.
 	referenced bool
@@ -201,32 +201,32 @@ type candidate struct {
 // defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
-// check is the state of one run of CheckRecords. It keeps in memory a page per segment and the
+// check is the state of one run of CheckRecords. It needs memory for one page per segment, the
 // records to verify, and some hundred bytes per product, open order and order in misleading.
 type check struct {
 	table  *table.Table
 	client *repair.Client
 	opts   Options
 
-	// verifying ensures that the scan is paused by only one goroutine to verify records.
+	// verifying is held by the goroutine that verifies records while the scan pauses.
 	verifying sync.Mutex
 
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are the records that are verified again after the end of the scan; see hasRoot.
+	// postponed are the records that are verified again after the scan; see verifier.hasRoot.
 	postponed map[target]candidate
 	scanDone  bool
 	// toVerify is the number of possibly inconsistent records left in the current batch.
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock maps each product to the quantity that is reserved by the pending and confirmed orders
-	// that were verified so far.
+	// heldStock maps a product to the quantity that orders reserve. It includes the pending and
+	// confirmed orders that have been verified so far.
 	heldStock map[commerce.SKU]int
-	// misleading are orders that would falsify a recount of stock. The order's own record has wrong
-	// items or a wrong status, or the index omits the order, and this was not repaired. The values are
-	// customers who may have a copy of the order.
+	// misleading are orders that make a recount of stock wrong, because an inconsistency was not
+	// repaired: wrong items, a wrong status or wrong index keys in the order's own record. The values
+	// are customers who may have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
@@ -237,8 +237,8 @@ type check struct {
 	// abandonedOrder is an order that was not verified and may reserve stock of any product. It is
 	// empty if there is no such order.
 	abandonedOrder commerce.OrderID
-	// recordedStock is the stock that the products' records store. After the scan, it is compared with
-	// heldStock.
+	// recordedStock is the stock in the products' records. It is compared with heldStock after the
+	// scan.
 	recordedStock map[commerce.SKU]productStock
 	// categories compares the stored product counts of categories with the scanned products.
 	// orderLists compares the order counts of products and account reps with the scanned orders.
@@ -250,8 +250,8 @@ type check struct {
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies is the number of copies of orders that a customer's partition lacks after repairs.
-	// Copies that should not exist count as -1.
+	// missingCopies maps a customer to the number of order copies that remain missing after repairs.
+	// Each order copy that should not exist reduces this number by 1.
 	missingCopies map[commerce.CustomerID]int
 }
 
@@ -260,10 +260,10 @@ type productStock struct{ inventory, available int }
 
 // CheckRecords scans the table and verifies that its records are consistent. repair.DriftKinds
 // lists the kinds of inconsistencies. If opts.Repair is set, CheckRecords repairs them. Clients may
-// use the table meanwhile: an inconsistency is reported only if two reads agree. A repair is
-// written only if the records are unchanged.
+// use the table during the check. CheckRecords reports an inconsistency only if two reads agree,
+// and repairs a record only if it is unchanged.
 //
-// It returns ClockError if opts.Repair is set and the clock differs from DynamoDB's. It also
+// It returns ClockError if opts.Repair is set and the local clock differs from DynamoDB's. It also
 // returns ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's error. The summary includes
 // the work done before the error.
 func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
@@ -327,7 +327,7 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate adds a record to verify again. If it was added before, the evidence is merged.
+// addCandidate selects a record to verify again. If it is already selected, the reasons are merged.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -383,14 +383,14 @@ func (c *check) addWarehouseCandidates() {
 	}
 }
 
-// addReferencedWarehouse records that an inventory level or an employee refers to a warehouse.
+// addReferencedWarehouse remembers a warehouse to which an inventory level or an employee refers.
 func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.referencedWarehouses[id] = true
 }
 
-// verifyIfFull pauses the scan to verify records if their number has reached opts.MaxCandidates.
+// If there are opts.MaxCandidates candidates, verifyIfFull pauses the scan and verifies them.
 func (c *check) verifyIfFull(ctx context.Context) error {
 	if !c.isFull() {
 		return nil
@@ -449,7 +449,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	return nil
 }
 
-// newVerifier returns the verifier of a record, before its first read. r recounts stock.
+// newVerifier returns a verifier that has not read any records. r recounts the stock of products.
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
@@ -457,8 +457,8 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			extra[id] = true
 		}
-		// If the scan has no findings about the order, only a copy of the order may be wrong. Then
-		// heldStock may already include the order.
+		// If the scan has no findings about the order, only a customer's copy of the order may be wrong.
+		// The scan may then have added the order to heldStock.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
@@ -487,7 +487,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	}
 }
 
-// maxAttempts limits the reads that confirm findings. Reads after repairs are not counted.
+// maxAttempts limits the reads of a record to confirm findings, without reads after repairs.
 const maxAttempts = 4
 
 // verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
@@ -543,7 +543,7 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 	if known, ok := c.postponed[k]; ok {
 		s = known.merge(s)
 	} else if len(c.postponed) >= c.opts.MaxCandidates {
-		c.reportUnverifiedLocked(v.key(c.table), "too many records must wait for the end of the scan: repair the other records, then check again")
+		c.reportUnverifiedLocked(v.key(c.table), "too many records can be verified only after the scan; repair the other records, then run check again")
 		if k.kind == targetOrder {
 			c.abandonedOrder = commerce.OrderID(k.id)
 		}
@@ -561,9 +561,9 @@ type attempts struct {
 	uncertainty string
 }
 
-// readConfirmed reads records until two consecutive reads have the same findings. A read takes
-// several requests, so a concurrent mutation can look like an inconsistency. A read without
-// findings needs no second read. ok is false if no two reads agreed.
+// readConfirmed reads records until one read has no findings or two consecutive reads have the same
+// findings. A read consists of several requests, so a concurrent mutation can look like an
+// inconsistency. ok is false after too many attempts.
 func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
@@ -583,8 +583,8 @@ func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (dia
 	return nil, false, nil
 }
 
-// repairAndReread repairs the findings and reads the records again. If the repair is refused, it
-// returns the reason and the same diagnosis.
+// repairAndReread repairs the findings, reads the records again, and verifies them. If the repair
+// is refused, repairAndReread returns diag and the reason.
 func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Diagnosis) (after *repair.Diagnosis, refused string, err error) {
 	err = c.client.Repair(ctx, diag)
 	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
@@ -608,7 +608,7 @@ func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	}
 }
 
-// hasNewFindings reports whether the second diagnosis has a finding that the first one lacks.
+// hasNewFindings reports whether after contains a finding that before does not contain.
 func hasNewFindings(before, after *repair.Diagnosis) bool {
 	for _, f := range after.Findings {
 		if !before.HasFinding(f.Kind, f.Key) {
@@ -618,7 +618,7 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 	return false
 }
 
-// report reports the confirmed findings in found. If last lacks a finding, it has been repaired.
+// report reports the confirmed findings in found. Findings that are missing in last were repaired.
 func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return
@@ -682,7 +682,7 @@ func (c *check) isUnreadableCustomer(id commerce.CustomerID) bool {
 	return c.unreadableCustomers[id]
 }
 
-// markUncertainLocked records that an unreadable order may reserve stock of its products.
+// markUncertainLocked marks the products whose stock an unreadable order may reserve.
 func (c *check) markUncertainLocked(v *orderVerifier) {
 	for _, sku := range v.skus() {
 		c.uncertainProducts[sku] = v.id

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerVerifier verifies a customer's record, its order count and its edges (copies for lists).
-// It also verifies the email claim, the last event and the monthly spending.
+// customerVerifier verifies a customer's record, its edges (copies with other index keys), the
+// order count, the email claim, the last event and the monthly spending.
 type customerVerifier struct {
 	baseVerifier
 	id commerce.CustomerID
@@ -21,19 +21,19 @@ type customerVerifier struct {
 	lastEvent model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
-	// claimOwner is the record of the customer that the email claim names, if it is another customer.
+	// If the email claim names another customer, claimOwner is the record of that customer.
 	claimOwner model.Record
 	copyCount  int
-	// lastUpdated are the orders whose copies were updated last. newerCopies and newerEvents are
+	// lastUpdated are the customer's most recently updated orders. newerCopies and newerEvents are
 	// orders that may have an event newer than lastEvent. newestEvent is the newest of these events.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
-	// copiedBytes is the size in bytes of the customer's copies of orders that the scan has read.
+	// copiedBytes is the size in bytes of the order copies that the scan read in the partition.
 	copiedBytes int
-	// uncountable reports whether the customer has more orders than the server counts in one request.
+	// uncountable reports whether the server would need too many Query requests to count the orders.
 	uncountable bool
-	// spendingSums are the amounts per month that the orders add up to. spendingRecords are the stored
-	// amounts. hasUnreadableOrder reports whether spendingSums lacks an unreadable order.
+	// spendingSums are the sums of the customer's orders by month. spendingRecords are the stored
+	// sums. hasUnreadableOrder reports whether spendingSums lacks an order that is unreadable.
 	table              *table.Table
 	spendingSums       commerce.Spendings
 	spendingRecords    map[model.Keys]model.Record
@@ -65,7 +65,7 @@ func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// This is an estimate: a Query returns at most 1 MB. The next read counts the Query requests.
+		// A Query returns at most 1 MB, so this is an estimate. The next read counts the Query requests.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -112,8 +112,8 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readClaim reads the claim of the customer's email address. It clears claimedAddress if the claim
-// of that address no longer names the customer.
+// readClaim reads the email claim: the record that reserves the customer's email address. If the
+// claim of claimedAddress does not name the customer, readClaim clears claimedAddress.
 func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.claimKey(c.table)
@@ -138,7 +138,7 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// claimKey returns the key of the claim that the customer's email address requires. It returns an
+// claimKey returns the key of the record that reserves the customer's email address. It returns an
 // empty key if the address is invalid.
 func (v *customerVerifier) claimKey(t *table.Table) model.Keys {
 	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
@@ -165,7 +165,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges (copies for lists) of the record exist, not the record itself"
+	detail := "only edges (copies with other index keys) of the record exist, not the record itself"
 	switch {
 	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
 		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
@@ -189,13 +189,13 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	if v.record() != nil { // an edge has no such attribute
 		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// orderCount never decreases, so each new order changes the customer's record. So the count is
-	// exact if the record is unchanged from a read before the count until the repair.
+	// Each new order increments orderCount in the customer's record. So the count of the orders is
+	// exact if this record does not change from a read before the count until the repair.
 	if v.record() == nil || !v.lacksOrderCount() || v.uncountable {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// If the customer's record lacks orderCount, a new order changes only the last event.
+			// A new order leaves a missing orderCount unchanged, but always replaces the last event.
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -221,7 +221,8 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyLastEvent reports a last event that is incomplete, outdated or without a customer.
+// verifyLastEvent reports the last event if it is incomplete or outdated, or the customer is
+// missing.
 func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
@@ -248,7 +249,7 @@ func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
-		// The finding about the lost customer covers the claim, so only the fix is added.
+		// The finding about the lost customer includes the missing claim, so add only the fix.
 		diag.AddPut(want, nil)
 	case have == nil:
 		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the email address of customer %s has no claim record", v.id))
@@ -270,7 +271,7 @@ func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty returns a reason if an order was placed during the first count of the orders.
+// uncertainty returns a reason if an order was placed while the missing orderCount was computed.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
 		return "new orders were placed each time the orders were counted"
@@ -287,14 +288,14 @@ func hasValidEmail(customer model.Record) bool {
 	return err == nil
 }
 
-// hasEmail reports whether a customer's record has the email address. commerce.ParseEmail must have
-// normalized email.
+// hasEmail reports whether a customer's record has an email address. email must be an address
+// returned by commerce.ParseEmail.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
-// propagate marks the email claim of a missing customer as reported, to report it only once.
+// propagate marks the email claim of a missing customer as reported, to avoid a second report.
 func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
@@ -334,7 +335,7 @@ func (v *claimVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// newNamedCustomer returns the customer that the claim names, before its records are read.
+// newNamedCustomer returns the customer that the claim names. Its records have not been read yet.
 func (v *claimVerifier) newNamedCustomer() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
@@ -356,9 +357,9 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	switch {
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
-		// A repair may restore the customer with this address when the order has become readable.
+		// An unreadable order names the customer, so a later repair may restore the customer.
 	case customer != nil && !hasValidEmail(customer):
-		// The customer's record has no valid address, so the address of this claim may be the right one.
+		// The customer's record has no valid address, so the claim may contain the right address.
 	case customer == nil:
 		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:

@@ -9,12 +9,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// recordWithEdges contains a record and its edges. An edge is a copy of the record for one list.
+// recordWithEdges contains a record and its edges. An edge is its copy with other index keys.
 type recordWithEdges struct {
 	// entity is the record's entity in the data model. primaryKey is the record's primary key.
 	entity     *model.Entity
 	primaryKey model.Keys
-	// records contains the record itself and its edges (copies for lists), by primary key.
+	// records contains the record itself and its edges, by primary key.
 	records map[model.Keys]model.Record
 }
 
@@ -27,19 +27,19 @@ func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdg
 // record returns the record itself, or nil if it does not exist.
 func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
 
-// edge returns the record's copy for the list that e describes, or nil if there is no such copy.
+// edge returns the record's edge (a copy with other index keys) of the entity e, or nil.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the record's copy for the list that e describes.
+// edgeKey returns the primary key of the record's edge (a copy with other index keys).
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
 
-// put adds the record itself or one of its edges (copies for lists).
+// put adds the record itself or one of its edges (copies with other index keys).
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary keys of the record and of all its possible edges (copies for lists), in
-// the order of trust. The values of the first existing record are preferred.
+// keys returns the primary keys of the record and of all its possible edges (copies with other
+// index keys). The first existing record is trusted most.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -48,7 +48,7 @@ func (r *recordWithEdges) keys() []model.Keys {
 	return ks
 }
 
-// firstRecord returns the first existing record in the order of keys, or nil if no record exists.
+// firstRecord returns the existing record whose key is the first in keys, or nil.
 func (r *recordWithEdges) firstRecord() model.Record {
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -81,7 +81,7 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and its edges (copies for lists) have only keys.
+// isLost reports whether the record is missing and all its edges (copies) contain only keys.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -107,8 +107,8 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports edges (copies for lists) that are missing, differ from the record, or should
-// not exist. expected are all records that should exist, or nil if the record should not exist.
+// verifyEdges reports edges (copies) that are missing, differ from the record, or should not exist.
+// expected are all records that should exist, or nil if the record should not exist.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

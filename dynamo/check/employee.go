@@ -50,7 +50,7 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	if v.record() == nil {
-		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "only edges (copies for lists) of the record exist, not the record itself")
+		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "only edges (copies with other index keys) of the record exist, not the record itself")
 	} else {
 		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
 		diag.Compare(&model.EntityEmployee, v.record(), expected[0], repair.DriftEdgeDiffers)

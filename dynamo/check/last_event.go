@@ -21,7 +21,7 @@ type newerOrders struct {
 // maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// latest returns the orders that changed later. If both changed at the same time, it merges them.
+// latest returns the later orders of o and other. If both changed at the same time, it merges them.
 func (o newerOrders) latest(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -36,16 +36,16 @@ func (o newerOrders) latest(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies returns the orders whose copies were updated last. It returns true if that was
-// after the customer's stored last event. A mutation that writes an event also updates the copy of
-// the order, so these orders may have a newer event.
+// findNewerCopies returns the orders that were updated last, and reports whether this was after the
+// customer's stored last event. These orders may have a newer event, because a mutation that writes
+// an event also updates the order's copy in the customer's partition.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents returns the order, and true if one of its two records is older than its last
-// event. The cause is an import of old records, which also overwrites the customer's last event.
+// findNewerEvents returns the order, and reports whether an order record is older than the order's
+// last event. An import of old records may then have replaced the customer's last event, too.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -60,8 +60,8 @@ func updatedAt(rec model.Record) time.Time {
 	return at.UpdatedAtOr(time.Time{})
 }
 
-// readNewestEvent reads the last events of newerCopies and newerEvents, and then the customer's
-// last event. In this order, a correct last event is never older than the orders' events.
+// readNewestEvent reads the last events of newerCopies and newerEvents. Then it reads the
+// customer's last event again, so a correct last event is never older than these events.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// orderVerifier verifies an order item collection and the customers' copies of the order.
+// orderVerifier verifies an order's partition, and the copies of the order in other partitions.
 type orderVerifier struct {
 	baseVerifier
 	id            commerce.OrderID
@@ -24,15 +24,15 @@ type orderVerifier struct {
 	// copies maps a customer to the copy of the order in the customer's partition.
 	copies  map[commerce.CustomerID]model.Record
 	earlier []model.Record // records of earlier reads, before a repair
-	// extraCustomers are customers who may have a copy, although the order does not name them.
+	// extraCustomers are customers that the order does not name, but who may have a copy of it.
 	extraCustomers map[commerce.CustomerID]bool
 
-	// decoded is the order with its customer. It is nil if the order is missing or unreadable. If
-	// linesKnown is set, lines are all line items of the order. verify sets these three fields.
+	// verify sets decoded, lines and linesKnown. decoded is the order with the right customer, or nil
+	// if the order is missing or unreadable. If linesKnown is set, lines are all line items.
 	decoded    *commerce.Order
 	lines      []commerce.LineItem
 	linesKnown bool
-	// lastEventAt is the time of the last event, without the events of other software.
+	// lastEventAt is the time of the last event that Ordergraph wrote.
 	lastEventAt time.Time
 	// mayBeCounted reports whether heldStock may already include the order.
 	mayBeCounted bool
@@ -83,8 +83,8 @@ func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	}
 }
 
-// possibleCustomers returns the customers who may have a copy of the order. The customer that the
-// order's own record names is the first.
+// possibleCustomers returns the customers who may have a copy of the order. The first is the
+// customer in the order's own record.
 func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	ids := []commerce.CustomerID{v.namedCustomer()}
 	ids = append(ids, slices.Sorted(maps.Keys(v.extraCustomers))...)
@@ -101,7 +101,7 @@ func (v *orderVerifier) namedCustomer() commerce.CustomerID {
 	return commerce.CustomerID(at.Text("customerId"))
 }
 
-// copyKey returns the key of a customer's copy of the order. It is empty if an ID is invalid.
+// copyKey returns the key of the order's copy for a customer. It is empty if an ID is invalid.
 func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
 	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: v.id})
@@ -111,8 +111,8 @@ func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Ke
 	return k
 }
 
-// orderHeader is the decoded form of the order's own record or of a customer's copy. listedLines is
-// the item list that the record embeds. hasList reports whether this list is readable.
+// orderHeader is a decoded record: the order's own record or its copy in a customer's partition.
+// listedLines are the line items that the record embeds. hasList reports whether they are readable.
 type orderHeader struct {
 	record      model.Record
 	order       *commerce.Order
@@ -121,7 +121,7 @@ type orderHeader struct {
 	hasList     bool
 }
 
-// decodeHeader decodes the readable attributes of an order record, with the IDs v.id and customer.
+// decodeHeader decodes the readable attributes of an order record. v.id and customer are its IDs.
 func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
@@ -151,9 +151,9 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner returns the customer of the order, who never changes. The order's own record names the
-// customer. If this customer has neither a copy nor an item, owner prefers another customer with a
-// copy. It ignores copies that are older than the order's own record or name the same customer.
+// owner returns the customer of the order. This is the customer in the order's own record, if a
+// copy in the customer's partition or an item confirms it. Otherwise owner prefers a customer whose
+// copy is newer than the own record. It ignores a copy that names the customer in the own record.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -232,7 +232,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyItems verifies the order's own record, the customer's copy and the item records.
+// verifyItems verifies the order's own record, its copy for the customer and the item records.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
 	if v.linesKnown {
@@ -296,8 +296,8 @@ func copyAttributes(want, have model.Record, names ...string) {
 }
 
 // trustedLines returns the line items of the order. It trusts the item records, unless they are
-// missing or only the embedded item list adds up to the total. It returns false if the line items
-// cannot be determined, and reports the unreadable item records.
+// missing or only the item list in the order adds up to the total. If it cannot determine the line
+// items, it returns false and reports the unreadable item records.
 func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
@@ -323,7 +323,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 		// A lost item with a price of zero changes only the number of items, not the total.
 		counted := o.ItemCount != nil && len(h.listedLines) == *o.ItemCount && len(lines) != *o.ItemCount
 		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
-			// After a partial repair, the next check would trust the new item records, not the list.
+			// If only some item records were written, the next check would trust these records.
 			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
 			return model.SortBySKU(h.listedLines), true
 		}
@@ -345,9 +345,9 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 	return lines, true
 }
 
-// verifyTimeline reports invalid events. It also reports a timeline if no event sets the order's
-// status, or if the last event sets another status. The order of other software's events is
-// unknown, so it is sufficient that one of these events sets the order's status.
+// verifyTimeline reports invalid events. It also reports the order if the last event with a status
+// does not set the order's current status. The sequence of events from other software is unknown,
+// so it is sufficient that any of them sets the current status.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -398,7 +398,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	v.dateWithEvent(diag, o)
 }
 
-// verifyUpdatedAt reports an order with an update time before its last event, and fixes the time.
+// verifyUpdatedAt reports and fixes an order whose updatedAt is before its last event.
 func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order) {
 	updated := updatedAt(diag.Trusted)
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
@@ -415,7 +415,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 }
 
-// headerRecord is the order's own record or the customer's copy. record is nil if it is missing.
+// headerRecord is the order's own record or its copy. record is nil if that record is missing.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys
@@ -429,8 +429,8 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// fixOf returns the fix that writes a record. It adds a fix if the record exists and has no fix
-// yet. It returns nil if the record is missing and no fix creates it.
+// fixOf returns the planned write (fix) of a record. If the record exists and has no fix, fixOf
+// adds a fix. If the record is missing and no fix creates it, fixOf returns nil.
 func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
@@ -443,8 +443,8 @@ func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// dateWithEvent sets updatedAt and the version of both order records for the appended event. A
-// resumed subscription reads only the timelines of orders that were updated after its last event.
+// dateWithEvent sets updatedAt and the version of both order records if a fix appends an event. A
+// resumed subscription reads only the orders that were updated after its last event.
 func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.LeavesUnchanged(r.entity, r.key, "updatedAt"), !diag.LeavesUnchanged(r.entity, r.key, model.AttrVersion)
@@ -462,8 +462,8 @@ func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) 
 	}
 }
 
-// hasRoot reports whether the order's own record was read, and also a copy or an item of the
-// customer that it names. Otherwise the copy may be in the partition of any customer.
+// hasRoot reports whether a copy or an item confirms the customer in the order's own record.
+// Otherwise the order may belong to any customer.
 func (v *orderVerifier) hasRoot() bool {
 	named := v.namedCustomer()
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
@@ -478,8 +478,8 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// propagate adds the reserved stock to heldStock. It also requests the verification of the
-// customers whose order count or spending may have changed.
+// propagate adds the reserved stock to heldStock. It also selects customers to verify whose order
+// count or spending may have changed.
 func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	v.reportStatus(c, diag, last)
 	if !diag.Clean() {
@@ -552,8 +552,8 @@ func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 	})
 }
 
-// holding returns the quantities of products that the order reserves. diag is the result of verify.
-// known is false if the order is unreadable and may reserve stock.
+// holding returns the quantity of each product that the order reserves. diag is the result of
+// verify. known is false if the order is unreadable and may reserve stock.
 func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, known bool) {
 	switch {
 	case v.decoded != nil && !v.decoded.Status.ReservesStock():
@@ -564,8 +564,8 @@ func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, 
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// isMisleading reports whether a recount of stock would count other quantities than held for this
-// order. A recount trusts the index and the order's own record.
+// isMisleading reports whether a recount of stock would find other quantities for this order than
+// held. The recount trusts the index and the order's own record, and one of them may be wrong.
 func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag *repair.Diagnosis) bool {
 	recorded, listed := counting.ListedHolding(t, v.orderRecord)
 	if !listed {

@@ -15,53 +15,51 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// stockRecount computes the quantities of some products that pending and confirmed orders reserve.
-// It reads all open orders in one or more passes. Each pass serves all of the products. A
+// stockRecount computes the quantities of products that pending and confirmed orders reserve. In
+// one pass, it lists these orders in the index and reads each order consistently from the table. A
 // stockRecount is safe for concurrent use.
 //
-// The index lists the open orders, and it lags behind the table. When an order is confirmed, it
-// first leaves the list of pending orders and then enters the list of confirmed orders. So a pass
-// can miss the order. Therefore the results of the passes are combined while the product's record
-// is unchanged:
+// The index lags behind the table. While an order is being confirmed, the index may list the order
+// neither as pending nor as confirmed. A pass then misses the order. Therefore stockRecount
+// combines two passes. The result is exact if the product's record stays unchanged:
 //
-//   - A mutation that changes the reserved quantity of a product raises the product's stock
-//     revision in the same transaction. While the product's record is unchanged, the same orders
-//     reserve the same quantities of the product.
-//   - Every order is read consistently from the table. So an order that was counted does reserve
-//     the product, and the combined passes never count too much.
-//   - The index contains every write that is older than Options.IndexLag. Each pass begins this
-//     long after the previous pass, and after the read of the product. A pass misses an order only
-//     if the order was confirmed during the pass or shortly before it. An order is confirmed only
-//     once, so two passes together miss no order.
+//   - Every mutation that changes the reserved quantity of a product also increments the stock
+//     revision in the product's record. While this record is unchanged, the same orders reserve the
+//     same quantities of the product.
+//   - A pass never counts too much, because it reads each order consistently.
+//   - Two passes together miss no order. A pass begins Options.IndexLag after the previous pass, so
+//     the index then contains every older write. A pass misses an order only if the order was
+//     confirmed during the pass or shortly before. An order is confirmed only once, so the other
+//     pass finds it.
 //
 // A repair requires that the product's record is still unchanged.
 type stockRecount struct {
 	skus []commerce.SKU
-	// sumStock reports whether the passes compute the reserved quantities. Otherwise a pass reads the
-	// products and waits for the index, so that the caller can count orders in the index.
+	// sumStock means that the passes compute reserved quantities. Otherwise a pass only reads the
+	// products and waits for the index, before the caller counts the orders of a product in the index.
 	sumStock bool
 
-	// turn is a lock that allows only one pass at a time. It is a channel, so that a caller can stop
-	// waiting when its context ends.
+	// turn is a lock: only one pass runs at a time. It is a channel, so that a caller can stop waiting
+	// when its context ends.
 	turn    chan struct{}
 	tallies map[commerce.SKU]*productTally
 	// passes contains the sums after each pass.
 	passes []map[commerce.SKU]stockSum
 }
 
-// productTally contains the quantities of one product that orders reserve. It combines the passes
-// since the product's record last changed.
+// productTally contains the quantity of one product that each order reserves. It combines the
+// passes during which the product's record did not change.
 type productTally struct {
 	product model.Record
 	passes  int
 	held    map[commerce.OrderID]int
 }
 
-// stockSum is the quantity of one product that orders reserve, as counted after a pass.
+// stockSum is the total quantity of one product that orders reserve, as known after a pass.
 type stockSum struct {
 	// product is the product's record. The sum is valid as long as this record is unchanged.
 	product model.Record
-	// passes is the number of passes that contributed to the sum.
+	// passes is the number of passes that are combined in the sum.
 	passes int
 	held   int
 	// orders is the number of orders that contain the product. It is nil if they were not counted.
@@ -80,8 +78,8 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 	return r
 }
 
-// afterPass returns the sum for a product after pass n, which starts at 0. It runs the pass unless
-// another caller already has.
+// afterPass returns the sum for a product after pass number n, counted from 0. It runs the pass
+// unless another caller has already run it.
 //
 // Errors: the context's error, or an error that table.WrapError wraps.
 func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
@@ -99,8 +97,8 @@ func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU
 	return r.passes[n][sku], nil
 }
 
-// runPass reads all open orders once and adds the quantities that they reserve to the tallies. If a
-// product's record has changed, its tally restarts at zero.
+// runPass reads all open orders once and adds their reserved quantities to the tallies (the sums by
+// product). If a product's record has changed, its tally restarts at zero.
 //
 // Errors: the context's error, or an error that table.WrapError wraps.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
@@ -150,13 +148,13 @@ func (r *stockRecount) finishPass() error {
 	return nil
 }
 
-// readOpenOrders calls add with the quantities that each open order reserves. It may call add twice
-// for an order whose status changes. The index lists the orders, which are then read consistently
-// from the table. The orders in c.misleading are verified with their copies instead.
+// readOpenOrders lists the open orders in the index and reads them consistently from the table. It
+// calls add with the quantities that each order reserves, possibly twice if the status changes. For
+// an order in c.misleading, it uses the result of an orderVerifier instead of the index.
 //
 // Errors are wrapped by table.WrapError.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
-	// An order moves from list to list in the order of its statuses. The lists are read in this order.
+	// Orders move through the lists in the sequence of statuses, so read the lists in this sequence.
 	for _, status := range commerce.Statuses() {
 		if !status.ReservesStock() {
 			continue

@@ -329,7 +329,7 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true, OnUnverified: func(u check.Unverified) { unverified = append(unverified, u) }})
-		want := []check.Unverified{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may hold stock of the product"}}
+		want := []check.Unverified{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may reserve stock of the product"}}
 		if storetest.FormatKinds(drifts) != "index-keys 1" || summary.Unverified != 1 || !slices.Equal(unverified, want) {
 			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}

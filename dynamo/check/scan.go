@@ -13,9 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// segmentScan groups the scanned records of one segment by item collection and verifies each
-// collection. Scans read eventually consistently, which halves the cost. So the findings of the
-// scan are not certain, and the records are read and verified again.
+// segmentScan scans one segment of the table, and verifies the records of each item collection. The
+// Scan is eventually consistent, which halves the cost. Therefore its findings are uncertain, and
+// the check reads inconsistent records again.
 type segmentScan struct {
 	check *check
 
@@ -25,9 +25,9 @@ type segmentScan struct {
 	currentTarget target
 	partition     string
 
-	// completed contains the verifiers of the item collections that the current page completes.
+	// completed contains the verifiers of the item collections that end on the current page.
 	completed map[target]verifier
-	// copies are the keys of the customers' copies of orders that the current page contains.
+	// copies are the keys of order copies (in customers' partitions) on the current page.
 	copies []model.CustomerOrderKey
 }
 
@@ -111,8 +111,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 }
 
 // readRelated reads related records in other partitions, 100 per request. For an order, it reads
-// the customer's copy. For a copy, it reads the order. For a customer, it reads the email claim.
-// For an email claim, it reads the customer.
+// the copy in the customer's partition. For such a copy, it reads the order. For a customer, it
+// reads the email claim. For an email claim, it reads the customer.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys
@@ -159,7 +159,7 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	return nil
 }
 
-// verifyCompleted verifies the completed item collections, and selects those to verify again.
+// verifyCompleted verifies the completed item collections, and selects records to verify again.
 func (g *segmentScan) verifyCompleted() {
 	c := g.check
 	for k, v := range maps.All(g.completed) {
@@ -176,7 +176,7 @@ func (g *segmentScan) verifyCompleted() {
 	}
 }
 
-// noteScanned counts a scanned record and keeps the values to compare after the scan.
+// noteScanned counts a verified record, and stores its values for comparisons after the scan.
 func (c *check) noteScanned(v verifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

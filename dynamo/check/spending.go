@@ -42,9 +42,9 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 }
 
 // verifySpending reports unreadable spending records, and spending records that differ from the
-// sums of the customer's orders. It computes no sums for customers with an unreadable order or with
-// an inconsistent order that was not repaired. Without opts.Repair, it also computes none for
-// customers whose orders were never added up.
+// sums of the customer's orders. It compares no sums if one of these orders is unreadable, or has
+// an unrepaired inconsistency. Without opts.Repair, it also compares no sums if the customer's
+// orders were never added up.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {
@@ -77,7 +77,7 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 		}
 	}
 	if !customer.SpendingComplete || len(diag.Findings) > found {
-		// Every change of an order also changes the customer's last event.
+		// Every mutation of an order replaces the last event, so the repair requires the same event.
 		diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true

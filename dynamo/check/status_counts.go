@@ -14,7 +14,7 @@ type statusCountsVerifier struct {
 	baseVerifier
 	part    string
 	counter *counting.OrderCounter
-	// pass is the number of the next counting pass. counted is the result of the last pass.
+	// pass is the number of the next count of the orders. counted is the result of the last count.
 	pass       int
 	counted    counting.PartCounts
 	isRepaired bool
@@ -34,7 +34,7 @@ type repOrdersVerifier struct {
 	*counting.RepOrderCounter
 }
 
-// addRepOrderCandidates selects account reps whose order count differs from the scanned orders.
+// addRepOrderCandidates selects account reps whose stored order count differs from the scan.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
 		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})
@@ -61,7 +61,7 @@ func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
 }
 
-// maxPasses is the maximum number of counting passes while orders keep changing.
+// maxPasses limits how often the orders are counted if an order changes during each count.
 const maxPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
@@ -92,6 +92,6 @@ func (v *statusCountsVerifier) propagate(*check, *repair.Diagnosis, *repair.Diag
 // uncertainty returns a reason if a counted order changed during the count.
 func (v *statusCountsVerifier) uncertainty(*repair.Diagnosis) string { return v.counted.Uncertainty }
 
-// markRepaired ends the counting. A repair succeeds only if the record is the same as during the
-// count.
+// markRepaired prevents another count. A repair succeeds only if the record is the same as during
+// the count.
 func (v *statusCountsVerifier) markRepaired() { v.isRepaired = true }

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// productVerifier verifies a product item collection and the stock that orders reserve.
+// productVerifier verifies the records in a product's partition, and the stock that orders reserve.
 type productVerifier struct {
 	sku commerce.SKU
 	recordWithEdges
@@ -68,12 +68,12 @@ func (v *productVerifier) add(e *model.Entity, rec model.Record) {
 
 func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-// read waits for the recount, and then reads the product and its inventory levels. The sum is valid
-// only if the product's record has not changed since before the first pass of the recount.
+// read waits for the recount, and then reads the product and its inventory levels. The reserved
+// quantity, the sum of the levels and the count of orders are valid only if the product's record
+// has not changed since the recount began.
 //
-// The sum of the inventory levels is valid under the same condition. A mutation that changes a
-// level raises the product's stock revision in the same transaction. The pass waits until all
-// records of earlier transactions are visible. The count of orders is then valid, too.
+// A mutation that changes one of these numbers also increments the product's stock revision. The
+// recount waits until the index contains the writes of all earlier transactions.
 func (v *productVerifier) read(ctx context.Context, c *check) error {
 	v.sum = nil
 	if v.recount == nil {
@@ -116,21 +116,21 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 }
 
 // uncertainty returns a reason if an order cannot be read or if the product changed during the
-// recount. A finding is certain only after two passes.
+// recount. A finding is certain only after two passes (see stockRecount).
 func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
 		return ""
 	case v.unreadableOrder != "":
-		return fmt.Sprintf("%s cannot be read and may hold stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
+		return fmt.Sprintf("%s cannot be read and may reserve stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
 	case v.sum == nil || !diag.Clean() && v.sum.passes < 2:
 		return "the product changed each time its reserved stock was recounted"
 	}
 	return ""
 }
 
-// markRepaired ends the recount. A repair succeeds only if the product is the same as during the
-// recount.
+// markRepaired prevents another recount. A repair succeeds only if the product is the same as
+// during the recount.
 func (v *productVerifier) markRepaired() { v.recount = nil }
 
 // hasRoot reports whether the product's record was read.
@@ -165,7 +165,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// The scan's sum is not certain, so a difference only leads to a recount, which may confirm it.
+	// The sum of scanned levels is uncertain. If the stored total differs, the check recounts the sum.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}
@@ -190,8 +190,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	diag.Compare(&model.EntityProduct, v.record(), expected[0], kind)
-	// A repair of the stock also raises the stock revision. The write requires that the revision is
-	// unchanged or still missing.
+	// A repair of the stock also increments the stock revision. The write requires that the revision
+	// is unchanged or still missing.
 	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
 		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
@@ -200,7 +200,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// sortedLevels returns the inventory levels in the order of their sort keys.
+// sortedLevels returns the inventory levels sorted by sort key.
 func (v *productVerifier) sortedLevels() []*recordWithEdges {
 	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }

@@ -13,24 +13,24 @@ import (
 
 // Codec encodes and decodes the records of a table.
 type Codec struct {
-	// Currency is the currency of records that do not specify a currency.
+	// Currency is the default for records without a currency attribute.
 	Currency commerce.Currency
-	// Shards is the number of partition keys over which each busy list is spread.
+	// Shards is the number of index partition keys for each list of a sharded entity (Entity.Sharded).
 	Shards int
 }
 
 // KeyBuilder returns a builder for keys of the table.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributeVisitor reads, writes or describes the attributes of a record. Each kind of record has
-// one function that declares its attributes, such as customerAttributes. For each attribute, this
-// function calls a method of the visitor or a function such as text. mode determines the effect of
-// these calls. Reader contains the record to read.
+// attributeVisitor reads, writes or describes the attributes of one record, depending on mode. Each
+// kind of record has one function that declares its attributes, such as customerAttributes. For
+// each attribute, the function calls a method of the visitor or a function such as text. Reader
+// contains the record to read.
 type attributeVisitor struct {
 	Reader
 	mode visitMode
-	// currency is the currency of the record's amounts. Before the attribute "currency" has been read,
-	// it is the default currency of the table.
+	// currency is the currency of the record's amounts. It is initially the default currency of the
+	// table. Reading the attribute "currency" replaces it.
 	currency commerce.Currency
 	// encoded is the record to write.
 	encoded Record
@@ -59,8 +59,8 @@ type Attribute struct {
 	// MaxLength is the maximum number of bytes of a string, or the maximum number of elements of a
 	// list. It is 0 for other types.
 	MaxLength int
-	// Required reports whether a record without the attribute is corrupt. Optional reports whether the
-	// attribute is not written if it has no value.
+	// Required means that a record without the attribute is corrupt. Optional means that Ordergraph
+	// omits the attribute if its value is empty.
 	Required, Optional bool
 }
 
@@ -74,9 +74,9 @@ type presence uint8
 const (
 	// A record without a required attribute is corrupt.
 	required presence = iota
-	// This program always writes a lenient attribute. Records of other software may lack it.
+	// Ordergraph always writes a lenient attribute. Records written by other software may lack it.
 	lenient
-	// An optional attribute is not written if it has no value.
+	// Ordergraph omits an optional attribute if its value is empty.
 	optional
 )
 
@@ -85,8 +85,8 @@ type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// Records returns the record of a value and its edges (copies for lists). For an order, it returns
-// the order's own record and the customer's copy.
+// Records returns the record of a value, followed by its edges (copies with other index keys). For
+// an order, the second record is the copy in the customer's partition.
 func Records[V Value](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
 	records := b.withEdges(e, attributes)
@@ -139,8 +139,8 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 	return a.descriptions
 }
 
-// AttributesOf returns the declared attributes of an entity's records. It returns nil for
-// idempotency records, and for entities that have only keys.
+// AttributesOf returns the declared attributes of an entity's records. It returns nil for email
+// claims and idempotency records, because their attributes are not declared.
 func AttributesOf(e *Entity) []Attribute {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
@@ -171,7 +171,7 @@ func AttributesOf(e *Entity) []Attribute {
 	return nil
 }
 
-// EmbeddedItemAttributes returns the attributes of an item embedded in its order.
+// EmbeddedItemAttributes returns the attributes of a line item in the order's own record.
 func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedItemAttributes) }
 
 // AddressAttributes returns the attributes of an address.
@@ -186,7 +186,7 @@ func text[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	putText(a, name, v, most, required)
 }
 
-// lenientText declares a string that this program always writes, but other software may not write.
+// lenientText declares a string that Ordergraph always writes. Other software may omit it.
 func lenientText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == reading {
 		*v = S(a.Text(name))
@@ -195,7 +195,7 @@ func lenientText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	putText(a, name, v, most, lenient)
 }
 
-// optionalText declares a string that is not written if it is empty.
+// optionalText declares a string that is omitted if it is empty.
 func optionalText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == reading {
 		*v = S(a.Text(name))
@@ -204,8 +204,8 @@ func optionalText[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	putText(a, name, v, most, optional)
 }
 
-// indexedText declares a string that the index key of e contains. If a record lacks the string, it
-// is read from the index key (see Reader.textOrIndexKey).
+// indexedText declares a string that is also part of e's index partition key. If a record lacks the
+// attribute, the visitor reads the string from this key (see Reader.textOrIndexKey).
 func indexedText[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
 	if a.mode == reading {
 		*v = S(a.textOrIndexKey(name, e))
@@ -227,8 +227,8 @@ func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p pres
 	}
 }
 
-// texts declares a list of strings. most and bytes are the maximum length of the list and of a
-// string.
+// texts declares a list of strings. most limits the number of strings, and bytes limits the length
+// of each string.
 func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	switch a.mode {
 	case reading:
@@ -287,8 +287,8 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	}
 }
 
-// optionalCounter declares a counter. The counter is nil if the orders or items have not been
-// counted. When a counter is read, *v points to place, or to a new int if place is nil.
+// optionalCounter declares a counter that is nil until the orders or items have been counted.
+// Reading a counter sets *v to place, or to a new int if place is nil.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
 	case reading:
@@ -311,7 +311,7 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	}
 }
 
-// version declares the number that every change increments. Other software may not write a version.
+// version declares the number that every change increments. Records of other software may lack it.
 func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
 // createdAt declares the time at which the record was created.
@@ -323,8 +323,8 @@ func (a *attributeVisitor) createdAt(v *time.Time) {
 	a.putTime("createdAt", v, required)
 }
 
-// updatedAt declares the time of the last change. The default is the creation time, because records
-// of other software may lack the attribute.
+// updatedAt declares the time of the last change. Records of other software may lack the attribute,
+// so the default is the creation time.
 func (a *attributeVisitor) updatedAt(v *time.Time, created time.Time) {
 	if a.mode == reading {
 		*v = a.UpdatedAtOr(created)
@@ -342,7 +342,7 @@ func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 	}
 }
 
-// amount declares an amount of money in the record's currency with a maximum number of digits.
+// amount declares an amount of money in the record's currency. digits limits the number of digits.
 func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	switch a.mode {
 	case reading:
@@ -356,7 +356,7 @@ func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	}
 }
 
-// currencyAttribute declares the currency of all amounts in the record. v is one of these amounts.
+// currencyAttribute declares the currency of all amounts in the record. v is any of the amounts.
 func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	switch a.mode {
 	case reading:
@@ -368,7 +368,7 @@ func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	}
 }
 
-// parsedText declares a string in a format that parse checks. longest is a value of maximum size.
+// parsedText declares a string. parse checks its format, and longest is the longest valid string.
 func parsedText[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
 	switch a.mode {
 	case reading:
@@ -409,8 +409,8 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	}
 }
 
-// address declares a map that is not written if the order has no address. When the address is read,
-// it is stored in *place.
+// address declares a map that is omitted if the order has no address. Reading the map sets *v to
+// place.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
 	case reading:
@@ -439,8 +439,8 @@ func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 	lenientText(a, "countryCode", &v.CountryCode, 2)
 }
 
-// lineItems declares the list of embedded items, sorted by SKU. The list is not written if the
-// order has too many items to embed.
+// lineItems declares the list of line items that the order embeds, sorted by SKU. The list is
+// omitted if the order has too many line items to embed.
 func (a *attributeVisitor) lineItems(o *commerce.Order) {
 	const name = "items"
 	switch a.mode {

@@ -6,12 +6,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// OrderCountParts is the number of records over which the counts of orders by status are spread.
-// Every change of an order's status updates one of these records. Several records reduce conflicts
-// between concurrent changes (docs/adr/0033-counts.md).
+// OrderCountParts is the number of records that count orders by status. Each order is counted in
+// one of them. With several records, fewer concurrent changes of orders conflict
+// (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the number of the record that counts an order.
+// OrderCountPart returns the number of the orderCounts record in which an order is counted.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }
@@ -38,19 +38,19 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	return c, a.Err()
 }
 
-// RepOrderParts is the number of records over which the order count of an account rep is spread.
-// Several records reduce conflicts between orders of the same rep.
+// RepOrderParts is the number of records that count the orders of one account rep. With several
+// records, fewer concurrent orders of the rep's customers conflict.
 const RepOrderParts = 16
 
-// FirstPart is the number of the record that reports whether the order count of a rep is complete.
+// FirstPart is the number of the record that stores whether a rep's order count is complete.
 const FirstPart = "0"
 
-// RepOrderPart returns the number of the record that counts an order of an account rep.
+// RepOrderPart returns the number of the repOrders record that counts an account rep's order.
 func RepOrderPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), RepOrderParts))
 }
 
-// RepPartRecord encodes one of the records that count the orders of a rep.
+// RepPartRecord encodes one of the records that count the orders of an account rep.
 func RepPartRecord(b *KeyBuilder, r commerce.RepOrders) Record {
 	return b.record(&EntityRepOrders, encode(repOrdersAttributes, r))
 }
@@ -62,7 +62,7 @@ func repOrdersAttributes(a *attributeVisitor, r *commerce.RepOrders) {
 	a.number(AttrOrders, &r.Orders)
 }
 
-// DecodeRepOrders decodes one of the records that count the orders of a rep.
+// DecodeRepOrders decodes one of the records that count the orders of an account rep.
 //
 // Errors: ErrCorrupt.
 func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {

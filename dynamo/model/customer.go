@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerRecords returns all records of a customer: the customer's own record, its edges (copies
-// for lists), and the claim that makes the e-mail address unique.
+// CustomerRecords returns a customer's own record, the email claim (the record that reserves the
+// email address), and the edges (copies with other index keys).
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.Err == nil {
@@ -16,7 +16,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	return slices.Insert(Records(b, &c), 1, EmailClaimRecord(b, email, c.ID))
 }
 
-// EmailClaimRecord returns the record that reserves an e-mail address for one customer. email must
+// EmailClaimRecord returns the record that reserves an email address for one customer. email must
 // be an address returned by commerce.ParseEmail.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
 	return EmailClaim.Key(b, email).Attributes().Merge(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
@@ -35,7 +35,7 @@ func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	a.version(&c.Version)
 }
 
-// DecodeCustomer decodes a customer's record or one of its edges (copies for lists).
+// DecodeCustomer decodes a customer's record or one of its edges (copies with other index keys).
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
@@ -44,7 +44,7 @@ func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
 	return c, a.Err()
 }
 
-// decodeEmailClaim returns the ID of the customer that owns an e-mail address.
+// decodeEmailClaim returns the ID of the customer who owns an email address.
 //
 // Errors: ErrCorrupt.
 func decodeEmailClaim(r Reader) (commerce.CustomerID, error) {

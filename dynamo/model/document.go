@@ -8,16 +8,16 @@ import (
 )
 
 // Document is a parsed DynamoDB response: the bytes of the response and the offsets of all values.
-// Nodes contain offsets instead of strings, so the garbage collector need not scan them.
+// Nodes contain offsets instead of pointers, so the garbage collector does not scan them.
 type Document struct {
-	// Body is the response, followed by decoded copies of strings that contained escape sequences and
-	// of binary values. Body is not modified after parsing.
+	// Body is the response body. The parser appends decoded binary values, and decoded strings that
+	// contained escape sequences. Body is not modified after parsing.
 	Body  []byte
 	Nodes []Node
 }
 
-// Node is a value. The elements of a list, a set or a map are the nodes after the Node, up to the
-// index End (exclusive).
+// Node is an attribute value. If it is a list, set or map, the nodes of its elements follow it. End
+// is the index of the first node after the value and its elements.
 type Node struct {
 	Name, NameEnd uint32
 	Text, TextEnd uint32
@@ -28,7 +28,7 @@ type Node struct {
 // Kind is the type of a value.
 type Kind byte
 
-// The types of DynamoDB attributes. kindNone means that a value is absent.
+// The types of DynamoDB values. kindNone means that a value is absent.
 const (
 	kindNone Kind = iota
 	KindS
@@ -56,7 +56,7 @@ func (d *Document) Span(from, to uint32) string {
 	if from == to {
 		return ""
 	}
-	// The text is immutable because Body is not modified after parsing.
+	// This is safe because Body is not modified after parsing.
 	return unsafe.String(&d.Body[from], int(to-from))
 }
 
@@ -68,7 +68,7 @@ func (i Item) kind(at uint32) Kind {
 	return i.Doc.Nodes[at].Kind
 }
 
-// Find returns the index of the attribute with the given name.
+// Find returns the index of the node of an attribute. It returns false if the attribute is absent.
 func (i Item) Find(name string) (uint32, bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -92,7 +92,7 @@ func (i Item) len() int {
 	return n
 }
 
-// forEach calls take for each value and the index of its node, until take returns false.
+// forEach calls take with the index and the node of each value, until take returns false.
 func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -113,7 +113,7 @@ func (i Item) toRecord() Record {
 	return r
 }
 
-// attributeValue converts the value of a node to the type of the AWS SDK.
+// attributeValue converts the node at an index to an attribute value of the AWS SDK.
 func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }

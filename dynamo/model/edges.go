@@ -9,7 +9,7 @@ import (
 // Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges (copies for lists) that contain one of the named attributes.
+// EdgesCopying returns the edges (copies with other index keys) that contain any of the attributes.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -41,7 +41,7 @@ func (e *Entity) BaseEntity() *Entity {
 	return e
 }
 
-// KeyValues returns the values in the primary key of a record, by the name of their placeholder.
+// KeyValues returns the values in a primary key. The map keys are the placeholders' names.
 func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
 	for t, key := range map[Template]string{e.PK: k.PK, e.SK: k.SK} {
@@ -55,8 +55,8 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyFromValues builds the primary key with the given values. It returns empty keys if one of the
-// values is not valid in a key.
+// KeyFromValues is the inverse of KeyValues: it builds the primary key from the values of the
+// placeholders. It returns empty keys if a value is not valid in a key.
 func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t Template) string {
@@ -73,8 +73,8 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	return k
 }
 
-// IndexAttributes returns the attributes that occur in the index keys and not in the primary key.
-// An edge (a copy for a list) exists only for records with all these attributes.
+// IndexAttributes returns the attributes that are in the index keys but not in the primary key. An
+// edge (a copy with other index keys) exists only for records with all these attributes.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -85,8 +85,7 @@ func (e *Entity) IndexAttributes() []string {
 	return names
 }
 
-// CopiedAttributes returns the attributes of a record that its edge contains, which are all
-// attributes except e.Omitted.
+// CopiedAttributes returns the attributes that the edge e copies: all attributes except e.Omitted.
 func (e *Entity) CopiedAttributes(attributes Record) Record {
 	if len(e.Omitted) == 0 {
 		return attributes
@@ -98,7 +97,7 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// withEdges encodes a record with the given attributes, and its edges (copies for lists).
+// withEdges encodes a record and its edges (copies with other index keys).
 func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
@@ -110,11 +109,11 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the write pattern with the edges (copies for lists) of an entity added.
+// withEdges adds an entity's edges (copies with other index keys) to a write pattern.
 //
-// If numbers is empty, the pattern can write every attribute of the entity, and therefore every
-// edge. Otherwise the pattern changes only the numeric attributes in numbers. It then writes only
-// the edges that contain one of these attributes, and it must read the records of the entity first.
+// If numbers is empty, the mutation may change all attributes of the entity, so it writes all
+// edges. Otherwise the mutation changes only the numeric attributes in numbers. It then writes only
+// the edges that contain one of these attributes, and reads the entity's records first.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()

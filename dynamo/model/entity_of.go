@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// EntityOf returns the entity of the record with the given key. It returns nil if the key matches
-// no template, because other software wrote the record.
+// EntityOf returns the entity whose key templates match a primary key. It returns nil if no entity
+// matches, which means that other software wrote the record.
 func EntityOf(k Keys) *Entity {
 	for i := range allEntities {
 		e := &allEntities[i]
@@ -26,8 +26,8 @@ func EntityOf(k Keys) *Entity {
 // allEntities is built once because bulk operations use it for every record. Do not modify it.
 var allEntities = Entities()
 
-// entityOfIndexKeys returns the entity that lists a record with the given index keys. It returns
-// false if no list contains the record. A record without both index keys is not in the index.
+// entityOfIndexKeys returns the entity whose index key templates match the given keys. It returns
+// false if no entity matches, or if one of the keys is empty.
 func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	if indexPK == "" || indexSK == "" {
 		return Entity{}, false
@@ -53,11 +53,11 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 }
 
 // WithIndexKeys replaces the index keys of a record, because the record may come from a table with
-// another number of shards. The result has no index keys if a value is not valid in a key, for
-// example an empty category. Records of other software keep their keys.
+// another number of shards. If an attribute is not valid in a key, such as an empty category, the
+// record gets no index keys. A record that matches no entity keeps its index keys.
 //
-// It returns ErrCorrupt if the record cannot be decoded, or if its attributes do not match its key.
-// It returns another error if a record of other software would appear in a list.
+// WithIndexKeys returns ErrCorrupt if it cannot decode the record, or if the attributes do not
+// match the key. It returns another error if only the index keys match an entity.
 func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
@@ -84,12 +84,12 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 		}
 		return r, nil
 	}
-	return nil, fmt.Errorf("%w: record %s: its attributes do not match the key of the %s", ErrCorrupt, r.KeyText(), e.Name)
+	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record and returns all records that the model derives from its content. The
-// result includes the record itself if the key of the record matches its attributes. A value that
-// is not valid in a key causes no error, because it may concern only a derived record.
+// Reencode decodes a record, and encodes it and all records that derive from it, such as its edges.
+// It builds keys from the attributes. If these do not match the key of r, no result has this key. A
+// value that is not valid in a key causes no error, because it may affect only a derived record.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
@@ -100,8 +100,8 @@ func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
 	return encode(codec.KeyBuilder()), nil
 }
 
-// decodeForReencoding decodes a record of an entity. It returns a function that encodes all records
-// that the model derives from the content.
+// decodeForReencoding decodes a record of the entity e. The function encode encodes this record and
+// all records that derive from it.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
@@ -155,9 +155,9 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
 
-// UnreadableAttributes returns the attributes that a record has but that cannot be decoded. The
-// result maps the name of each attribute to its problem. It is nil if all attributes can be
-// decoded. An unreadable value is not treated as absent, because other software may use it.
+// UnreadableAttributes returns the attributes of a record that cannot be decoded, with a
+// description of each problem. It returns nil if all attributes can be decoded. Callers must not
+// treat an unreadable attribute as absent, because other software may use its value.
 func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]string {
 	var problems map[string]string
 	r := Reader{Record: rec, onUnreadable: func(attribute, problem string) {
@@ -170,7 +170,7 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	}}
 	r.Text("entity")
 	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
-		// Decoding skips createdAt if the order's ID contains the creation time.
+		// If the order's ID contains the creation time, decoding skips createdAt, so check it here.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
@@ -179,8 +179,8 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	return problems
 }
 
-// HasUnreadableIndexAttribute reports whether an attribute that occurs in the index keys of the
-// record cannot be decoded.
+// HasUnreadableIndexAttribute reports whether the record's index keys depend on an attribute that
+// cannot be decoded.
 func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
 	for name := range codec.UnreadableAttributes(e, rec) {
@@ -200,8 +200,8 @@ func IsInPrimaryKey(e *Entity, name string) bool {
 // IsIndexKey reports whether name is one of the two key attributes of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
-// IsInIndexKey reports whether the value of an attribute occurs in the index keys of an entity and
-// not in its primary key.
+// IsInIndexKey reports whether the value of an attribute is in the index keys of an entity, but not
+// in the primary key.
 func IsInIndexKey(e *Entity, name string) bool {
 	return slices.Contains(e.IndexAttributes(), name)
 }

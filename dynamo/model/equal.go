@@ -57,8 +57,8 @@ func identity(s string) string { return s }
 
 func bytesToString(b []byte) string { return string(b) }
 
-// NumberOf parses a number that is known to be valid. It returns zero for invalid text, which
-// cannot occur because DynamoDB and the import reject such text.
+// NumberOf parses a number of a record. Such a number is always valid, because DynamoDB and the
+// import reject invalid numbers. For invalid text, NumberOf returns zero.
 func NumberOf(n string) Number {
 	parsed, _ := ParseNumber(n)
 	return parsed

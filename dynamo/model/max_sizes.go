@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MaxRecordSizes returns the maximum size in bytes of the records that this program writes. The map
-// keys are the names of the entities.
+// MaxRecordSizes returns the maximum size in bytes of the records that Ordergraph writes. The map
+// keys are entity names.
 func MaxRecordSizes() map[string]int {
 	b := &KeyBuilder{Shards: MaxShards}
 	c, e, o := maxValue(customerAttributes), maxValue(employeeAttributes), maxValue(orderAttributes).order
@@ -29,11 +29,11 @@ func MaxRecordSizes() map[string]int {
 	}
 	// Normalization of an address (commerce.ParseEmail) can triple its length.
 	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
-	// An idempotency record contains the idempotency key, the caller, a hash of the request and the
-	// result of the first request. The largest possible result is an order.
+	// An idempotency record contains the idempotency key, the caller, a hash of the command and the
+	// result of the mutation. The largest possible result is an order.
 	sizes[EntityIdempotency.Name] = sizes[EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
 	return sizes
 }
 
-// shardDigits is the number of bytes that a second digit of the shard number adds to a key.
+// shardDigits adds a second digit to the shard number. The measured keys may have only one digit.
 const shardDigits = 1

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Names of the key attributes and the index. They match the tables created by other software.
+// The names of the key attributes and the index. Tables created by other software have these names.
 const (
 	AttrPK      = "pk"
 	AttrSK      = "sk"
@@ -26,7 +26,7 @@ type Template string
 
 // Build replaces the placeholders with values, from left to right.
 //
-// It returns a commerce.InvalidError if a value is empty or contains '#', so that no value can form
+// It returns a commerce.InvalidError if a value is empty or contains '#'. Such a value could form
 // the key of another record. Build returns another error if the number of values is wrong.
 func (t Template) Build(values ...string) (string, error) {
 	var b strings.Builder
@@ -110,7 +110,7 @@ func checkKeyValue(v string) error {
 	return nil
 }
 
-// Entity is a kind of record. An entity without templates for index keys is not in the index.
+// Entity is a kind of record. Without index key templates, its records are not in the index.
 type Entity struct {
 	// Name is stored in the record's attribute "entity".
 	Name string
@@ -118,24 +118,24 @@ type Entity struct {
 	Description      string
 	PK, SK           Template
 	IndexPK, IndexSK Template
-	// Sharded reports whether IndexPK ends with a shard number if the table has several shards.
+	// Sharded means that IndexPK ends with a shard number if the table has several shards.
 	Sharded bool
 	// Optional reports whether only some records have index keys.
 	Optional bool
-	// EdgeOf is set only for edges. It is the entity that the edge copies. An edge is stored in the
-	// partition of the copied record and has other index keys. It contains the record's attributes, so
-	// that one Query can read the list. A record has no edge if it lacks an attribute of the index
-	// keys.
+	// EdgeOf is set only for an edge: a copy of another record with other index keys. EdgeOf is the
+	// entity of the copied record. The edge has the same partition and attributes, so that one Query
+	// of the index can read a list. If a record lacks an attribute of the edge's index keys, it has no
+	// edge.
 	EdgeOf *Entity
 	// Omitted are the attributes that an edge does not copy. A mutation that changes only these
 	// attributes does not have to update the edge.
 	Omitted []string
 }
 
-// stockAttributes are the attributes of a product that every order for the product changes.
+// stockAttributes are the attributes of a product that change when it is ordered or shipped.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. An edge, a copy for a list, is named after its record and the key of the list.
+// The entities. Edges (copies with other index keys) are named after the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -157,8 +157,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
-	// A product's edges sort after its inventory levels. So one Query can read the product and its
-	// inventory levels without the edges.
+	// A product's edges sort after its inventory levels (WAREHOUSE#...). So one Query can read the
+	// product and its inventory levels without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
@@ -177,42 +177,42 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", Description: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
-	EntityOrderCounts = Entity{Name: "orderCounts", Description: "order counts by status, in one of several records",
+	EntityOrderCounts = Entity{Name: "orderCounts", Description: "one of the records that count orders by status",
 		PK: "ORDER_COUNTS", SK: "PART#{part}"}
-	EntityRepOrders = Entity{Name: "repOrders", Description: "an account rep's order count, in one of several records",
+	EntityRepOrders = Entity{Name: "repOrders", Description: "one of the records that count an account rep's orders",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
-	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the first request",
+	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
 
-// WritePattern declares the records that a mutation writes in one TransactWriteItems.
+// WritePattern declares the records that a mutation writes in one TransactWriteItems request.
 type WritePattern struct {
 	// ID identifies the pattern in the code, the explain output and the docs, for example WP1.
 	ID string
 	// Mutation is the GraphQL field that uses the pattern.
 	Mutation string
-	// Writes are the records that every transaction writes or checks. OptionalWrites are records that
-	// only some transactions write or check. An entity occurs once for each of its records.
+	// Writes are the records that every transaction of the mutation writes or checks. OptionalWrites
+	// are records that only some transactions write or check. An entity is listed once per record.
 	Writes, OptionalWrites []Entity
-	// WritesPerLine are entities that have one record per line of the order.
+	// WritesPerLine are entities with one record to write for each line item of the order.
 	WritesPerLine []Entity
-	// OptionalWritesPerLine are entities that have at most one record per line of the order. These
-	// records are written without a condition.
+	// OptionalWritesPerLine are entities with at most one record to write for each line item of the
+	// order. These writes have no condition.
 	OptionalWritesPerLine []Entity
-	// Reads are the records that are read in one request before the transaction. ReadsPerLine are
-	// entities that have one record per line of the order. The same request reads them.
+	// Reads are the records that one request reads before the transaction. The request also reads one
+	// record of each entity in ReadsPerLine for each line item of the order.
 	Reads, ReadsPerLine []Entity
-	// ReadsItems reports whether the mutation needs the items of the order. A separate request reads
-	// the items if the order does not embed them.
+	// ReadsItems means that the mutation reads the order's line items. If the order does not embed its
+	// line items, this is a separate request.
 	ReadsItems bool
-	// ReadsOnFailure are records that are read after a failed transaction to find the cause.
+	// ReadsOnFailure are the records that the mutation reads to find out why a transaction failed.
 	ReadsOnFailure []Entity
 }
 
-// The write patterns, one per mutation. WP9 writes one record per item when an order becomes too
-// large to embed its items.
+// The write patterns, one per mutation. If an order becomes too large to embed its line items, WP9
+// writes the records of all line items.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
 		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
@@ -254,8 +254,8 @@ var (
 
 func entities(entities ...Entity) []Entity { return entities }
 
-// MaxActions returns the maximum number of actions in a transaction for an order with that many
-// lines.
+// MaxActions returns the maximum number of actions in a transaction for an order with the given
+// number of line items.
 func (p WritePattern) MaxActions(lines int) int {
 	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 }
@@ -263,8 +263,8 @@ func (p WritePattern) MaxActions(lines int) int {
 // MaxShards is the maximum number of shards of a table.
 const MaxShards = 64
 
-// ShardSuffix returns the suffix of a shard's partition key, such as #3. It is empty for a table
-// with one shard, as in records of other software.
+// ShardSuffix returns the end of a shard's index partition key, such as #3. It is empty for a table
+// with one shard. Records written by other software have no suffix either.
 func ShardSuffix(shard, shards int) string {
 	if shards <= 1 {
 		return ""
@@ -272,7 +272,7 @@ func ShardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
-// ShardOf returns the shard of an ID. It must never change, because stored keys contain it.
+// ShardOf returns the shard number of an ID. Stored keys contain it, so it must never change.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -282,7 +282,7 @@ func ShardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// Keys are the key attributes of a record. A record outside the index has no IndexPK and IndexSK.
+// Keys are the key attributes of a record. IndexPK and IndexSK are empty if it is not in the index.
 type Keys struct{ PK, SK, IndexPK, IndexSK string }
 
 // KeyBuilder builds the keys of records. Err is the first error that occurred.
@@ -300,8 +300,8 @@ func (b *KeyBuilder) Build(t Template, values ...string) string {
 	return key
 }
 
-// record returns the given attributes and the keys that are built from them. A record of an
-// Optional entity has index keys only if it has the attribute in the index partition key.
+// record adds keys to the given attributes, which provide the values for the keys. If e is Optional
+// and the attribute of the index partition key is absent, the record has no index keys.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
 		values := t.appendPlaceholders(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
@@ -320,8 +320,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
 }
 
-// AttributeFor returns the name of the attribute that provides the value of a placeholder. The name
-// usually equals the placeholder, but some entities use another attribute.
+// AttributeFor returns the name of the attribute whose value replaces a placeholder. Most
+// placeholders have the name of their attribute.
 func (e *Entity) AttributeFor(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
@@ -334,7 +334,7 @@ func (e *Entity) AttributeFor(name string) string {
 	return name
 }
 
-// foldedName is the placeholder for a name in the form that commerce.FoldName returns.
+// foldedName is a placeholder. Its value is the attribute "name", converted by commerce.FoldName.
 const foldedName = "foldedName"
 
 // placeholderValue returns the value of a placeholder for a record with the given attributes. It
@@ -380,8 +380,8 @@ func KeyValue(t Template, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the factor by which consistent reads increase the read units. It is 2
-// for the table, and 1 for the index, which does not support consistent reads.
+// ConsistencyFactor returns the factor by which consistency multiplies read units. It is 2 for
+// consistent reads of the table. The index does not support consistent reads, so its factor is 1.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2

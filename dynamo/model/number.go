@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Number is a parsed DynamoDB number. Numbers with the same value are equal, such as 5 and 0.5E1.
+// Number is a parsed DynamoDB number. Numbers with the same value, such as 5 and 0.5E1, are equal.
 type Number struct {
 	negative bool
 	// digits are the significant digits, without leading and trailing zeros. They are empty for zero.
@@ -35,8 +35,8 @@ func ParseNumber(text string) (Number, bool) {
 	mantissa := rest
 	if e := strings.IndexAny(rest, "eE"); e >= 0 {
 		mantissa = rest[:e]
-		// An exponent that exceeds 32 bits exceeds DynamoDB's limits, except for a zero such as
-		// 0E9999999999. Such a zero is also rejected.
+		// A number whose exponent exceeds 32 bits exceeds DynamoDB's limits, unless the number is zero.
+		// ParseNumber rejects a zero such as 0E9999999999, too.
 		exponent, err := strconv.ParseInt(rest[e+1:], 10, 32)
 		if err != nil {
 			return Number{}, false
@@ -63,7 +63,7 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber converts a number to text that sorts in numerical order, for use in keys.
+// SortableNumber converts a number to text for use in keys. The texts sort in numerical order.
 //
 // The result has 19 digits before the decimal point. For a negative number, each digit is
 // subtracted from 9 and '~' is appended: -2 becomes -9999999999999999997~. The parameter text must

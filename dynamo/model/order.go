@@ -15,7 +15,7 @@ type CustomerOrderKey struct {
 	Order    commerce.OrderID
 }
 
-// CustomerOrderKeys returns the primary key of the customer's copy of an order.
+// CustomerOrderKeys returns the primary key of an order's copy in the customer's partition.
 func CustomerOrderKeys(b *KeyBuilder, k CustomerOrderKey) Keys {
 	return Keys{PK: b.Build(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Build(EntityCustomerOrder.SK, string(k.Order))}
 }
@@ -31,8 +31,8 @@ func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Build(EntityOrderItem.PK, string(k.Order)), SK: b.Build(EntityOrderItem.SK, string(k.SKU))}
 }
 
-// OrderRecords returns all records of an order: its own record, the customer's copy, its items and
-// its events. items must contain all items, even if the order has too many items to embed.
+// OrderRecords returns an order's own record, the copy in the customer's partition, the line items
+// and the events. items must contain all line items, even if they are too many to embed.
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -52,7 +52,7 @@ func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Re
 	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
-// orderParts contains an order, its item count and its address, so that one allocation is enough.
+// orderParts combines an order, its item count and its address in one allocation.
 type orderParts struct {
 	order   commerce.Order
 	count   int
@@ -82,7 +82,7 @@ func orderAttributes(a *attributeVisitor, parts *orderParts) {
 	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// SortBySKU returns the items sorted by SKU, which is also the order of their records.
+// SortBySKU returns line items sorted by SKU. The sort keys of their records have the same order.
 func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
@@ -98,7 +98,7 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 }
 
-// orderItemAttributes declares the attributes of an item with its own record.
+// orderItemAttributes declares the attributes of a line item's own record.
 func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.currencyAttribute(&i.UnitPrice)
 	embeddedItemAttributes(a, i)
@@ -106,7 +106,7 @@ func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	lenientText(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
 
-// DecodeOrder decodes the order's own record or the customer's copy.
+// DecodeOrder decodes an order's own record, or its copy in the customer's partition.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
@@ -120,7 +120,7 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, a.Err()
 }
 
-// DecodeEmbeddedItem decodes an item embedded in its order. c is the currency of the item's price.
+// DecodeEmbeddedItem decodes a line item in the order's own record. c is the currency of its price.
 //
 // Errors: ErrCorrupt.
 func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
@@ -152,13 +152,13 @@ func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	return b.record(&EntityOrderEvent, encode(eventAttributes, e))
 }
 
-// LastEventRecord returns the record with the copy of a customer's last order event.
+// LastEventRecord returns the record that contains a copy of a customer's last order event.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
-// eventAttributes declares the attributes of an event, which are the same in the timeline and in
-// the copy of the customer's last event.
+// eventAttributes declares the attributes of an order event. The timeline of the order and the copy
+// of the customer's last event contain the same attributes.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	text(a, "eventId", &e.ID, commerce.ULIDLength)
 	text(a, "orderId", &e.OrderID, commerce.ULIDLength)
@@ -171,7 +171,7 @@ func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	optionalText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 
-// DecodeEvent decodes an event of a timeline or the copy of a customer's last event.
+// DecodeEvent decodes an event in an order's timeline, or the copy of a customer's last event.
 //
 // Errors: ErrCorrupt.
 func DecodeEvent(r Reader) (*commerce.Event, error) {
@@ -180,17 +180,17 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 	return e, a.Err()
 }
 
-// LastEventID returns the event ID in the copy of a customer's last event.
+// LastEventID returns the ID of a customer's last event. r is the record with a copy of the event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
-// IsOwnEvent reports whether this program wrote an event of a timeline. Events written by other
-// software lack the attribute entity, or their ID is not a ULID.
+// IsOwnEvent reports whether Ordergraph wrote an event of an order's timeline. Events written by
+// other software lack the attribute "entity", or their ID is not a ULID.
 func IsOwnEvent(r Record) bool {
 	_, ok := EventIDFromKey(r).Time()
 	return ok && TextOf(r, "entity") == EntityOrderEvent.Name
 }
 
-// DecodeTimelineEvent decodes an event of a timeline.
+// DecodeTimelineEvent decodes an event of an order's timeline.
 //
 // It returns ErrCorrupt if the record cannot be decoded, or if its key does not match its
 // attributes. A subscriber could not resume after an event with the wrong key.
@@ -201,12 +201,12 @@ func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	}
 	k := KeyOf(r)
 	if k.SK != EntityOrderEvent.SK.Prefix()+string(event.ID) || k.PK != EntityOrderEvent.PK.Prefix()+string(event.OrderID) {
-		return nil, fmt.Errorf("%w: record %s: the key does not match the attributes, which identify event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
+		return nil, fmt.Errorf("%w: record %s: the key does not match the attributes (event %s of order %s)", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
 	}
 	return event, nil
 }
 
-// EventIDFromKey returns the event ID in the key of a record.
+// EventIDFromKey returns the event ID in the sort key of a record.
 func EventIDFromKey(r Record) commerce.EventID {
 	return commerce.EventID(strings.TrimPrefix(KeyOf(r).SK, string(EventsInRange.SK)))
 }

@@ -31,11 +31,11 @@ type AccessPattern struct {
 	PK, SK Template
 	// Direction is Ascending or Descending for a Query, and empty for a GetItem.
 	Direction string
-	// IncludedIn is the ID of another access pattern that already reads the records of this one. It is
-	// empty if this access pattern sends its own requests.
+	// IncludedIn is the ID of another access pattern whose result contains the result of this pattern.
+	// It is empty if this pattern sends its own requests.
 	IncludedIn string
-	// EmbeddedInParent reports whether the parent record can embed the result. The access pattern is
-	// read after the parent, and only if the parent does not embed the result.
+	// EmbeddedInParent means that the parent record may embed the result, as an order may embed its
+	// line items. The pattern sends a request only if the parent record does not embed the result.
 	EmbeddedInParent bool
 	// MaxLength is the maximum length of the list. 0 means that the list has no maximum length.
 	MaxLength int
@@ -109,19 +109,19 @@ func (p *List[V]) atMost(most int) *List[V] {
 	return p
 }
 
-// embeddedInParent declares that the parent record can embed the list, which has a maximum length.
+// embeddedInParent declares that the parent record may embed the list. most is the maximum length.
 func (p *List[V]) embeddedInParent(most int) *List[V] {
 	p.EmbeddedInParent = true
 	return p.atMost(most)
 }
 
-// embeddedInParent declares that the parent record can embed the record that the lookup reads.
+// embeddedInParent declares that the parent record may embed the record that the lookup reads.
 func (p *Lookup[K, V]) embeddedInParent() *Lookup[K, V] {
 	p.EmbeddedInParent, p.MaxLength = true, 1
 	return p
 }
 
-// derivedFrom declares an access pattern without its own requests. The records of another access
+// derivedFrom declares an access pattern that sends no requests, because the records of the other
 // pattern contain its result.
 func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
@@ -162,7 +162,7 @@ var (
 	CustomerOrder        = lookup(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
 	WarehouseByID        = lookup(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
 	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, withoutCodec(DecodeWarehouse))
-	EventsInRange        = collection(32, "events of an order in a range of IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
+	EventsInRange        = collection(32, "events of an order in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), withoutCodec(DecodeEvent))
 	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, withoutCodec(DecodeOrderCounts)).atMost(OrderCountParts)
 	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).atMost(commerce.MaxSpendingEntries)

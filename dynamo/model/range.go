@@ -6,11 +6,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Range is a range of positions from From (inclusive) to To (exclusive). From is less than To, even
-// if a Query reads in descending order. An empty From or To means that the range has no such bound.
+// Range is a range of sort keys without their common prefix. From is inclusive and To is exclusive.
+// An empty From or To means no bound. From is less than To, even if a Query reads backwards.
 type Range struct{ From, To string }
 
-// Empty reports whether b contains no position. An empty range must not be sent to DynamoDB, which
+// Empty reports whether b contains no sort key. An empty range must not be sent to DynamoDB, which
 // rejects a lower bound that exceeds the upper bound.
 func (b Range) Empty() bool {
 	last := maxText
@@ -20,8 +20,8 @@ func (b Range) Empty() bool {
 	return last == "" || b.From > last
 }
 
-// Remaining returns the part of b that has not been read. last is the position that was read last,
-// and forward is the direction of reading.
+// Remaining returns the part of b that has not been read. last is the last sort key that was read.
+// forward reports whether the keys are read in ascending order.
 func (b Range) Remaining(last string, forward bool) Range {
 	if forward {
 		b.From = JustAfter(last)
@@ -31,7 +31,7 @@ func (b Range) Remaining(last string, forward bool) Range {
 	return b
 }
 
-// PrefixRange returns the range of positions that begin with text. text must be the result of
+// PrefixRange returns the range of sort keys that begin with text. text must be the result of
 // commerce.FoldName and must not be empty.
 func PrefixRange(text string) Range {
 	last, size := utf8.DecodeLastRuneInString(text)
@@ -47,8 +47,8 @@ const maxText = string(utf8.MaxRune)
 // JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
 
-// JustBefore converts the exclusive upper bound s to an inclusive upper bound, which the operator
-// BETWEEN needs. It assumes that keys do not contain maxText. s must not be empty.
+// JustBefore converts the exclusive upper bound s to an inclusive upper bound, because BETWEEN
+// includes both bounds. It assumes that keys do not contain maxText. s must not be empty.
 func JustBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]
@@ -78,9 +78,9 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// NewKeyCondition returns the condition for the sort keys in a partition that begin with prefix and
-// lie in b. To continue a list, use a key condition instead of ExclusiveStartKey. ExclusiveStartKey
-// contains the full key of a record, which may have moved to another partition.
+// NewKeyCondition returns the condition for sort keys that consist of prefix and a text in b. To
+// continue a list, use such a condition instead of ExclusiveStartKey. ExclusiveStartKey contains
+// the full key of a record, but the record may have moved to another partition.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

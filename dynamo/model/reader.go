@@ -13,12 +13,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrCorrupt means that a required attribute is missing or that an attribute has the wrong type.
+// ErrCorrupt means that a record lacks a required attribute or cannot be decoded.
 var ErrCorrupt = errors.New("record cannot be read")
 
 // The names of attributes in conditions and updates.
 const (
-	// AttrVersion is incremented by every change of a record, except changes of its counters.
+	// AttrVersion is a number that every change of a record increments, except changes of counters.
 	AttrVersion = "version"
 	// Counters.
 	AttrOrderCount = "orderCount"
@@ -35,14 +35,14 @@ const (
 	// AttrStockRevision is a number in a product's record. It is incremented by every change of the
 	// product's stock. Records without the attribute have the revision 0.
 	AttrStockRevision = "stockRevision"
-	// AttrCategory is the category in a product's record, and the name in a category's record.
+	// AttrCategory is the category of a product, or the name of a category.
 	AttrCategory = "category"
 	// AttrCustomerID and AttrEmployeeID refer to the customer or employee to which a record belongs.
 	AttrCustomerID = "customerId"
 	AttrEmployeeID = "employeeId"
 )
 
-// Record maps the names of a record's attributes to their values, in the types of the AWS SDK.
+// Record maps the names of attributes to values of the AWS SDK.
 type Record map[string]types.AttributeValue
 
 // Merge adds more's attributes to r and returns r.
@@ -87,18 +87,18 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
 // Reader reads the attributes of a record. The record is either in the types of the AWS SDK
-// (Record) or in a parsed response (Item). If an attribute is absent or has another type, the
+// (Record) or in a parsed response (Item). If an attribute is absent or has an unexpected type, the
 // methods return the zero value. Methods whose name begins with Required also store the first
 // problem for Err.
 //
-// Values from a parsed response share its memory, so they must not outlive the request. Use
-// Attributes for values that must live longer.
+// Strings from a parsed response keep the whole response in memory, so they must not be kept after
+// the client's request. Use Attributes for values that must live longer.
 type Reader struct {
 	Record  Record
 	Item    Item
 	Problem string
-	// onUnreadable, if set, is called for each attribute that is present but cannot be decoded. Only
-	// records in the types of the AWS SDK report such attributes.
+	// onUnreadable, if set, is called for each attribute that is present but cannot be decoded. Set it
+	// only with Record, because Item does not report all such attributes.
 	onUnreadable func(attribute, problem string)
 }
 
@@ -122,7 +122,7 @@ func (r *Reader) Size() int {
 	return r.Item.size()
 }
 
-// Fail records a problem: an attribute is missing or cannot be decoded.
+// Fail stores a problem for Err: an attribute is missing or cannot be decoded.
 func (r *Reader) Fail(name, problem string) {
 	if r.Problem == "" {
 		r.Problem = fmt.Sprintf("attribute %q %s", name, problem)
@@ -226,12 +226,12 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 }
 
 // indexValue returns the value in the index partition key of a record: an account rep, a warehouse
-// or a category. Other software may store the value only in this key. It returns an empty string if
-// the key does not match the template of the entity.
+// or a category. Other software may store the value only in this key. If the key does not match the
+// template of e, indexValue returns an empty string.
 //
-// Records with the attribute "entity" follow this model and store an account rep or a warehouse in
-// an attribute. For these records, indexValue returns an empty string. Products are an exception:
-// every product has a category, so a product without the attribute has lost the value.
+// It also returns an empty string for a record with the attribute "entity". Ordergraph wrote such a
+// record, and would have stored an account rep or a warehouse in an attribute. Products are an
+// exception: every product has a category, so a product without the attribute has lost it.
 func (r *Reader) indexValue(e *Entity) string {
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
@@ -297,7 +297,7 @@ func (r *Reader) wholeNumber(name string) (int, bool) {
 		if i, err := strconv.Atoi(n); err == nil {
 			return i, true
 		}
-		// Other software writes whole numbers in other notations, such as 5.0 and 1E+1.
+		// Other software may write whole numbers in other notations, such as 5.0 and 1E+1.
 		if d, err := decimal.Parse(n); err == nil {
 			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
 				return int(whole), true
@@ -321,7 +321,7 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the record's currency. The parameter otherwise is the default.
+// Currency returns the currency of a record. The parameter otherwise is the default.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -341,7 +341,7 @@ func (r *Reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// UpdatedAtOr returns the time of the last update, which other software may not write. The
+// UpdatedAtOr returns the time of the last update. Records of other software may lack it, so the
 // parameter otherwise is the default.
 func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
@@ -444,7 +444,8 @@ type mapList struct {
 	length int
 }
 
-// next removes and returns the first element, or false if there is no element or it is not a map.
+// next removes and returns the first element. It returns false if the list is empty or the element
+// is not a map.
 func (l *mapList) next() (Reader, bool) {
 	if l.length == 0 {
 		return Reader{}, false
@@ -477,5 +478,5 @@ func IsText(v types.AttributeValue, text string) bool {
 
 // AttrExpiresAt is the attribute for DynamoDB's time to live (TTL). Its value is the time at which
 // the record expires, in seconds since 1970. DynamoDB may delete an expired record days later, so
-// readers must compare the time.
+// code that reads the record must compare this time with the clock.
 const AttrExpiresAt = "expiresAt"

@@ -12,12 +12,12 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	a.number(AttrAvailable, &p.Available)
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
-	// Only an edge (a copy for a list) is partial, because it omits the stock numbers. A product's own
-	// record is not partial, even if it lacks the numbers because other software wrote it.
+	// Only an edge (a copy with other index keys) is partial, because it omits the stock numbers. A
+	// product's own record is not partial, even if other software did not write the numbers.
 	p.Partial = a.mode == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
-// DecodeProduct decodes a product's record or one of its edges (copies for lists).
+// DecodeProduct decodes a product's record or one of its edges (copies with other index keys).
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
