@@ -55,8 +55,8 @@ func (w *watch) check() {
 		return
 	}
 	if err != nil {
-		// Requests fail for the same reason, and their errors are logged at error level. This error could
-		// repeat for thousands of connections, so it is logged at debug level.
+		// The cause also makes requests fail, and their errors are logged at error level. The recheck may
+		// fail for thousands of connections, so its error is logged at debug level.
 		w.authenticator.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
 	}
 	w.schedule(min(recheckInterval, w.identity.Expires.Sub(w.authenticator.opts.Now())))

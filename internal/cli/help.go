@@ -37,11 +37,11 @@ func commands() []command {
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (-: standard input) to the table"},
 		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other, and repair them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
 		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds the maximum, else 0"},
-		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print what the requests of a month cost on DynamoDB; PROFILE (-: standard\ninput) lists operations and their numbers of requests; trusted documents\nare in ORDERGRAPH_DOCUMENTS"},
+		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print what DynamoDB charges for a month of requests; PROFILE (-: standard\ninput) lists the operations and how often clients send each in a month;\nORDERGRAPH_DOCUMENTS names the manifest of trusted documents"},
 		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
 		{"token", tokenCommand, "token key FILE", "create a private key for development tokens, and FILE" + jwksSuffix + " with the public key"},
 		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
-		{"config", configCommand, "config [-json] [FLAGS OF serve]", "print the settings of the server, where each comes from, and the problems;\nsecrets are masked; the exit status is 1 if a setting is invalid, else 0"},
+		{"config", configCommand, "config [-json] [FLAGS OF serve]", "print the value and the source of each setting, and problems with them;\nsecrets are masked; the exit status is 1 if a setting is invalid, else 0"},
 		{"version", versionCommand, "version [-json]", "print the version and the commit"},
 		{"help", nil, "help [COMMAND]", "print this help, or the flags of a command (same as COMMAND -h)"},
 	}

@@ -54,7 +54,7 @@ func TestPrice(t *testing.T) {
 			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0 % 1212.00 A"},
 	} {
 		got := run(t, "price "+c.flags+writeTempFile(t, c.profile), c.variable)
-		got.checkSucceeded(t, "\n\nUnits are of one execution")
+		got.checkSucceeded(t, "\n\nThe read and write units are measured")
 		if row := strings.Join(strings.Fields(strings.Split(got.stdout.String()+"\n\n", "\n")[1]), " "); row != c.row {
 			t.Errorf("%s %s: the row is %q, want %q", c.profile, c.variable, row, c.row)
 		}

@@ -28,8 +28,8 @@ type Setting struct {
 	// AliasOf is the name of the setting that replaces this deprecated setting. It is empty for all
 	// other settings.
 	AliasOf string
-	// EnvironmentOnly reports whether only the environment variable can set the setting. A flag or a
-	// line in the configuration file would have no effect on the library that also reads the variable.
+	// EnvironmentOnly reports whether only the environment variable can set the setting. A library
+	// reads the same variable, and ignores this program's flags and configuration file.
 	EnvironmentOnly bool
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // BuildServer compiles the program and returns the path of the binary. The binary is built without
-// the race detector, because it runs in a separate process. Without debug information, the linker
-// takes a third of the time. root is the path of the module.
+// the race detector, because it runs in a separate process. The binary has no debug information, so
+// linking takes only a third of the time. root is the path of the module.
 func BuildServer(t testing.TB, root string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ordergraph")
@@ -34,8 +34,8 @@ type Process struct {
 	stderr strings.Builder
 }
 
-// Environment returns the environment of a server on a table of DynamoDB Local. endpoint is the URL
-// of DynamoDB Local, or of a proxy.
+// Environment returns the environment variables of a server that uses a table of DynamoDB Local.
+// endpoint is the URL of DynamoDB Local, or of a proxy.
 func Environment(t testing.TB, table, endpoint string) []string {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	return append(dynamolocal.Environment(),
@@ -44,7 +44,8 @@ func Environment(t testing.TB, table, endpoint string) []string {
 	)
 }
 
-// StartServer starts a server with further arguments and waits until it prints its URLs.
+// StartServer starts the server's binary with the given arguments and waits until it prints its
+// URLs.
 func StartServer(t testing.TB, binary string, environment []string, arguments ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, arguments...)...), stdoutClosed: make(chan struct{})}
