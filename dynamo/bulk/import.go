@@ -81,8 +81,8 @@ func (done Imported) Records() int {
 
 // ImportOptions are the options of Import.
 type ImportOptions struct {
-	// Overwrite reports whether existing records that differ are replaced. Otherwise they are kept and
-	// counted as conflicts.
+	// Overwrite reports whether Import replaces an existing record that differs from the imported
+	// record. Otherwise the existing record is kept and counted as a conflict.
 	Overwrite bool
 	// DryRun reports whether Import only compares each line with the table and writes nothing. Lines
 	// are not compared with earlier lines. A dry run does not stop at lines that cannot be imported.
@@ -156,7 +156,8 @@ type importer struct {
 	opts     ImportOptions
 	rawLines chan rawLine
 	lines    chan *importLine
-	// slots limits the total size of the lines that are written at the same time to importBytes.
+	// slots limits the lines that are written at the same time: their total size is at most
+	// importBytes.
 	slots   *semaphore.Weighted
 	numbers *importedCounts
 	// begun reports whether a write has begun, in this import or in the earlier import that it
@@ -316,8 +317,8 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	// DynamoDB accepts a record that has only one of the two index keys, but does not index the
-	// record.
+	// DynamoDB accepts a record that has only one of the two index keys, but does not index it. So
+	// check only the index keys that the record has.
 	var indexKeys []string
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if rec[name] != nil {
@@ -399,7 +400,7 @@ func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.R
 const putAttempts = 12
 
 // putAndInvalidateCounts is like put. But if the table had records before the import, it first
-// removes the order counts that do not include the new record.
+// removes the order counts that would become wrong.
 //
 // It returns the errors of put.
 func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {

@@ -35,8 +35,8 @@ type loadedLists struct {
 
 // loadedProduct is the order count of a product.
 type loadedProduct struct {
-	// counted reports whether orders is correct. It is false if the table has no count of the
-	// product's earlier orders.
+	// counted reports whether orders is the correct number of the product's orders. It is false if the
+	// table has no count of the product's earlier orders.
 	counted bool
 	orders  int
 	// revision is the product's stock revision. A server increases the revision when it sells the
@@ -266,8 +266,8 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 }
 
 // write writes the order counts after all orders have been loaded. It writes no count for a product
-// that a server has sold during the load. It returns the number of written count records of account
-// reps.
+// that a server has sold during the load. It returns the number of count records that it has
+// written for account reps.
 //
 // Errors are wrapped by table.WrapError.
 func (l *loadedLists) write(ctx context.Context) (int, error) {
@@ -301,8 +301,8 @@ func (l *loadedLists) write(ctx context.Context) (int, error) {
 }
 
 // writeRep adds the loaded orders to the counts of an account rep and marks the counts as complete,
-// in one transaction. It adds to the stored counts, because a server may have counted new orders
-// during the load.
+// in one transaction. It does not replace the stored counts, because a server may have counted new
+// orders during the load.
 func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderParts {

@@ -11,14 +11,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// changeBatch is a batch of record changes that the source reports in one call.
+// changeBatch contains the changes of records that the source reports in one call.
 type changeBatch struct {
 	feed *Feed
 	// before[i] and after[i] are one record before and after its change. A record that does not exist
 	// is nil.
 	before, after []map[string]types.AttributeValue
-	// images maps an order ID to the order's records in after. orders maps an order ID to the decoded
-	// orders, by their UpdatedAt in Unix nanoseconds. orderAt fills both maps.
+	// images maps an order ID to the order's records in after. orders maps an order ID, and then
+	// UpdatedAt in Unix nanoseconds, to the decoded order. orderAt fills both maps.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
@@ -190,8 +190,8 @@ func (f *Feed) hasStatusSubscriptions() bool {
 	return false
 }
 
-// deliver delivers a change to all subscriptions to a topic. A subscription with a full queue ends.
-// The caller holds mu.
+// deliver delivers a change to all subscriptions to a topic. If the queue of a subscription is
+// full, the subscription ends. The caller holds mu.
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
 	// Iterate backwards, because detach replaces the removed subscription with the last one of the

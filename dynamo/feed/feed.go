@@ -54,8 +54,8 @@ const (
 	// maxTimelines is the maximum number of timelines that one subscription reads concurrently.
 	maxTimelines = 16
 	// maxBacklog limits how many events from timelines wait in memory for their delivery, in all
-	// subscriptions together. They take about 50 MB. Above this limit, a subscription keeps at most
-	// minBacklog events, delivers them, and reads again.
+	// subscriptions together. maxBacklog events take about 50 MB. Above this limit, a subscription
+	// keeps at most minBacklog events, delivers them, and reads again.
 	maxBacklog = 100_000
 	minBacklog = 32
 )
@@ -68,9 +68,9 @@ type Options struct {
 	// QueueCapacity is the capacity of a subscription's queue. 0 means 256. A subscription ends with
 	// ErrTooSlow if its queue has no space for a change.
 	QueueCapacity int
-	// AcquireRead limits how many subscriptions read timelines at the same time. It waits until
-	// another subscription may read, and returns a function to call after the read. It returns the
-	// context's error if the context ends first. If AcquireRead is nil, there is no limit.
+	// AcquireRead limits how many subscriptions read timelines at the same time. It waits until a slot
+	// for reading is free, and returns a function that releases the slot. It returns the context's
+	// error if the context ends first. If AcquireRead is nil, there is no limit.
 	AcquireRead func(context.Context) (done func(), err error)
 }
 
@@ -114,7 +114,8 @@ type Feed struct {
 	// runs contains the goroutines that read the source.
 	runs sync.WaitGroup
 
-	// mu must be acquired before the mu of a Subscription. No request is sent while mu is held.
+	// A goroutine that needs this mu and the mu of a Subscription must lock this mu first. The feed
+	// sends no DynamoDB request while it holds mu.
 	mu                sync.Mutex
 	closed            bool
 	run               *sourceRun
@@ -159,8 +160,8 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 // SubscribeOrder subscribes to one order, which need not exist yet. If after is not empty, the
 // subscription begins after the event with that ID.
 //
-// Errors: commerce.InvalidError if after is not the ID of an event with a position in this order,
-// table.ErrNoStream, and the errors of table.WrapError.
+// Errors: commerce.InvalidError if after is not the ID of an event of this order, or if other
+// software wrote the event; table.ErrNoStream, and the errors of table.WrapError.
 func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityOrderEvent.PK.Build(string(id))
 	if err != nil {
@@ -172,9 +173,7 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 // SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, the
 // subscription begins after the event with that ID.
 //
-// Errors: commerce.InvalidError, table.ErrNoStream, and the errors of table.WrapError. The error is
-// a commerce.InvalidError in two cases: after is not the ID of an event with a position in the
-// customer's orders, or too many events follow it.
+// Errors: like SubscribeOrder, and commerce.InvalidError if too many events follow the event.
 func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {

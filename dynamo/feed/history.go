@@ -48,7 +48,7 @@ type orderHistory struct {
 // lastEventID returns the last event of the timeline.
 //
 // If the ID exceeds latestPossibleID, lastEventID reads the order (AP1) and the record of the
-// customer's last event (AP33). Events with a higher ID than this record were written by other
+// customer's last event (AP33). Events with a higher ID than the recorded ID were written by other
 // software. lastEventID ignores them, because this program's next event may have a lower ID.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
@@ -298,9 +298,9 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 }
 
 // latestPossibleID returns an upper bound for the IDs of the events that any server has written.
-// The server's clock may be ahead of DynamoDB's clock by MaxClockDifference. The local clock may be
-// behind DynamoDB's clock by MaxClockDifference. Each difference is measured with Date headers,
-// which have whole seconds, so it may be one second greater.
+// The clock of that server may be ahead of DynamoDB's clock by MaxClockDifference. The local clock
+// may be behind DynamoDB's clock by MaxClockDifference. Each difference is measured with Date
+// headers, which have whole seconds, so it may be one second greater.
 func (f *Feed) latestPossibleID() commerce.EventID {
 	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }

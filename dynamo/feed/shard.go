@@ -110,7 +110,7 @@ func (r *shardReader) resetFailures() {
 
 // retryPause returns the pause after the given number of consecutive failures. The pause is random,
 // between half the maximum and the maximum, so that servers do not retry at the same time. The
-// maximum doubles with each failure up to 64 times MinPause, which is 16 s by default.
+// maximum doubles with each failure. It never exceeds 64 times MinPause, which is 16 s by default.
 func (r *shardReader) retryPause(failures int) time.Duration {
 	maximum := r.opts.MinPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)

@@ -133,7 +133,7 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 	return nil
 }
 
-// gap must be called if changes may have been missed, before the next call of changed.
+// If changes may have been missed, the source must call gap before it calls changed again.
 // Subscriptions to orders and customers then read the missed events from the timelines.
 // Subscriptions to statuses end, because they have no timeline.
 func (r *sourceRun) gap(cause error) {

@@ -96,7 +96,8 @@ type streamReader struct {
 type shard struct {
 	id, parent string
 	// started reports whether a reader was started for the shard. finished reports whether the shard
-	// was read to its end. Both are also true for shards that ended earlier, which are not read.
+	// was read to its end. Both are also true for shards that had ended before the feed began. These
+	// shards are not read.
 	started, finished bool
 }
 

@@ -101,12 +101,14 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	}
 }
 
-// Next waits for the next change. After the subscription has ended, Next returns the remaining
-// changes of the queue, and then one of these errors:
+// Next waits for the next change. If the feed has ended the subscription, Next first returns the
+// remaining changes and then one of these errors:
 //
-//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event.
-//   - table.ErrUnavailable: the feed failed. A new subscription can resume after the last event.
-//   - ErrClosed: the subscription was closed. The remaining changes are discarded.
+//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event that Next
+//     returned.
+//   - table.ErrUnavailable: the feed failed. A new subscription can resume in the same way.
+//   - ErrClosed: the caller has closed the subscription. In this case, Next discards the remaining
+//     changes.
 //
 // Next returns the context's error if the context ends. The subscription does not end in that case.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
@@ -175,7 +177,8 @@ func (s *Subscription) isDelivered(change OrderChange) bool {
 	return change.Position != "" && s.history != nil && change.Position <= s.lastEventID
 }
 
-// mustCatchUp reports whether the timelines must be read before the queue is delivered.
+// mustCatchUp reports whether missed events must be read from the timelines before Next continues
+// with the queue.
 func (s *Subscription) mustCatchUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

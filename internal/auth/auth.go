@@ -94,9 +94,9 @@ type Options struct {
 	// RoleClaim is the name of the claim that contains the role. CustomerClaim is the name of the
 	// claim that contains the customer's ID. Only tokens with RoleCustomer must have this claim.
 	RoleClaim, CustomerClaim string
-	// CustomerExists reports whether a customer's record exists, so that tokens of deleted customers
-	// are rejected. If CustomerExists is nil, this check is skipped. Authenticate returns the errors
-	// of CustomerExists.
+	// CustomerExists reports whether a customer's record exists. Authenticate rejects the tokens of
+	// customers without a record, and returns the errors of CustomerExists. If CustomerExists is nil,
+	// Authenticate skips this check.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is the logger for changes of the keys and for errors when reading the keys.
 	Log *slog.Logger
@@ -245,8 +245,8 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 // bytes.
 const maxTokenBytes = 8 << 10
 
-// verify verifies the signature of a token. It returns the token's payload, and the signature with
-// the key that verified it.
+// verify verifies the signature of a token. It returns the token's payload, and a signature that
+// identifies the key.
 func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
 	if len(token) > maxTokenBytes {
 		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))

@@ -52,7 +52,7 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 	return nil
 }
 
-// watchSecrets rereads the files of secrets until ctx ends, and applies changed secrets.
+// watchSecrets rereads the files that contain secrets until ctx ends, and applies changed secrets.
 func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, env Environment) {
 	config.WatchSecrets(ctx, cfg, config.WatchOptions{
 		Log: opts.Log, AfterFunc: env.AfterFunc,

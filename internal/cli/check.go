@@ -220,20 +220,20 @@ func (t *checkText) outcome(s check.Summary, complete bool) string {
 	case t.repair && s.ByHand == 0:
 		return fmt.Sprintf("inconsistencies left: %d", left)
 	case t.repair && byRepair > 0:
-		return fmt.Sprintf("inconsistencies left: %d; %d need a repair by hand, described above", left, s.ByHand)
+		return fmt.Sprintf("inconsistencies left: %d; %d must be repaired by hand, as described above", left, s.ByHand)
 	case t.repair:
-		return fmt.Sprintf("inconsistencies left: %d; all need a repair by hand, described above", left)
+		return fmt.Sprintf("inconsistencies left: %d; all must be repaired by hand, as described above", left)
 	case byRepair == 0:
-		return fmt.Sprintf("inconsistencies: %d; all need a repair by hand, described above", left)
+		return fmt.Sprintf("inconsistencies: %d; all must be repaired by hand, as described above", left)
 	case s.ByHand > 0:
-		return fmt.Sprintf("inconsistencies: %d; `ordergraph check -repair` repairs %d, and %d need a repair by hand", left, byRepair, s.ByHand)
+		return fmt.Sprintf("inconsistencies: %d; `ordergraph check -repair` repairs %d, and %d must be repaired by hand", left, byRepair, s.ByHand)
 	default:
 		return fmt.Sprintf("inconsistencies: %d; repair them with `ordergraph check -repair`", left)
 	}
 }
 
 // checkJSON writes one line of JSON per inconsistency and per unverified record, and one for the
-// summary. Write errors are kept by the writer.
+// summary. The underlying stickyErrorWriter keeps write errors.
 type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }

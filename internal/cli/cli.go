@@ -575,7 +575,7 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 }
 
 // createTable creates the table. If the table already exists and matches the model, createTable
-// enables the missing features and prints them. So a second call has no further effect.
+// only turns on missing features, such as the stream, and prints them.
 func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {

@@ -35,7 +35,7 @@ func commands() []command {
 		{"seed", seed, "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "generate a dataset of any size, and load it"},
 		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (-: standard output), one line of JSON each"},
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (-: standard input) to the table"},
-		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other, and repair them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
+		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other; -repair repairs them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
 		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds the maximum, else 0"},
 		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print what DynamoDB charges for a month of requests; PROFILE (-: standard\ninput) lists the operations and how often clients send each in a month;\nORDERGRAPH_DOCUMENTS names the manifest of trusted documents"},
 		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},

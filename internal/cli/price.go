@@ -167,7 +167,8 @@ func (m *meter) document(o price.Operation) (string, error) {
 	return m.trusted[at].Text, nil
 }
 
-// execute executes an operation after its setup, and returns the units of the operation.
+// execute executes the setup of an operation and then the operation, on a new embedded store. It
+// returns the units of the operation without the setup.
 func (m *meter) execute(ctx context.Context, o price.Operation, text string) (price.Units, error) {
 	engine, err := openEngine("", m.env)
 	if err != nil {
@@ -212,11 +213,11 @@ func executeOnce(ctx context.Context, executor *graph.Executor, text string, var
 	}
 	for name, value := range data {
 		if string(value) == "null" {
-			return units, fmt.Errorf("%s is null: use variables of records in the dataset", name)
+			return units, fmt.Errorf("%s is null: set variables that refer to records in the dataset", name)
 		}
 	}
 	if result.Mutation && units.Write == 0 {
-		return units, fmt.Errorf("the mutation was rejected, or changed nothing: use variables of records in the dataset, or \"setup\" (response %s)", result.Data)
+		return units, fmt.Errorf("the mutation was rejected, or changed nothing: set variables that refer to records in the dataset, or add mutations to \"setup\" (response %s)", result.Data)
 	}
 	return units, nil
 }

@@ -75,7 +75,7 @@ func TestPriceStandardInput(t *testing.T) {
 func TestPriceErrors(t *testing.T) {
 	for profile, message := range map[string]string{
 		`{}`: "is not a profile: list at least one operation",
-		profileOf(strings.Replace(aliceOperation, "cust_01", "nobody", 1)):                                                          "operation A: customer is null: use variables of records in the dataset",
+		profileOf(strings.Replace(aliceOperation, "cust_01", "nobody", 1)):                                                          "operation A: customer is null: set variables that refer to records in the dataset",
 		profileOf(strings.Replace(aliceOperation, `"id": "cust_01"`, "", 1)):                                                        "operation A: it failed on the dataset: variable \"id\": must be defined",
 		profileOf(`"query": "{ nonsense }"`):                                                                                        `operation A: the server would reject it: 1:3: Cannot query field "nonsense"`,
 		profileOf(`"query": "query B { __typename } query C { __typename }"`):                                                       "operation A: the document contains 2 operations",

@@ -66,8 +66,8 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 			}
 		}
 	}
-	// The SDK would log to standard error. Its log is disabled, because its errors contain the same
-	// information.
+	// By default, the SDK logs to standard error. Disable this log, because the errors that the SDK
+	// returns contain the same information.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = maxIdleConnections
 		t.MaxIdleConnsPerHost = maxIdleConnections

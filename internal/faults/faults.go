@@ -25,8 +25,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The kinds of faults. Before ConnectionReset are the faults that occur before the engine executes
-// a request. From ConnectionReset on, the engine executes the request completely or in part.
+// The kinds of faults. The kinds before ConnectionReset occur before the engine executes a request.
+// For ConnectionReset and the later kinds, the engine executes the request completely or in part.
 const (
 	// None is no fault.
 	None Kind = ""

@@ -44,7 +44,7 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Counts maps the kind of a fault to the number of requests that fail with it.
 type Counts map[Kind]int
 
-// hundred is the number of requests that the Counts of Shares refer to.
+// Shares chooses the faults for this number of requests at a time.
 const hundred = 100
 
 // Shares returns a Chooser that makes an exact number of requests fail. writes are the faults in

@@ -287,6 +287,6 @@ func checkComplete(name string) error {
 	if _, err := os.Stat(name); isPart || err != nil {
 		return fmt.Errorf("the export to %s is unfinished (its progress file is %s): run the export command again first", exported, progressFile)
 	}
-	return fmt.Errorf("the export that replaces %s is unfinished (its progress file is %s): run the export command again first; or remove %s and %s to import the old content of %s",
-		name, progressFile, name+partSuffix, progressFile, name)
+	return fmt.Errorf("the export that replaces %s is unfinished (its progress file is %s): run the export command again first; to import the old content instead, remove %s and %s",
+		name, progressFile, name+partSuffix, progressFile)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Step is a mutation that a client will send. Steps are generated before the clients start, when no
-// orders exist. Therefore a client chooses the order of a Step when it sends the mutation.
+// orders exist. Therefore a client chooses the order that a Step changes when it sends the
+// mutation.
 type Step struct {
 	Mutation
 	// OrderChoice selects one of the orders that exist when the step is sent. It is -1 if the mutation
