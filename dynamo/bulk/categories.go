@@ -20,8 +20,8 @@ type categoryCounter struct {
 	mu sync.Mutex
 	// categoryOf maps each loaded product to its category.
 	categoryOf map[commerce.SKU]string
-	// changed contains the categories to count again: the old and new categories of the loaded
-	// products.
+	// changed contains the old and new categories of the loaded products. The products of these
+	// categories must be counted again.
 	changed map[string]bool
 }
 
@@ -29,7 +29,8 @@ func (t Transfers) newCategoryCounter() *categoryCounter {
 	return &categoryCounter{Transfers: t, categoryOf: map[commerce.SKU]string{}, changed: map[string]bool{}}
 }
 
-// add records the products of a dataset and their categories, before the products are written.
+// add must be called before the products of a dataset are written. It records their old and new
+// categories.
 //
 // Errors are wrapped by table.WrapError.
 func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) error {
@@ -57,8 +58,8 @@ func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) err
 }
 
 // write writes the category records after all products have been loaded, and returns the number of
-// records. At this time, the index may not contain the loaded products. So write counts the loaded
-// products in memory, and only the other products in the index.
+// records. The index is eventually consistent and may not contain the loaded products yet. So write
+// counts the loaded products in memory, and reads only the other products from the index.
 //
 // Errors are wrapped by table.WrapError.
 func (l *categoryCounter) write(ctx context.Context) (int, error) {
@@ -88,7 +89,7 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	return len(records), l.putAll(ctx, records)
 }
 
-// countOthers counts the products of a category that were in the table and were not loaded again.
+// countOthers counts the products of a category in the table that this load does not write.
 func (l *categoryCounter) countOthers(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Build(name)

@@ -23,12 +23,12 @@ func (t Transfers) StartOrderCounts(ctx context.Context) error {
 	return err
 }
 
-// partCounts maps the name of a part to its order counts by status. A part is one of the records
-// that share the counts.
+// partCounts maps the name of a part to its order counts by status. The order counts of the table
+// are spread over several records, called parts.
 type partCounts map[string]commerce.StatusCounts
 
-// statusCounts returns the order counts of the table. It starts them at zero if the table has no
-// orders. It returns nil if the counts are incomplete.
+// statusCounts returns the order counts of the table. If the table has no orders and no counts, it
+// first writes counts of zero. It returns nil if the table has no complete counts.
 func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {
@@ -76,9 +76,8 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// writeZeroCounts writes counts of zero if the table has no orders. If several servers call it at
-// the same time, only the first one writes the counts. It never writes counts after an order has
-// been placed.
+// writeZeroCounts writes counts of zero if the table has no orders. It writes no counts if the
+// table already has counts, for example from another server or from a new order.
 func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	if has, err := t.hasOrders(ctx); err != nil || has {
 		return nil, err
@@ -129,8 +128,7 @@ type orderCounter struct {
 	counts partCounts
 }
 
-// begin reads the order counts of the table and marks them as incomplete. Only the first call does
-// so.
+// begin reads the order counts of the table and marks them as incomplete. Later calls do nothing.
 func (l *orderCounter) begin(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +152,7 @@ func (l *orderCounter) begin(ctx context.Context) error {
 }
 
 // add counts the orders of a dataset before they are written. If the table already contains an
-// order, add subtracts the old order, because it will be replaced.
+// order with the same ID, add subtracts that order, because the load will replace it.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error {

@@ -23,8 +23,8 @@ func NewTransfers(t *table.Table) Transfers { return Transfers{t} }
 // MaxSegments is the maximum number of segments that an export scans in parallel.
 const MaxSegments = table.MaxParallel
 
-// Segment is the progress of one segment of a parallel scan. The zero value starts at the beginning
-// of the segment.
+// Segment describes how much of one segment of a parallel scan was read. The zero value means that
+// nothing was read.
 type Segment struct {
 	// After is the key of the last record that was read, or nil if no record was read.
 	After *RecordKey `json:"after,omitempty"`
@@ -38,7 +38,7 @@ type RecordKey struct {
 	SK string `json:"sk"`
 }
 
-// ExportPage is the result of one Scan of an export.
+// ExportPage is the result of one Scan request of an export.
 type ExportPage struct {
 	// Index is the index of the segment. Next is the progress of the segment after this page.
 	Index int
@@ -49,13 +49,14 @@ type ExportPage struct {
 	Records, LeftOut int
 }
 
-// Export reads the whole table with one parallel scan per segment. Each scan starts at the progress
-// of its segment. Export calls emit for each page, with one call at a time. In memory, it holds at
-// most one page per segment, which is about 1 MB.
+// Export reads the whole table with one parallel scan per segment. A scan continues after the last
+// record that was read in its segment. Export calls emit for each page, never concurrently. It
+// holds at most one page of about 1 MB per segment in memory.
 //
-// A line is a record in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}, with sorted names.
-// Idempotency records are not exported, because they expire soon. The export contains every record
-// that was written before the call. It may contain some records that are written during the call.
+// A line contains one record in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}, with
+// sorted attribute names. Idempotency records are not exported, because they expire soon. The
+// export contains every record that was written before the call. It may contain some records that
+// are written during the call.
 //
 // Errors: the error of emit, ErrCorrupt for a value of an unknown type, ErrTableMismatch,
 // ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
@@ -63,8 +64,8 @@ func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(Exp
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: the number of segments is %d, but must be from 1 to %d", len(segments), MaxSegments)
 	}
-	// emit is never called concurrently, and is not called again after an error. A caller that writes
-	// pages to a file can rely on complete pages.
+	// emit is never called concurrently, and never again after an error. So a caller can append each
+	// page to a file without a lock, and no page follows an incomplete page.
 	var mu sync.Mutex
 	var failed error
 	emitNext := func(page ExportPage) error {
@@ -90,8 +91,8 @@ func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(Exp
 	})
 }
 
-// exportPage sends one Scan request. The Scan is strongly consistent, which doubles its cost,
-// because a backup must contain the most recent writes.
+// exportPage sends one Scan request. A backup must contain the most recent writes, so the Scan is
+// strongly consistent. This doubles its cost.
 func (t Transfers) exportPage(ctx context.Context, segment, segments int, from Segment) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.table.Name, ConsistentRead: aws.Bool(true),
@@ -143,8 +144,8 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 }
 
 // TableID returns a name that identifies a table. Tables with the same name have different IDs if
-// they are in different accounts, or if one of them was created later. For an engine that knows
-// only the names of tables, TableID returns the table's name.
+// they are in different accounts or were created at different times. If the engine does not report
+// the ARN and the creation time, TableID returns the table's name.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {

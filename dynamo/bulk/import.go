@@ -23,15 +23,16 @@ import (
 
 // Limits of the memory that an import uses.
 const (
-	// maxLine is the maximum length of a line in bytes. The largest DynamoDB record has 400 KB, and
-	// its JSON has up to 3.6 MB: an empty string in a list counts as 1 byte, but its JSON has 9 bytes.
+	// maxLine is the maximum length of a line in bytes. The largest DynamoDB record has 400 KB, but
+	// its JSON can have 3.6 MB. For example, DynamoDB counts 1 byte for an empty string in a list, but
+	// its JSON has 9 bytes.
 	maxLine = 4 << 20
 	// importBytes is the maximum total size in bytes of the lines that are written at the same time.
 	// Each line counts as at least 1/MaxParallel of this size, so at most MaxParallel lines are
 	// written at the same time.
 	importBytes = 8 << 20
-	// maxPendingLines is the maximum number of lines that may be written before an earlier line is
-	// complete.
+	// An import writes later lines while it is still writing an earlier line. maxPendingLines is the
+	// maximum number of such later lines.
 	maxPendingLines = 1024
 )
 
@@ -46,9 +47,9 @@ type Imported struct {
 	// number of lines before Offset.
 	Offset int64 `json:"offset"`
 	Lines  int   `json:"lines"`
-	// Written counts new records. Replaced counts records that differed from the existing record.
-	// Unchanged counts records that were equal to the existing record. LeftOut counts idempotency
-	// records, which are not imported.
+	// Written counts new records. Replaced counts records that have replaced a different existing
+	// record. Unchanged counts records that were equal to the existing record. LeftOut counts
+	// idempotency records, which are not imported.
 	Written   int `json:"written"`
 	Replaced  int `json:"replaced"`
 	Unchanged int `json:"unchanged"`
@@ -80,8 +81,8 @@ func (done Imported) Records() int {
 
 // ImportOptions are the options of Import.
 type ImportOptions struct {
-	// Overwrite reports whether existing records that differ are replaced. Otherwise they are kept and
-	// counted as conflicts.
+	// Overwrite reports whether Import replaces an existing record that differs from the imported
+	// record. Otherwise the existing record is kept and counted as a conflict.
 	Overwrite bool
 	// DryRun reports whether Import only compares each line with the table and writes nothing. Lines
 	// are not compared with earlier lines. A dry run does not stop at lines that cannot be imported.
@@ -92,8 +93,8 @@ type ImportOptions struct {
 	// From is the result of an earlier import of the same lines. The import continues after this
 	// result, so the input must begin at From.Offset.
 	From Imported
-	// Done, if set, is called after each line with the progress. If Done returns an error, the import
-	// ends.
+	// Done, if set, is called after each line with the result up to this line. If Done returns an
+	// error, the import ends.
 	Done func(Imported) error
 }
 
@@ -111,9 +112,9 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Import reads lines in the format of Export and writes their records, with concurrent requests. It
 // skips a record if the table contains an equal record. So a second import of the same lines
 // changes nothing, and an import that ended early can continue from its result. If several lines
-// have the same key, the first line is imported, or the last line if Overwrite is set. Index keys
-// are computed again for the number of shards of this table. Import uses some tens of megabytes of
-// memory for any input.
+// have the same key, the first line is imported, or the last line if Overwrite is set. The index
+// keys of the records depend on the number of shards, so Import computes them again for this table.
+// Import uses some tens of megabytes of memory for any input.
 //
 // Import ends at the first line that cannot be imported, unless such lines are skipped. It always
 // ends at a line that is too long for a record, or when ctx ends. It waits for the writes that have
@@ -138,8 +139,8 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		slots: semaphore.NewWeighted(importBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
-	// If this context is cancelled, no more lines are read. But lines that were already read are
-	// written.
+	// After this context is cancelled, no more lines are read, but the lines that were already read
+	// are still written.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go i.read(reading, r)
@@ -155,7 +156,8 @@ type importer struct {
 	opts     ImportOptions
 	rawLines chan rawLine
 	lines    chan *importLine
-	// slots limits the total size of the lines that are written at the same time to importBytes.
+	// slots limits the lines that are written at the same time: their total size is at most
+	// importBytes.
 	slots   *semaphore.Weighted
 	numbers *importedCounts
 	// begun reports whether a write has begun, in this import or in the earlier import that it
@@ -163,12 +165,12 @@ type importer struct {
 	begun atomic.Bool
 
 	mu sync.Mutex
-	// lastLines maps a key to the last line with this key. It contains only lines that are being
-	// written or have failed.
+	// lastLines maps a key to the last line so far that has this key. It contains only lines that are
+	// being written or have failed.
 	lastLines map[model.Keys]*importLine
 }
 
-// rawLine is a line of the input, or an error of reading the input.
+// rawLine is a line of the input, or the error that ended the reading of the input.
 type rawLine struct {
 	text []byte
 	err  error
@@ -177,7 +179,7 @@ type rawLine struct {
 // importLine is a line that is being imported.
 type importLine struct {
 	bytes int64
-	// key is the key of the record to write. It is empty if the line contains no such record.
+	// key is the key of the record to write. It is empty if there is no record to write.
 	key model.Keys
 	// done is closed when outcome and err are set.
 	done    chan struct{}
@@ -257,8 +259,8 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// begin starts to write lines until the input ends, a line fails, or the context of the reading is
-// cancelled. The writes use another context, ctx, so that they can continue after that.
+// begin starts writing lines until the input ends, a line fails, or the context reading is
+// cancelled. The writes use the context ctx, so that they continue after reading is cancelled.
 func (i *importer) begin(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -315,8 +317,8 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	// DynamoDB accepts a record that has only one of the two index keys, but does not index the
-	// record.
+	// DynamoDB accepts a record that has only one of the two index keys, but does not index it. So
+	// check only the index keys that the record has.
 	var indexKeys []string
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if rec[name] != nil {
@@ -341,8 +343,7 @@ const (
 	maxSortKey      = 1024
 )
 
-// checkKeys verifies that the named attributes are valid keys. It reports the first attribute that
-// is not.
+// checkKeys verifies that the named attributes are valid keys. It reports the first invalid key.
 //
 // Errors: ErrCorrupt.
 func checkKeys(r model.Record, names ...string) error {
@@ -394,12 +395,12 @@ func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.R
 	}()
 }
 
-// putAttempts is the maximum number of attempts to write a record if other clients keep creating
-// and deleting it.
+// putAttempts is the maximum number of attempts to write a record while other clients repeatedly
+// create and delete it.
 const putAttempts = 12
 
-// putAndInvalidateCounts is like put, but first removes the order counts that the record makes
-// wrong. This is necessary if the table had records before the import.
+// putAndInvalidateCounts is like put. But if the table had records before the import, it first
+// removes the order counts that would become wrong.
 //
 // It returns the errors of put.
 func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
@@ -419,8 +420,8 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 	return result, err
 }
 
-// put writes a record and returns the outcome. The record is not written if an equal record exists,
-// if a conflict is kept, or in a dry run.
+// put writes a record and returns the outcome. put does not write the record in a dry run, if an
+// equal record exists, or if the options keep a different existing record.
 //
 // Errors: LineError if DynamoDB rejects the record, or an error that table.WrapError wraps.
 func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
@@ -474,7 +475,8 @@ func (i *importer) compare(old, rec model.Record) outcome {
 }
 
 // putIfAbsent writes a record if no record with the same key exists. Otherwise it returns the
-// existing record. It returns an empty record if the engine does not report the existing record.
+// existing record. If the engine does not report the existing record, putIfAbsent returns an empty
+// record, not nil.
 func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Record) (old model.Record, err error) {
 	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &i.table.Name, Item: rec,
@@ -490,8 +492,8 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-// replace replaces the stored record (old) with rec, but keeps the stored counts. changed reports
-// that nothing was written, because a stored count has changed in the meantime.
+// replace replaces the stored record (old) with rec, but keeps the stored counts. If changed is
+// true, nothing was written, because a stored count has changed since old was read.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
 	if names := existingCounts(key); *i.opts.From.HadRecords && len(names) > 0 {

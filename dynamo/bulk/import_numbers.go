@@ -13,15 +13,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// importedCounts prevents wrong order counts if records are imported into a table that has other
-// records. Existing products and account reps keep their order counts. But if one of their orders
-// is imported, the count is removed. Then `ordergraph check -repair` counts the orders.
-// importedCounts is safe for concurrent use.
+// importedCounts prevents wrong order counts if records are imported into a table that is not
+// empty. Existing products and account reps keep their order counts, unless one of their orders is
+// imported. In this case, the count is removed, and `ordergraph check -repair` counts the orders
+// again. importedCounts is safe for concurrent use.
 type importedCounts struct {
 	Transfers
 	mu sync.Mutex
-	// done contains the keys of records that need no further change of their counts. Either the import
-	// wrote the record, so that its count includes the imported orders, or the count was removed.
+	// done contains the keys of products and account reps whose counts are no longer wrong. Either the
+	// import has written the record, and its count includes the imported orders, or the count was
+	// removed.
 	done map[model.Keys]bool
 }
 
@@ -41,8 +42,8 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// numberOf returns the key of the product or account rep whose order count includes the record. It
-// returns an empty key if no count includes the record.
+// numberOf returns the key of the product or account rep whose order count includes rec. It returns
+// an empty key if no count includes rec.
 func (n *importedCounts) numberOf(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)

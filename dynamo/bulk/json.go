@@ -17,9 +17,9 @@ import (
 )
 
 // A record in a file is one line in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}.
-// DynamoDB's export to S3 has the same format. The SDK's package attributevalue can also convert
-// this format. But it writes maps in random order. It also accepts values of two types, unknown
-// types and duplicate names.
+// DynamoDB's export to S3 has the same format. The SDK's package attributevalue can convert this
+// format, too. It is not used here, because it writes maps in random order. It also accepts values
+// with two types, unknown types and duplicate names.
 
 // jsonItem is the only name in the JSON object of a line. Its value is the record.
 const jsonItem = "Item"
@@ -100,8 +100,9 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON returns the record of a line. It also reads lines that other software wrote, with
-// another order or notation. It rejects ambiguous lines, and values that DynamoDB would change.
+// fromJSON returns the record of a line. Other software may have written the line, so fromJSON
+// accepts any order of names and any JSON notation. It rejects ambiguous lines, and values that
+// DynamoDB would change.
 //
 // It returns an error that describes what is wrong with the line.
 func fromJSON(line []byte) (model.Record, error) {
@@ -244,7 +245,7 @@ func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, erro
 	return attributes, err
 }
 
-// value reads an attribute value: an object with the type as its only name.
+// value reads an attribute value: an object with the type as its only name, such as {"S":"text"}.
 func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 	err = j.object(func(kind string) (err error) {
 		if v != nil {

@@ -35,18 +35,19 @@ type loadedLists struct {
 
 // loadedProduct is the order count of a product.
 type loadedProduct struct {
-	// counted reports whether orders is the correct number of orders. Otherwise the product's orders
-	// have never been counted.
+	// counted reports whether orders is the correct number of the product's orders. It is false if the
+	// table has no count of the product's earlier orders.
 	counted bool
 	orders  int
-	// revision is the product's stock revision. The count is written only if the revision is still the
-	// same. nil means that the count is written without this condition.
+	// revision is the product's stock revision. A server increases the revision when it sells the
+	// product. The count is written only if the revision is still the same. If revision is nil, the
+	// count is written without this condition.
 	revision types.AttributeValue
 }
 
-// loadedRep contains the number of loaded orders of an account rep. The orders are divided into
-// parts with separate counts. counted is false if the account rep's earlier orders have never been
-// counted.
+// loadedRep contains the number of loaded orders of an account rep. The order count of an account
+// rep is spread over several records, called parts. more maps a part to the number of loaded
+// orders. counted is false if the table has no count of the account rep's earlier orders.
 type loadedRep struct {
 	counted bool
 	more    map[string]int
@@ -56,7 +57,8 @@ func (t Transfers) newLoadedLists() *loadedLists {
 	return &loadedLists{Transfers: t, products: map[commerce.SKU]*loadedProduct{}, reps: map[commerce.EmployeeID]*loadedRep{}}
 }
 
-// add records the products, employees and orders of a dataset, before they are written.
+// add must be called before a dataset is written. It counts the dataset's orders for their products
+// and account reps.
 //
 // Errors are wrapped by table.WrapError.
 func (l *loadedLists) add(ctx context.Context, dataset commerce.Dataset) error {
@@ -242,8 +244,8 @@ func (l *loadedLists) part(id commerce.EmployeeID, part string, complete bool) m
 	return model.RepPartRecord(l.table.KeyBuilder(), commerce.RepOrders{EmployeeID: id, Part: part, Complete: complete})
 }
 
-// update changes a record if a condition is true. It returns the record before the change, even if
-// the condition is false. It returns nil if the record does not exist.
+// update changes a record if a condition is true. It returns the record before the change, or the
+// unchanged record if the condition is false. It returns nil if the record does not exist.
 //
 // Errors are wrapped by table.WrapError.
 func (t Transfers) update(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
@@ -264,8 +266,8 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 }
 
 // write writes the order counts after all orders have been loaded. It writes no count for a product
-// that a server has sold during the load. It returns the number of written count records of account
-// reps.
+// that a server has sold during the load. It returns the number of count records that it has
+// written for account reps.
 //
 // Errors are wrapped by table.WrapError.
 func (l *loadedLists) write(ctx context.Context) (int, error) {
@@ -299,7 +301,8 @@ func (l *loadedLists) write(ctx context.Context) (int, error) {
 }
 
 // writeRep adds the loaded orders to the counts of an account rep and marks the counts as complete,
-// in one transaction. The counts include the orders that a server has placed during the load.
+// in one transaction. It does not replace the stored counts, because a server may have counted new
+// orders during the load.
 func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderParts {

@@ -95,15 +95,15 @@ func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
 
 // Loaded is the progress of LoadAll.
 type Loaded struct {
-	// Orders is the number of completely loaded orders, counted from the beginning of the input.
-	// Orders after a dataset that is not completely loaded are not counted.
+	// Orders is the number of loaded orders before the first dataset that is not completely loaded.
+	// Later datasets are not counted, even if they are loaded.
 	Orders int
 	// Records is the number of all records written so far.
 	Records int
 }
 
 // LoadAll writes datasets like Load, several of them at the same time. It holds only a few datasets
-// in memory, for a sequence of any length. If progress is set, LoadAll calls it after each dataset,
+// in memory, however long the sequence is. If progress is set, LoadAll calls it after each dataset,
 // never concurrently. If LoadAll returns an error, the result is valid, too. LoadAll retries a
 // throttled request for up to about a minute.
 //

@@ -11,29 +11,30 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// changeBatch is a batch of record changes that the source reports in one call.
+// changeBatch contains the changes of records that the source reports in one call.
 type changeBatch struct {
 	feed *Feed
-	// before and after are the records before and after the change. A record that does not exist is
-	// nil.
+	// before[i] and after[i] are one record before and after its change. A record that does not exist
+	// is nil.
 	before, after []map[string]types.AttributeValue
-	// images maps order IDs to the order records in after. orders maps order IDs and UpdatedAt to the
-	// decoded orders. Both maps are filled on first use.
+	// images maps an order ID to the order's records in after. orders maps an order ID, and then
+	// UpdatedAt in Unix nanoseconds, to the decoded order. orderAt fills both maps.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
 
 // deliver converts changes of records to changes of orders and delivers them to subscriptions. It
-// decodes only records that have a subscription. The caller holds the feed's mu.
+// decodes a record only if a subscription needs the change. The caller holds the feed's mu.
 //
-//   - A change of a customer's last event is delivered to subscriptions to the customer and to the
-//     event's order. Every event of the customer's orders updates this record. So the changes of
-//     the record are these events, in the order of the commits.
-//   - A new event in the timeline of an order is delivered to subscriptions to the new status of
-//     the order. Other software does not update the last event. So an event by other software is
-//     also delivered to subscriptions to the order.
-//   - If other software writes an order record without an event, the change is delivered without an
-//     event. This program's changes always have an event, and increase the record's version.
+//   - Every event of a customer's orders replaces the record of the customer's last event. So the
+//     changes of this record are the customer's events, in the order of the commits. Each event is
+//     delivered to subscriptions to the customer and to the event's order.
+//   - A new event in an order's timeline is delivered to subscriptions to the order's new status.
+//     Other software does not update the record of the last event. So an event by other software is
+//     delivered to subscriptions to the order, too.
+//   - This program writes an event with every change of an order, and increases the version of the
+//     order record. If the record changes without a higher version, other software has changed it.
+//     This change is delivered without an event.
 func (c *changeBatch) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
@@ -105,7 +106,8 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverOrderRecord delivers a change of an order that was made without an event.
+// deliverOrderRecord delivers a change of an order record that other software made. It ignores
+// changes that increase the record's version, because they have an event.
 func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
@@ -144,8 +146,8 @@ func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) 
 	}
 }
 
-// orderAt returns the order immediately after its change at the given time. All changes of one
-// order have different times. orderAt returns nil if the source did not report the order's record.
+// orderAt returns the order as it was after its change at the given time. No two changes of an
+// order have the same time. orderAt returns nil if the batch does not contain the order's record.
 func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
@@ -174,8 +176,8 @@ func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 // hasSubscriptions reports whether a topic has subscriptions. The caller holds mu.
 func (f *Feed) hasSubscriptions(t topic) bool { return len(f.subscriptions[t]) > 0 }
 
-// hasStatusSubscriptions reports whether at least one status has subscriptions. The caller holds
-// mu.
+// hasStatusSubscriptions reports whether any subscription to one or all statuses exists. The caller
+// holds mu.
 func (f *Feed) hasStatusSubscriptions() bool {
 	if f.hasSubscriptions(statusTopic(0)) {
 		return true
@@ -188,12 +190,12 @@ func (f *Feed) hasStatusSubscriptions() bool {
 	return false
 }
 
-// deliver delivers a change to all subscriptions to a topic. It ends subscriptions with a full
-// queue. The caller holds mu.
+// deliver delivers a change to all subscriptions to a topic. If the queue of a subscription is
+// full, the subscription ends. The caller holds mu.
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
-	// Iterate backwards, because detach moves the last subscription to the index of the removed
-	// subscription. The moved subscription has already received the change.
+	// Iterate backwards, because detach replaces the removed subscription with the last one of the
+	// list. The last subscription has already received the change.
 	for i := len(list) - 1; i >= 0; i-- {
 		if s := list[i]; !s.deliver(change) {
 			f.detach(s)

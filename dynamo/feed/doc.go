@@ -2,9 +2,11 @@
 // stream, and missed changes from the timelines of the orders. It imports commerce, dynamo/model
 // and dynamo/table.
 //
-// A [Feed] has one reader of its [Source] for all subscriptions. It starts the reader with the
-// first subscription, and stops the reader after the last. A [Subscription] registers first, and
-// then reads the ID of the last event. It reads events up to this ID from the timelines, and
-// receives later events from the stream. After a gap in the stream, a Subscription reads the missed
-// events in the same way.
+// A [Feed] reads its [Source] once for all subscriptions. It begins when the first subscription
+// starts, and stops when the last subscription has ended.
+//
+// A new [Subscription] first registers with the Feed and then reads the ID of the last event. It
+// reads missed events up to this ID from the timelines. It receives events with higher IDs from the
+// stream. If the feed has missed a part of the stream, each Subscription reads the missed events
+// from the timelines.
 package feed

@@ -17,17 +17,17 @@ import (
 // not modify them.
 type OrderChange struct {
 	OrderID commerce.OrderID
-	// Event is the change's event in the order's timeline. It is nil if other software changed the
-	// order and wrote no event.
+	// Event is the event that the change added to the order's timeline. It is nil if other software
+	// changed the order without adding an event.
 	Event *commerce.Event
-	// Position is the ID of the event. A new subscription can resume after this ID. Position is empty
-	// for changes by other software.
+	// Position is the ID of Event. A new subscription can resume after this ID. Position is empty if
+	// other software made the change.
 	Position commerce.EventID
-	// Order is the order immediately after the change. If it is nil, the subscriber must read the
-	// order.
+	// Order is the order immediately after the change. If Order is nil, the subscriber must read the
+	// order from the table.
 	Order *commerce.Order
-	// Customer is the owner of the order after the change. It is empty if the source did not report
-	// the order.
+	// Customer is the ID of the order's customer after the change. It is empty if the feed does not
+	// know the customer.
 	Customer commerce.CustomerID
 }
 
@@ -53,49 +53,49 @@ const (
 	defaultQueueCapacity = 256
 	// maxTimelines is the maximum number of timelines that one subscription reads concurrently.
 	maxTimelines = 16
-	// maxBacklog is the maximum number of undelivered events from timelines in memory, for all
-	// subscriptions together. They take about 50 MB. Above this limit, each subscription reads only
-	// minBacklog events at a time, and reads more after their delivery.
+	// maxBacklog limits how many events from timelines wait in memory for their delivery, in all
+	// subscriptions together. maxBacklog events take about 50 MB. Above this limit, a subscription
+	// keeps at most minBacklog events, delivers them, and reads again.
 	maxBacklog = 100_000
 	minBacklog = 32
 )
 
 // Options configure a feed.
 type Options struct {
-	// Log receives a message when the source fails, and for each record that cannot be decoded. It may
-	// be nil.
+	// Log receives a message when the source fails, and for each record that cannot be decoded. If Log
+	// is nil, the feed logs nothing.
 	Log *slog.Logger
-	// QueueCapacity is the capacity of a subscription's queue. 0 means 256. A subscription with a full
-	// queue ends with ErrTooSlow.
+	// QueueCapacity is the capacity of a subscription's queue. 0 means 256. A subscription ends with
+	// ErrTooSlow if its queue has no space for a change.
 	QueueCapacity int
-	// AcquireRead acquires a slot for reading timelines. It waits until a slot is free, and returns a
-	// function that releases the slot. It returns the context's error if the context ends first. If
-	// AcquireRead is nil, reads are not limited.
+	// AcquireRead limits how many subscriptions read timelines at the same time. It waits until a slot
+	// for reading is free, and returns a function that releases the slot. It returns the context's
+	// error if the context ends first. If AcquireRead is nil, there is no limit.
 	AcquireRead func(context.Context) (done func(), err error)
 }
 
-// Feed delivers the changes of a table, by this program and by other software. It reads each shard
-// of the table's stream once for all subscriptions. It reads nothing while there are no
-// subscriptions. It is safe for concurrent use.
+// Feed delivers the changes of a table's orders to subscriptions, including changes by other
+// software. It reads each shard of the table's stream once for all subscriptions. It reads nothing
+// while there are no subscriptions. It is safe for concurrent use.
 //
 // # Each event once, in order
 //
-// The IDs of a customer's events increase in the order of the commits. The record of the customer's
-// last event enforces this order. In the stream, the changes of this record are exactly the
-// customer's events. Each event is delivered to subscriptions to the customer and to the event's
-// order.
+// The table contains a record of each customer's last event. When this program writes an event, it
+// replaces this record, on the condition that the new event has a higher ID. So the IDs of a
+// customer's events increase in the order of the commits. In the stream, each change of the record
+// is one event. The feed delivers it to subscriptions to the customer and to the event's order.
 //
-// A subscription registers first and then reads the ID of the last event. Events up to that ID were
-// committed earlier. They are read from the timelines if the subscriber resumes after an earlier
-// event. Events with a higher ID were committed later, and the stream delivers them. After a gap in
-// the stream, the subscription reads the ID of the last event and the missed events again.
+// A new subscription first registers and then reads the ID of the last event. Events with a higher
+// ID are committed later, so the feed receives them from the stream. If the subscriber resumes
+// after an earlier event, the subscription reads the events up to the last event from the
+// timelines. It does the same if the feed has missed changes in the stream.
 //
-// A subscription to a status has no timeline. It can begin with changes that were committed shortly
-// before, if the stream had not delivered them yet.
+// A subscription to a status has no timeline. Its first changes may have been committed shortly
+// before it began, because the stream delivers changes with a delay.
 //
-// Changes by other software have no position in the order of events. Each change is delivered once,
-// to the subscriptions that exist at the time of delivery. It cannot be read from the timelines
-// later.
+// Changes by other software have no position in the order of events. The feed delivers such a
+// change once, to the subscriptions that exist at this time. Subscriptions that resume later do not
+// receive it.
 //
 // # Memory
 //
@@ -114,7 +114,8 @@ type Feed struct {
 	// runs contains the goroutines that read the source.
 	runs sync.WaitGroup
 
-	// mu must be acquired before the mu of a Subscription. No request is sent while mu is held.
+	// A goroutine that needs this mu and the mu of a Subscription must lock this mu first. The feed
+	// sends no DynamoDB request while it holds mu.
 	mu                sync.Mutex
 	closed            bool
 	run               *sourceRun
@@ -159,8 +160,8 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 // SubscribeOrder subscribes to one order, which need not exist yet. If after is not empty, the
 // subscription begins after the event with that ID.
 //
-// Errors: commerce.InvalidError if after is not the ID of an event with a position in this order,
-// table.ErrNoStream, and the errors of table.WrapError.
+// Errors: commerce.InvalidError if after is not the ID of an event of this order, or if other
+// software wrote the event; table.ErrNoStream, and the errors of table.WrapError.
 func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityOrderEvent.PK.Build(string(id))
 	if err != nil {
@@ -172,9 +173,7 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 // SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, the
 // subscription begins after the event with that ID.
 //
-// Errors: commerce.InvalidError, table.ErrNoStream, and the errors of table.WrapError. The error is
-// a commerce.InvalidError in two cases: after is not the ID of an event with a position in the
-// customer's orders, or too many events follow it.
+// Errors: like SubscribeOrder, and commerce.InvalidError if too many events follow the event.
 func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {
@@ -221,8 +220,8 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 	return s, nil
 }
 
-// attach registers a subscription and returns the current run, which reads the source. The first
-// subscription starts a run.
+// attach registers a subscription and returns the sourceRun that reads the source. The first
+// subscription starts a sourceRun.
 func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,8 +237,8 @@ func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	return f.run, nil
 }
 
-// detach removes a subscription. After the last subscription, it ends the run, which reads the
-// source. The caller holds mu.
+// detach removes a subscription. If no subscription is left, it ends the sourceRun. The caller
+// holds mu.
 func (f *Feed) detach(s *Subscription) {
 	list := f.subscriptions[s.topic]
 	if s.index >= len(list) || list[s.index] != s {
@@ -270,7 +269,7 @@ func (f *Feed) Close() {
 	f.runs.Wait()
 }
 
-// endAll ends all subscriptions with a topic that matches. If match is nil, it ends all
+// endAll ends each subscription with a topic that matches. If match is nil, it ends all
 // subscriptions. The caller holds mu.
 func (f *Feed) endAll(err error, match func(topic) bool) {
 	for t, list := range f.subscriptions {

@@ -14,28 +14,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// history reads past events of an order, or of all orders of a customer, with strongly consistent
-// reads. It omits events without a position.
+// history reads the past events of one order or of one customer's orders. The reads are strongly
+// consistent. It omits events by other software, which have no position.
 type history interface {
 	// lastEventID returns the ID of the last event. It returns an empty ID if there is no event.
 	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events with IDs between from and last (inclusive). If more is true, it
-	// returns only the first events of the range. until is the end of the range: last, or a later
-	// event that was committed in the meantime.
+	// events returns the events with from <= ID <= until. until is last, or a higher ID if an event
+	// was committed during the read. If more is true, events returns only the first of these events.
 	//
 	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// invalidAfter returns the error for an event ID after which no subscription can resume.
+	// invalidAfter returns the error for an event ID that a subscription cannot resume after.
 	invalidAfter() error
 }
 
 // Limits on the reading of missed events.
 const (
-	// eventPageSize is the number of events that one request reads from a timeline.
+	// eventPageSize is the maximum number of events that one Query reads from a timeline.
 	eventPageSize = 100
-	// maxMissedEvents is the maximum number of events that a subscription to a customer may have
-	// missed. maxMissedOrders is the maximum number of orders that may have changed in the meantime.
+	// A subscription to a customer cannot resume if it missed more than maxMissedEvents events. It
+	// also cannot resume if the customer has more than maxMissedOrders changed orders.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
@@ -48,9 +47,9 @@ type orderHistory struct {
 
 // lastEventID returns the last event of the timeline.
 //
-// If the event's time is ahead of the local clock, lastEventID also reads the last event of the
-// order's customer (AP1, AP33). Events that follow the customer's last event were written by other
-// software. They are ignored, because the next event of this program may have a lower ID.
+// If the ID exceeds latestPossibleID, lastEventID reads the order (AP1) and the record of the
+// customer's last event (AP33). Events with a higher ID than the recorded ID were written by other
+// software. lastEventID ignores them, because this program's next event may have a lower ID.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
 	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
@@ -102,8 +101,8 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 		if err != nil {
 			return nil, "", false, err
 		}
-		// Return at least two events if the timeline has them, because the caller may already have the
-		// first event. A page may contain no readable event.
+		// The caller may already have the first event, so return two events if the timeline has them.
+		// timelinePage skips events, so one page may not contain two.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -112,7 +111,7 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 }
 
 func (h *orderHistory) invalidAfter() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this order that a subscription can resume after; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this order can resume; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
 }
 
 // customerHistory reads the events of a customer's orders. It reads the customer's last event
@@ -120,8 +119,8 @@ func (h *orderHistory) invalidAfter() error {
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// lowestID is the lowest possible ID of an event after the start of the subscription. It is set
-	// only if the customer had no last event at the start.
+	// lowestID is set only if the table had no record of the customer's last event when the
+	// subscription started. It is the lowest ID that a later event can have.
 	lowestID commerce.EventID
 }
 
@@ -133,7 +132,7 @@ func (h *customerHistory) lastEventID(ctx context.Context) (commerce.EventID, er
 	if h.lowestID, err = h.lowestNextID(ctx); err != nil {
 		return "", err
 	}
-	// Read the record again, because an event may have been committed before the orders were read.
+	// An event may have been committed after the first read of the record, so read the record again.
 	return h.recordedLastEvent(ctx)
 }
 
@@ -147,9 +146,9 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 	return h.feed.table.EventPosition(commerce.EventID(r.Text("eventId"))), err
 }
 
-// lowestNextID returns the lowest ID that is higher than the IDs of all earlier changes of the
-// orders. It derives the ID from the times of the orders. The local clock cannot be used, because
-// the clock of the server that writes the next event may be behind it.
+// lowestNextID returns the lowest ID that the next event of the customer's orders can have. It
+// derives the ID from the orders' latest updatedAt. It does not use the local clock, because the
+// clock of the server that writes the next event may be behind.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -166,12 +165,12 @@ func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, e
 }
 
 func (h *customerHistory) invalidAfter() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this customer's orders that a subscription can resume after; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events of the range, so more is always false. It also reads events with a
-// higher ID than last. Such events exist if the record of the last event is missing or outdated,
-// for example after an import.
+// events returns all events of the range, so more is always false. It also returns events with a
+// higher ID than last. They exist if the record of the last event is missing or outdated, for
+// example after an import.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
@@ -182,13 +181,13 @@ func (h *customerHistory) events(ctx context.Context, from, last commerce.EventI
 	if last, err = h.recordedLastEvent(ctx); err != nil || last < found {
 		return events, found, false, err
 	}
-	// The event was committed during the read. Other events may have been committed, too, so read the
-	// events up to the recorded event again.
+	// Events were committed while the timelines were read. Some of them may be missing in events, so
+	// read all timelines again, up to the recorded event.
 	events, err = h.eventsBetween(ctx, from, last)
 	return events, last, false, err
 }
 
-// eventsBetween returns the events from one ID to another, both included, sorted by ID.
+// eventsBetween returns the events with from <= ID <= to, sorted by ID.
 func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
 	since, ok := from.Time()
 	if !ok || from > to {
@@ -227,7 +226,7 @@ func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.E
 func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time) ([]string, error) {
 	var partitions []string
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
-		// An order with a time that cannot be decoded may have changed.
+		// If updatedAt cannot be decoded, the order may have changed, so include it.
 		if updated := order.UpdatedAtOr(since); order.Err() == nil && updated.Before(since) {
 			return nil
 		}
@@ -268,9 +267,9 @@ func tooManyMissedError() error {
 	return commerce.WithArgument("after", commerce.NewInvalidError("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timelinePage returns one page of an order's events from one ID to another, both included. next is
-// the first ID of the next page. It is empty on the last page. timelinePage skips events by other
-// software and events that cannot be decoded.
+// timelinePage returns one page of an order's events with from <= ID <= to. next is the first ID of
+// the next page, or empty on the last page. timelinePage skips events by other software and events
+// that cannot be decoded.
 func (f *Feed) timelinePage(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
 	bounds := model.Range{From: string(from), To: model.JustAfter(string(to))}
 	if bounds.Empty() {
@@ -298,10 +297,10 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	return events, next, nil
 }
 
-// latestPossibleID returns an ID that is not lower than the ID of any existing event of any server.
-// The other server's clock may be ahead of DynamoDB's clock by MaxClockDifference, and the local
-// clock may be behind by the same time. The additional seconds are for Date headers, which contain
-// only whole seconds.
+// latestPossibleID returns an upper bound for the IDs of the events that any server has written.
+// The clock of that server may be ahead of DynamoDB's clock by MaxClockDifference. The local clock
+// may be behind DynamoDB's clock by MaxClockDifference. Each difference is measured with Date
+// headers, which have whole seconds, so it may be one second greater.
 func (f *Feed) latestPossibleID() commerce.EventID {
 	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// position is a position in a shard of the stream: after the record with a sequence number, or a
-// starting point such as LATEST.
+// position is a position in a shard of the stream. If sequence is set, the position is after the
+// record with this sequence number. Otherwise kind is a starting point, such as LATEST.
 type position struct {
 	kind     streamtypes.ShardIteratorType
 	sequence string
@@ -29,25 +29,26 @@ type shardReader struct {
 	*streamReader
 	shard    *shard
 	position position
-	// iterator is the shard iterator for the position, which expires after 15 minutes. If it is nil, a
-	// new iterator is requested.
+	// iterator is the shard iterator for the position. Iterators expire after 15 minutes. If iterator
+	// is nil, fetch requests a new one.
 	iterator *string
-	// firstRecords are the records that findEnd read. They are reported when all shards have a
-	// position.
+	// firstRecords are the records that findEnd read. read reports them, after findEnd has succeeded
+	// for all shards.
 	firstRecords []streamtypes.Record
-	// gapCause is the cause of a gap that has not been reported yet. The gap is reported before the
-	// next records.
+	// gapCause is set if the reader may have missed records and has not reported this gap yet.
+	// readOnce reports the gap before the next records.
 	gapCause error
 	// failures is the number of consecutive failed requests.
 	failures int
 }
 
-// loggedFailureCount is the number of consecutive failures after which a message is logged. Fewer
-// failures are probably transient.
+// loggedFailureCount is the number of consecutive failures after which the reader logs a message.
+// Fewer failures are probably transient.
 const loggedFailureCount = 3
 
 // findEnd finds the current end of the shard, so that the reader receives every later commit. It
-// also reads from the iterator once, because DynamoDB may determine the end only at the first read.
+// also calls GetRecords once, because DynamoDB may determine the end only when it first uses the
+// iterator.
 //
 // It returns the errors of table.WrapError.
 func (r *shardReader) findEnd(ctx context.Context) (err error) {
@@ -83,8 +84,8 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 		case errors.Is(err, errStreamGone), errors.Is(err, table.ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next iterator starts after the last record. If no record was read, the next iterator may
-			// start after records that were not read.
+			// The next iterator starts after the last record that was read. If no record was read, the next
+			// iterator may skip records, so report a gap.
 			if r.iterator = nil; r.position.sequence == "" {
 				r.gapCause = err
 			}
@@ -109,18 +110,19 @@ func (r *shardReader) resetFailures() {
 
 // retryPause returns the pause after the given number of consecutive failures. The pause is random,
 // between half the maximum and the maximum, so that servers do not retry at the same time. The
-// maximum doubles with each failure up to 64 times MinPause, which is 16 s by default.
+// maximum doubles with each failure. It never exceeds 64 times MinPause, which is 16 s by default.
 func (r *shardReader) retryPause(failures int) time.Duration {
 	maximum := r.opts.MinPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)
 }
 
-// endOfShard is the kind of the position after the last record of a shard that has ended.
+// endOfShard is the kind of the position after the last record of a shard that has ended. DynamoDB
+// has no such iterator type.
 const endOfShard streamtypes.ShardIteratorType = "END"
 
 func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 
-// readOnce requests records once, reports them, and returns their number.
+// readOnce reads and reports the records of one GetRecords request, and returns their number.
 //
 // Errors: errStreamGone, and the errors of table.WrapError.
 func (r *shardReader) readOnce(ctx context.Context) (int, error) {
@@ -138,7 +140,7 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	return len(records), nil
 }
 
-// fetch requests records once and sets the position after the last record.
+// fetch sends one GetRecords request and sets the position after the last record.
 func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	if r.iterator == nil {
 		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.position.kind}

@@ -13,9 +13,9 @@ import (
 // Source reports changes of a table's records to a feed. EngineSource and StreamSource return a
 // Source.
 type Source interface {
-	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it can report
-	// every later commit, either as a change or as a gap. It returns nil if ctx has ended, and an
-	// error if the source fails.
+	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it is ready to
+	// report every later commit, with r.changed, or with r.gap if the change was missed. It returns
+	// nil if ctx has ended, and an error if the source fails.
 	watch(ctx context.Context, t *table.Table, r *sourceRun) error
 }
 
@@ -26,8 +26,8 @@ type Observable interface {
 	// records before and after the transaction. A record that does not exist is nil. The calls are
 	// sequential, in the order of the commits.
 	//
-	// Each call returns before the response to the writer is sent. Therefore observe must be fast and
-	// must not call the engine.
+	// The engine sends the response to the writer after observe has returned. Therefore observe must
+	// be fast and must not call the engine.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
@@ -49,15 +49,15 @@ func (o engineSource) watch(ctx context.Context, t *table.Table, r *sourceRun) e
 type sourceRun struct {
 	feed   *Feed
 	cancel context.CancelFunc
-	// begun is closed when the source is ready or has failed to start. In case of a failure, err is
-	// set to the error.
+	// begun is closed when the source is ready or has failed to start. err is the error of a failed
+	// start.
 	begun chan struct{}
 	err   error
 	// hasBegun reports whether begun is closed.
 	hasBegun bool
 }
 
-// start starts to read the source. The caller holds mu.
+// start starts a goroutine that reads the source. The caller holds mu.
 func (f *Feed) start() *sourceRun {
 	// The run outlives the request of the first subscriber.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +69,7 @@ func (f *Feed) start() *sourceRun {
 	return r
 }
 
-// watch calls the source's method watch. It returns a panic as an error.
+// watch calls the source's method watch. If the method panics, watch returns an error.
 func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	defer table.RecoverTo(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {
@@ -78,7 +78,7 @@ func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	return context.Cause(ctx)
 }
 
-// ready lets the subscriptions start that wait for the source.
+// ready unblocks the subscriptions that wait until the source is ready.
 func (r *sourceRun) ready() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
@@ -94,7 +94,8 @@ func (r *sourceRun) begin(err error) {
 }
 
 // finish ends all subscriptions of the run with err, including subscriptions that still wait for
-// the source. It ends no subscription if the run was cancelled because no subscription was left.
+// the source. If the run was cancelled after its last subscription, finish ends no subscription,
+// because newer subscriptions belong to another run.
 func (r *sourceRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -112,9 +113,9 @@ func (r *sourceRun) finish(err error) {
 	r.begin(err)
 }
 
-// changed delivers changes of records. For each partition key, the source must call it in the order
-// of the commits. A panic is treated as a gap, because it must not stop the server or fail the
-// write that is being reported.
+// changed delivers changes of records. For each partition key, the source must report changes in
+// the order of the commits. If the delivery panics, changed reports a gap. The panic must not stop
+// the server or fail the write whose change is being delivered.
 func (r *sourceRun) changed(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.gap(err)
@@ -132,8 +133,9 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 	return nil
 }
 
-// gap reports that changes may have been missed before the next call of changed. Subscriptions with
-// a timeline read the missed changes from the timeline. Subscriptions to statuses end.
+// If changes may have been missed, the source must call gap before it calls changed again.
+// Subscriptions to orders and customers then read the missed events from the timelines.
+// Subscriptions to statuses end, because they have no timeline.
 func (r *sourceRun) gap(cause error) {
 	f := r.feed
 	f.mu.Lock()
@@ -141,7 +143,7 @@ func (r *sourceRun) gap(cause error) {
 	if f.run != r {
 		return
 	}
-	f.log.Warn("changes were missed: they are read from the timelines, and subscriptions to statuses are ended", "error", cause, "subscribers", f.subscriptionCount)
+	f.log.Warn("changes of the table were missed: subscriptions to orders and customers read them from the timelines, and subscriptions to statuses end", "error", cause, "subscribers", f.subscriptionCount)
 	f.endAll(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.subscriptions {
 		for _, s := range list {

@@ -14,11 +14,11 @@ type Stats struct {
 	Subscriptions int
 	// Events is the number of changes that Next has returned to all subscriptions.
 	Events int64
-	// CatchUps is the number of times that a subscription has read missed events from the timelines of
-	// records.
+	// CatchUps is the number of times that subscriptions have read missed events from the timelines.
 	CatchUps int64
-	// Lag is the age of the last stream record when the feed read it. If the shards of the stream have
-	// different lags, Lag is the maximum. It is 0 if no records wait, and always 0 for EngineSource.
+	// Lag is the maximum lag of the stream's shards. The lag of a shard is the age of its last record
+	// when the feed read it. It is 0 if the last read returned no records. Lag is always 0 for
+	// EngineSource.
 	Lag time.Duration
 }
 
@@ -39,7 +39,7 @@ type shardLags struct {
 	lags map[*shard]time.Duration
 }
 
-// read updates the lag of a shard. records were read from the shard at the time now.
+// read updates the lag of a shard after records were read from it at the time now.
 func (l *shardLags) read(s *shard, records []streamtypes.Record, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,9 +19,9 @@ var errStreamGone = errors.New("the stream no longer exists")
 
 // StreamOptions configure how often a stream is read.
 type StreamOptions struct {
-	// MinPause is the pause between two requests for the records of one shard. 0 means 250 ms.
-	// DynamoDB allows five requests per second and shard for all readers together. While the shard has
-	// no new records, the pause grows to MaxPause. For MaxPause, 0 means 1 s.
+	// MinPause is the pause between two GetRecords requests for one shard. 0 means 250 ms. DynamoDB
+	// allows five such requests per second for each shard, for all readers together. While the shard
+	// has no new records, the pause grows to MaxPause. A MaxPause of 0 means 1 s.
 	MinPause, MaxPause time.Duration
 	// ShardListInterval is the interval at which the list of shards is read. 0 means 30 s. The list is
 	// also read soon after a shard has ended.
@@ -51,9 +51,9 @@ type streamSource struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream. If the stream is replaced by a new stream, watch reads the new
-// stream. A stream is replaced when it is disabled and enabled again, or when the table is created
-// again.
+// watch reads the table's stream. If a new stream replaces the stream, watch continues with the new
+// stream. The table gets a new stream if its stream is disabled and enabled again, or if the table
+// is created again.
 func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
@@ -91,12 +91,13 @@ type streamReader struct {
 	group     sync.WaitGroup
 }
 
-// shard is a part of the stream with the changes of some partition keys. When a shard ends, its
-// child shards contain the later changes of these keys.
+// shard is a shard of the stream. It contains the changes of some partition keys. After a shard has
+// ended, its child shards contain the later changes of these keys.
 type shard struct {
 	id, parent string
-	// started is true if the shard is being read or need not be read. finished is true if the shard
-	// was read to its end or need not be read.
+	// started reports whether a reader was started for the shard. finished reports whether the shard
+	// was read to its end. Both are also true for shards that had ended before the feed began. These
+	// shards are not read.
 	started, finished bool
 }
 
@@ -107,8 +108,9 @@ type shardEnd struct {
 }
 
 // read finds the end of each shard, calls run.ready, and then reports changes until the stream can
-// no longer be read. began reports whether run.ready was called. If missed is not nil, changes
-// before this stream were missed. In that case, read reports a gap with this cause.
+// no longer be read. began reports whether run.ready was called. If missed is not nil, this stream
+// replaces an earlier stream, and changes may have been missed. In that case, read first reports a
+// gap with this cause.
 //
 // Errors: errStreamGone, and the errors of table.WrapError. The error is nil if ctx has ended.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
@@ -122,7 +124,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	var open []*shardReader
 	for _, description := range listed {
 		sh := r.addShard(description)
-		// A shard that has already ended contains only earlier changes.
+		// A shard that has already ended receives no more changes, so it is not read.
 		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
 			open = append(open, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeLatest}})
@@ -153,8 +155,9 @@ func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 // watchShards reads the list of shards regularly. It starts to read new shards and the children of
 // shards that have ended.
 func (r *streamReader) watchShards(ctx context.Context) error {
-	// The list often does not contain the child of a shard that has just ended. So the list is read
-	// soon, and then at growing intervals. This includes shards that ended before the feed began.
+	// DynamoDB often lists the child of an ended shard only after some seconds. Until the child is
+	// listed, the list is read after MinPause, and then at growing intervals. This also applies to
+	// shards that ended before the feed began.
 	wait := r.opts.ShardListInterval
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -235,7 +238,7 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 	return found, nil
 }
 
-// startReadyShards starts to read shards from their beginning. It starts a shard only after its
+// startReadyShards starts a reader at the beginning of each new shard. The shard waits until its
 // parent was read to the end or is no longer listed. Therefore the changes of each partition key
 // are reported in order.
 func (r *streamReader) startReadyShards(ctx context.Context) {

@@ -28,15 +28,16 @@ type Subscription struct {
 	queue []OrderChange
 	// backlog contains changes from the timelines. They are delivered before the queue.
 	backlog []OrderChange
-	// lastEventID is the last event that was delivered. Before the first delivery, it is the last
-	// event before the start of the subscription. Events up to lastEventID are not delivered again.
+	// lastEventID is the ID of the last delivered event. Before the first delivery, it is the ID of
+	// the last event before the subscription began. Events up to lastEventID are not delivered.
 	lastEventID commerce.EventID
-	// readUntil is the last event to read from the timelines. It is empty if no event needs to be
-	// read.
+	// readUntil is the ID of the last event that must still be read from the timelines. It is empty if
+	// there is no such event.
 	readUntil commerce.EventID
-	// behind is true if changes were missed after the current read of the timelines began.
+	// behind is true if the subscription has missed changes, and has not begun to read the timelines
+	// since.
 	behind bool
-	// catchingUp is true while the queue must wait because of behind, readUntil or backlog.
+	// catchingUp is true while events from the timelines must be delivered before the queue.
 	catchingUp bool
 	closed     bool
 	err        error
@@ -80,12 +81,13 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 }
 
 // setBacklog stores events from the timelines in the backlog, which must be empty. If more is true,
-// further events follow, and until is the last of them. The caller holds mu.
+// further events up to the ID until must be read later. The caller holds mu.
 func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
 	}
-	// Events that exceed the common limit of all subscriptions are dropped. They are read again later.
+	// Drop the events that exceed maxBacklog, the limit for all subscriptions together. They are read
+	// again later.
 	if capacity := max(minBacklog, maxBacklog-int(s.feed.backlog.Load())); len(events) > capacity {
 		events, more = events[:capacity], true
 	}
@@ -99,12 +101,14 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	}
 }
 
-// Next waits for the next change. After the subscription has ended, Next returns the remaining
-// changes of the queue, and then one of these errors:
+// Next waits for the next change. If the feed has ended the subscription, Next first returns the
+// remaining changes and then one of these errors:
 //
-//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event.
-//   - table.ErrUnavailable: the feed failed. A new subscription can resume after the last event.
-//   - ErrClosed: the subscription was closed. The remaining changes are discarded.
+//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event that Next
+//     returned.
+//   - table.ErrUnavailable: the feed failed. A new subscription can resume in the same way.
+//   - ErrClosed: the caller has closed the subscription. In this case, Next discards the remaining
+//     changes.
 //
 // Next returns the context's error if the context ends. The subscription does not end in that case.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
@@ -173,7 +177,8 @@ func (s *Subscription) isDelivered(change OrderChange) bool {
 	return change.Position != "" && s.history != nil && change.Position <= s.lastEventID
 }
 
-// mustCatchUp reports whether the timelines must be read before the queue is delivered.
+// mustCatchUp reports whether missed events must be read from the timelines before Next continues
+// with the queue.
 func (s *Subscription) mustCatchUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,9 +224,9 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missedEvents returns the events with IDs greater than from and at most until. It has the same
-// results as history.events. If behind is true, it reads the customer's or order's last event
-// first, and uses it as until.
+// missedEvents returns the events with IDs greater than from and at most until. If behind is true,
+// it first reads the ID of the last event and uses this ID as until. It has the same results as
+// history.events.
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.lastEventID(ctx)
@@ -242,13 +247,14 @@ func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, unti
 func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A subscription that is behind will read the change from the timelines.
+	// A subscription that is behind ignores the change, because it will read it from the timelines.
 	if s.closed || s.err != nil || s.isDelivered(change) || s.behind && change.Position != "" {
 		return true
 	}
 	if len(s.queue) >= s.feed.queueCapacity {
 		if s.catchingUp {
-			// The subscription is reading the timelines, which also contain the events in the queue.
+			// The subscription is reading the timelines, which also contain the events in the queue. So drop
+			// these events and read them again.
 			s.queue = slices.DeleteFunc(s.queue, func(c OrderChange) bool { return c.Position != "" })
 			s.behind = true
 		}

@@ -92,11 +92,11 @@ type Options struct {
 	// MaxLeeway.
 	Leeway time.Duration
 	// RoleClaim is the name of the claim that contains the role. CustomerClaim is the name of the
-	// claim that contains the customer's ID. Only tokens with RoleCustomer need this claim.
+	// claim that contains the customer's ID. Only tokens with RoleCustomer must have this claim.
 	RoleClaim, CustomerClaim string
-	// CustomerExists reports whether a customer's record exists, so that tokens of deleted customers
-	// are rejected. If CustomerExists is nil, this check is skipped. Authenticate returns the errors
-	// of CustomerExists.
+	// CustomerExists reports whether a customer's record exists. Authenticate rejects the tokens of
+	// customers without a record, and returns the errors of CustomerExists. If CustomerExists is nil,
+	// Authenticate skips this check.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is the logger for changes of the keys and for errors when reading the keys.
 	Log *slog.Logger
@@ -130,8 +130,8 @@ type Authenticator struct {
 	algorithms []jose.SignatureAlgorithm
 	keys       keyFinder
 	customers  *customerCache
-	// verifiedTokens caches the verified signature of a token by the SHA-256 of the token. An entry is
-	// valid only while its key is still configured.
+	// verifiedTokens caches verified signatures. The key of an entry is the SHA-256 of the token. An
+	// entry is valid only while the key that verified its token is configured.
 	verifiedTokens *lru.Cache[[sha256.Size]byte, *signature]
 }
 
@@ -245,8 +245,8 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 // bytes.
 const maxTokenBytes = 8 << 10
 
-// verify verifies the signature of a token. It returns the token's payload, and the signature with
-// the key that verified it.
+// verify verifies the signature of a token. It returns the token's payload, and a signature that
+// identifies the key.
 func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
 	if len(token) > maxTokenBytes {
 		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))
@@ -274,8 +274,8 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	if len(keys) == 0 {
 		return nil, nil, newUnauthenticated("no key matches its key ID and algorithm")
 	}
-	// The signature of a token in the cache is not verified again. So the token does not wait behind
-	// forged tokens. Its claims are still checked.
+	// If the token's signature is in the cache, it is not verified again. So a valid token does not
+	// wait while the signatures of forged tokens are verified. The claims are checked in any case.
 	id := sha256.Sum256([]byte(token))
 	if known, ok := a.verifiedTokens.Get(id); ok && slices.ContainsFunc(keys, known.matchesKey) {
 		return signed.UnsafePayloadWithoutVerification(), known, nil

@@ -19,8 +19,8 @@ type keyring struct {
 	log       *slog.Logger
 	now       func() time.Time
 	afterFunc func(time.Duration, func()) (stop func() bool)
-	// refreshOnUse replaces periodic refreshes. If it is true, find refreshes keys that are older than
-	// source.refreshInterval.
+	// If refreshOnUse is true, there are no periodic refreshes. Instead, find refreshes keys that are
+	// older than source.refreshInterval.
 	refreshOnUse bool
 
 	// keys is replaced only if the new keys differ. So a changed pointer means that the keys have

@@ -76,8 +76,8 @@ const minRSABits = 2048
 // parseKeys parses a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). As the RFC requires,
 // it skips keys that are unusable or not for signatures.
 //
-// It returns an error if no key is usable. The error contains no part of the text, because a file
-// that is not a JWKS may be a secret.
+// It returns an error if no key is usable. The error contains no part of the text, because the
+// operator may have named a file with a secret by mistake.
 func parseKeys(text []byte) (keyset, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

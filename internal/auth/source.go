@@ -18,7 +18,8 @@ type source struct {
 	read func(context.Context) ([]byte, error)
 	// refreshInterval is the interval between periodic reads.
 	refreshInterval time.Duration
-	// minInterval is the minimum interval between two reads because of tokens with unknown key IDs.
+	// minInterval is the minimum interval between two reads of the JWKS if tokens have unknown key
+	// IDs.
 	minInterval time.Duration
 }
 

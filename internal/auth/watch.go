@@ -11,7 +11,8 @@ import (
 )
 
 // recheckInterval is the interval between two checks of an open connection's token. A check reads
-// only the customer's record, and all connections of a customer share one read within existsTTL.
+// only the customer's record. The result is cached for existsTTL, so all connections of the
+// customer share one read.
 const recheckInterval = 15 * time.Second
 
 // Watch calls onInvalid once, in its own goroutine, when the identity's token is no longer valid.
@@ -55,8 +56,8 @@ func (w *watch) check() {
 		return
 	}
 	if err != nil {
-		// Requests fail for the same reason, and their errors are logged at error level. This error could
-		// repeat for thousands of connections, so it is logged at debug level.
+		// The same problem also makes requests fail, and their errors are logged at error level. The
+		// recheck may fail for thousands of connections, so its error is logged at debug level.
 		w.authenticator.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
 	}
 	w.schedule(min(recheckInterval, w.identity.Expires.Sub(w.authenticator.opts.Now())))

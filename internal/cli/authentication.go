@@ -24,7 +24,7 @@ func checkServeConfig(cfg config.Config) error {
 	case cfg.Auth == "":
 		return fmt.Errorf("ORDERGRAPH_AUTH is not set: set it to %s to require a token with each request (docs/authentication.md), or to %s to let everyone who reaches the server read and change everything", config.AuthJWT, config.AuthNone)
 	case cfg.Auth == config.AuthNone && cfg.AuthFromAlias && cfg.Store == config.DynamoDB:
-		return fmt.Errorf("AUTH=%[1]s does not open a DynamoDB table, because AUTH may be set for other software: set ORDERGRAPH_AUTH=%[1]s instead, to let everyone who reaches the server read and change everything", config.AuthNone)
+		return fmt.Errorf("AUTH=%[1]s is not accepted with a DynamoDB table, because AUTH may be set for other software: set ORDERGRAPH_AUTH=%[1]s instead, to let everyone who reaches the server read and change everything", config.AuthNone)
 	case len(cfg.CursorKey) == 0:
 		return fmt.Errorf("ORDERGRAPH_CURSOR_KEY is not set: ORDERGRAPH_AUTH=%s requires a secret of at least 16 characters, such as the output of `openssl rand -hex 32`; use the same secret for all servers of a table", config.AuthJWT)
 	}
@@ -52,7 +52,7 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 	return nil
 }
 
-// watchSecrets rereads the files of secrets until ctx ends, and applies changed secrets.
+// watchSecrets rereads the files that contain secrets until ctx ends, and applies changed secrets.
 func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, env Environment) {
 	config.WatchSecrets(ctx, cfg, config.WatchOptions{
 		Log: opts.Log, AfterFunc: env.AfterFunc,

@@ -14,8 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitIncomplete is the exit status if the check is incomplete. The exit status is 1 if the check
-// is complete and inconsistencies remain.
+// exitIncomplete is the exit status of the command check if the check failed, was interrupted or
+// left records unverified. If a completed check leaves inconsistencies, the exit status is
+// exitFailed.
 const exitIncomplete = 3
 
 // checkSegments is the number of table segments that are scanned in parallel. checkConcurrency is
@@ -93,7 +94,7 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	opts.OnProgress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
-	// A check can take an hour. So the summary is printed even if the check fails.
+	// A check can take an hour, so print the summary of an incomplete check, too.
 	out.summary(summary, err == nil)
 	switch {
 	case err != nil:
@@ -124,7 +125,8 @@ func (f *stickyErrorWriter) Write(b []byte) (int, error) {
 type checkOutput interface {
 	drift(check.Drift)
 	unverified(check.Unverified)
-	// summary writes the end of the output. complete reports whether the check read the whole table.
+	// summary writes the last lines of the output. complete reports whether the check read the whole
+	// table.
 	summary(s check.Summary, complete bool)
 }
 
@@ -218,20 +220,20 @@ func (t *checkText) outcome(s check.Summary, complete bool) string {
 	case t.repair && s.ByHand == 0:
 		return fmt.Sprintf("inconsistencies left: %d", left)
 	case t.repair && byRepair > 0:
-		return fmt.Sprintf("inconsistencies left: %d; %d need a repair by hand, described above", left, s.ByHand)
+		return fmt.Sprintf("inconsistencies left: %d; %d must be repaired by hand, as described above", left, s.ByHand)
 	case t.repair:
-		return fmt.Sprintf("inconsistencies left: %d; all need a repair by hand, described above", left)
+		return fmt.Sprintf("inconsistencies left: %d; all must be repaired by hand, as described above", left)
 	case byRepair == 0:
-		return fmt.Sprintf("inconsistencies: %d; all need a repair by hand, described above", left)
+		return fmt.Sprintf("inconsistencies: %d; all must be repaired by hand, as described above", left)
 	case s.ByHand > 0:
-		return fmt.Sprintf("inconsistencies: %d; `ordergraph check -repair` repairs %d, and %d need a repair by hand", left, byRepair, s.ByHand)
+		return fmt.Sprintf("inconsistencies: %d; `ordergraph check -repair` repairs %d, and %d must be repaired by hand", left, byRepair, s.ByHand)
 	default:
 		return fmt.Sprintf("inconsistencies: %d; repair them with `ordergraph check -repair`", left)
 	}
 }
 
 // checkJSON writes one line of JSON per inconsistency and per unverified record, and one for the
-// summary. Write errors are kept by the writer.
+// summary. The underlying stickyErrorWriter keeps write errors.
 type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }

@@ -39,8 +39,8 @@ import (
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Getenv returns an environment variable. Environ returns all variables in the form NAME=value. If
-	// Environ is nil, misspelled names are not detected.
+	// Getenv returns the value of an environment variable. Environ returns all variables in the form
+	// NAME=value. If Environ is nil, misspelled names are not detected.
 	Getenv  func(string) string
 	Environ func() []string
 	// OnListening, if set, is called with the server's address when the server listens.
@@ -52,8 +52,7 @@ type Environment struct {
 	// closers contains functions that close the stores that a command has opened. run calls them when
 	// the command has ended.
 	closers *[]func() error
-	// flags contains the values of flags that set a setting, by the name of the setting's environment
-	// variable.
+	// flags maps the name of a setting's environment variable to the value of the setting's flag.
 	flags map[string]string
 }
 
@@ -142,7 +141,7 @@ func run(ctx context.Context, args []string, env Environment) error {
 func isHelpFlag(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
 // parseArgs parses the flags of a command, which must precede the other arguments. It stores the
-// other arguments in words. most is their maximum number.
+// other arguments in words, and returns an error if there are more than most.
 func parseArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	if define != nil {
@@ -263,9 +262,9 @@ func rootMessage(err error) string {
 	return err.Error()
 }
 
-// openStore opens the store of a command that works on records. The store is a DynamoDB table, or
-// the embedded store in a file. It returns an error for the embedded store in memory, because the
-// data of that store exists only while the server runs.
+// openStore opens the store for a command that reads or writes records. The store is a DynamoDB
+// table, or the embedded store in a file. openStore returns an error for the embedded store in
+// memory, because its data exists only inside the server's process.
 func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
 	cfg, err := env.readConfig()
 	if err != nil {
@@ -278,8 +277,8 @@ func openStore(ctx context.Context, command string, env Environment) (*dynamo.St
 	return store, cfg, err
 }
 
-// openConfigured opens the configured store and the source of its changes. The store writes its
-// messages to log.
+// openConfigured opens the configured store, and the Source that reports the store's changes to
+// subscriptions. The store writes its messages to log.
 func openConfigured(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	opts := cfg.Table
 	opts.Log = log
@@ -430,9 +429,10 @@ func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, lo
 	}
 }
 
-// openForServing opens the configured store and the source of its changes. It verifies that the
-// table exists and matches the model. If the table is missing in the embedded store, openForServing
-// creates it. If sample is set, openForServing also loads the sample data into the new table.
+// openForServing opens the configured store, and the Source that reports the store's changes to
+// subscriptions. It verifies that the table exists and matches the model. If the table is missing
+// in the embedded store, openForServing creates it. If sample is set, openForServing also loads the
+// sample data into the new table.
 func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -471,8 +471,8 @@ func loadSample(ctx context.Context, store *dynamo.Store) error {
 	return err
 }
 
-// printWelcome prints the addresses of the server, its store, the required access, and a command to
-// try.
+// printWelcome prints the addresses of the server, its store, who can use the server, and a command
+// to try.
 func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
@@ -575,7 +575,7 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 }
 
 // createTable creates the table. If the table already exists and matches the model, createTable
-// enables the missing features and prints them. So a second call has no further effect.
+// only turns on missing features, such as the stream, and prints them.
 func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {

@@ -41,8 +41,8 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 }
 
 // loadTrustedDocuments reads the configured manifest of trusted documents into opts. The returned
-// function must be called after the server is created. It returns an error if the server cannot
-// execute any of the documents.
+// function must be called after the server is created. It returns an error if the server rejects
+// all documents.
 func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil

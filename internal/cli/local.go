@@ -58,7 +58,7 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if env.OnListening != nil {
 		env.OnListening(listener.Addr())
 	}
-	// The body of a transaction or batch can have several megabytes and may arrive slowly.
+	// The body of a transaction or batch can have several megabytes, so reading it may take a minute.
 	serving := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	go func() { stopped <- serving.Serve(listener) }()

@@ -24,7 +24,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
-// readPrices reads the configured price file. Without one, it returns the standard prices.
+// readPrices reads the configured price file. If no price file is configured, it returns the
+// standard prices.
 func readPrices(cfg config.Config) (price.Prices, error) {
 	if cfg.Prices == "" {
 		return price.Standard(), nil
@@ -40,7 +41,7 @@ func priceCommand(ctx context.Context, args []string, env Environment) error {
 	datasetFile := ""
 	var words []string
 	err := parseMixedArgs("price", args, 1, func(set *flag.FlagSet) {
-		set.StringVar(&datasetFile, "dataset", "", "file of the dataset on which operations are executed, as for seed (default: the sample data)")
+		set.StringVar(&datasetFile, "dataset", "", "file of a dataset, in the same format as for `ordergraph seed`; the operations run on its records (default: the sample data)")
 	}, &words)
 	if err != nil {
 		return err
@@ -103,17 +104,19 @@ func readProfile(name string, in io.Reader) (price.Profile, error) {
 	return profile, nil
 }
 
-// pricedOperation is an operation of a profile with the units of one execution.
+// pricedOperation is an operation of a profile, with the DynamoDB read and write units that one
+// execution consumes.
 type pricedOperation struct {
 	price.Operation
 	units price.Units
-	// most contains the maximum units of one execution. It is nil if the operation of the profile has
-	// no document.
+	// most contains the maximum units of one execution. It is nil if the profile contains no document
+	// for the operation.
 	most *price.Units
 }
 
-// meter measures the units of operations. It executes them on an embedded store in memory, which
-// computes units by DynamoDB's rules. Each operation runs on its own copy of the dataset.
+// meter measures the DynamoDB read and write units of operations. It executes the operations on an
+// embedded store in memory, which computes units by DynamoDB's rules. Each operation runs on its
+// own copy of the dataset.
 type meter struct {
 	cfg     config.Config
 	env     Environment
@@ -136,7 +139,7 @@ func (m *meter) measure(ctx context.Context, o price.Operation) (pricedOperation
 		case len(checked[0].Errors) > 0:
 			return priced, fmt.Errorf("the server would reject it: %s", checked[0].Errors[0].Error())
 		case checked[0].Type == subscriptionType && o.MeasuredUnits == nil:
-			return priced, errors.New("a subscription has a price per event: set \"units\" to the units of one event")
+			return priced, errors.New("a subscription has a price per event: set \"units\" to the read and write units of one event")
 		}
 		priced.most = &price.Units{Read: checked[0].Bound.ReadUnits, Write: checked[0].Bound.WriteUnits}
 	}
@@ -164,7 +167,8 @@ func (m *meter) document(o price.Operation) (string, error) {
 	return m.trusted[at].Text, nil
 }
 
-// execute executes an operation after its setup, and returns the units of the operation.
+// execute executes the setup of an operation and then the operation, on a new embedded store. It
+// returns the units of the operation without the setup.
 func (m *meter) execute(ctx context.Context, o price.Operation, text string) (price.Units, error) {
 	engine, err := openEngine("", m.env)
 	if err != nil {
@@ -192,7 +196,7 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 }
 
 // executeOnce executes an operation and returns its units. It returns an error if a root field is
-// null or if a mutation is rejected, because such an execution consumes too few units.
+// null or if a mutation is rejected. Such an execution consumes fewer units than a usual one.
 func executeOnce(ctx context.Context, executor *graph.Executor, text string, variables map[string]any) (price.Units, error) {
 	result := executor.Execute(graph.WithExplain(ctx), graph.Request{Query: text, Variables: variables})
 	if len(result.Errors) > 0 {
@@ -209,11 +213,11 @@ func executeOnce(ctx context.Context, executor *graph.Executor, text string, var
 	}
 	for name, value := range data {
 		if string(value) == "null" {
-			return units, fmt.Errorf("%s is null: use variables of records in the dataset", name)
+			return units, fmt.Errorf("%s is null: set variables that refer to records in the dataset", name)
 		}
 	}
 	if result.Mutation && units.Write == 0 {
-		return units, fmt.Errorf("the mutation was rejected, or changed nothing: use variables of records in the dataset, or \"setup\" (response %s)", result.Data)
+		return units, fmt.Errorf("the mutation was rejected, or changed nothing: set variables that refer to records in the dataset, or add mutations to \"setup\" (response %s)", result.Data)
 	}
 	return units, nil
 }
@@ -243,8 +247,8 @@ func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices)
 	fmt.Fprintf(w, row, fmt.Sprint(requests), "", "", "", total.FloatString(2), share(total, total), most.FloatString(2), "total")
 	fmt.Fprint(w, strings.Join([]string{
 		"",
-		"Units are of one execution on the dataset, or \"units\" in the profile. The maximum assumes",
-		"the largest records and pages, and that each transaction is sent twice.",
+		"The read and write units are measured by executing the operation once on the dataset,",
+		"or are the \"units\" of the profile. The maximum assumes the largest records and pages,", "and that each transaction is sent twice.",
 		"Excluded: storage, streams, backups, retries after throttling, idle capacity.",
 		fmt.Sprintf("Prices: %s, on demand, since %s (%s)", prices.Region, prices.Since, prices.Source),
 		"",

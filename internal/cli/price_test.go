@@ -54,7 +54,7 @@ func TestPrice(t *testing.T) {
 			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0 % 1212.00 A"},
 	} {
 		got := run(t, "price "+c.flags+writeTempFile(t, c.profile), c.variable)
-		got.checkSucceeded(t, "\n\nUnits are of one execution")
+		got.checkSucceeded(t, "\n\nThe read and write units are measured")
 		if row := strings.Join(strings.Fields(strings.Split(got.stdout.String()+"\n\n", "\n")[1]), " "); row != c.row {
 			t.Errorf("%s %s: the row is %q, want %q", c.profile, c.variable, row, c.row)
 		}
@@ -75,7 +75,7 @@ func TestPriceStandardInput(t *testing.T) {
 func TestPriceErrors(t *testing.T) {
 	for profile, message := range map[string]string{
 		`{}`: "is not a profile: list at least one operation",
-		profileOf(strings.Replace(aliceOperation, "cust_01", "nobody", 1)):                                                          "operation A: customer is null: use variables of records in the dataset",
+		profileOf(strings.Replace(aliceOperation, "cust_01", "nobody", 1)):                                                          "operation A: customer is null: set variables that refer to records in the dataset",
 		profileOf(strings.Replace(aliceOperation, `"id": "cust_01"`, "", 1)):                                                        "operation A: it failed on the dataset: variable \"id\": must be defined",
 		profileOf(`"query": "{ nonsense }"`):                                                                                        `operation A: the server would reject it: 1:3: Cannot query field "nonsense"`,
 		profileOf(`"query": "query B { __typename } query C { __typename }"`):                                                       "operation A: the document contains 2 operations",

@@ -22,7 +22,8 @@ type progressLine struct {
 	mu        sync.Mutex
 	lastShown time.Time
 	shown     bool
-	// log, if set, replaces the terminal: it receives one more line after each logInterval.
+	// log, if set, receives the progress instead of the terminal. It gets at most one line per
+	// logInterval.
 	log io.Writer
 }
 

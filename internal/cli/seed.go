@@ -30,11 +30,11 @@ type generateOptions struct {
 
 func (o *generateOptions) define(set *flag.FlagSet) {
 	o.shape = sampledata.DefaultShape()
-	set.BoolVar(&o.generate, "generate", false, "generate a dataset; the same flags generate the same records, and other flags generate other IDs")
+	set.BoolVar(&o.generate, "generate", false, "generate a dataset; equal flags generate equal records, and different flags generate different IDs")
 	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("number of customers (default %d)", o.shape.Customers))
 	set.IntVar(&o.shape.Products, "products", o.shape.Products, fmt.Sprintf("number of products (default %d)", o.shape.Products))
 	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("number of orders (default %d)", o.shape.Orders))
-	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("number that selects one of many datasets of the same size (default %d)", o.shape.Seed))
+	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("random seed: another seed generates another dataset of the same size (default %d)", o.shape.Seed))
 	set.IntVar(&o.from, "from", 0, "number of orders to skip because they are already loaded; an interrupted run prints this number")
 	items := fmt.Sprintf("number of line items per order, such as 3 or 1-5, up to %d (default %d-%d)", commerce.MaxLines, o.shape.MinItems, o.shape.MaxItems)
 	set.Func("items", items, func(text string) error {
@@ -179,8 +179,8 @@ func readDataset(name string) (commerce.Dataset, error) {
 		return commerce.Dataset{}, err
 	}
 	defer f.Close()
-	// If the file is not a dataset, the error message names the kind of the file. So the first bytes
-	// are kept before the file is read.
+	// Keep the first bytes of the file. If the file is not a dataset, they determine the kind of file
+	// that the error message names.
 	in := bufio.NewReader(f)
 	start, _ := in.Peek(512)
 	dataset, err := sampledata.Read(in)

@@ -149,7 +149,7 @@ func TestServeRequiresAuthenticationChoice(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none").checkFailed(t, 1, "AWS_REGION")
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none", "AUTH=none").checkFailed(t, 1, "AWS_REGION")
 	// AUTH may be set for other software.
-	run(t, "-addr 127.0.0.1:0", useDynamoDB, "AUTH=none").checkFailed(t, 1, "AUTH=none does not open", "set ORDERGRAPH_AUTH=none")
+	run(t, "-addr 127.0.0.1:0", useDynamoDB, "AUTH=none").checkFailed(t, 1, "AUTH=none is not accepted", "set ORDERGRAPH_AUTH=none")
 	for _, line := range allCommands[1:] {
 		run(t, line, useDynamoDB).checkFailed(t, 1, "AWS_REGION")
 		run(t, line, useDynamoDB, "AUTH=none").checkFailed(t, 1, "AWS_REGION")

@@ -25,7 +25,7 @@ func (c *Config) jwtSettings() []setting.Setting {
 		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret of at least %d characters that signs tokens (HS256)", auth.MinSecretBytes)},
 		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in the claim `iss`"},
 		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in the claim `aud`"},
-		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference of the issuer's clock, up to %s", auth.MaxLeeway)},
+		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference between the issuer's and the server's clock, up to %s", auth.MaxLeeway)},
 		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: name of the claim that contains the role"},
 		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: name of the claim that contains the customer's ID, for the role `CUSTOMER`"},
 	}
@@ -54,7 +54,7 @@ func (r *reader) resolveAuth() error {
 	}
 	for _, s := range r.jwtSettings() {
 		if text := r.found[s.Name].text; text != "" && text != s.Default {
-			return fmt.Errorf("%s is set, but %s is not %s, so tokens would not be required: set %s to %s, or unset %s", s.Name, name, AuthJWT, name, AuthJWT, s.Name)
+			return fmt.Errorf("%[1]s is set, but the server requires tokens only with %[2]s=%[3]s: set %[2]s=%[3]s, or unset %[1]s", s.Name, name, AuthJWT)
 		}
 	}
 	if r.Auth == "" && r.Store == Embedded {

@@ -17,7 +17,7 @@ import (
 )
 
 // maxIdleConnections is the maximum number of idle connections to DynamoDB. With the SDK's default
-// of 10, a busy server would constantly open new ones.
+// of 10, a busy server would constantly open new connections.
 const maxIdleConnections = 256
 
 // readBuffer is the size of a connection's read buffer in bytes. Most responses, with their
@@ -25,11 +25,12 @@ const maxIdleConnections = 256
 const readBuffer = 16 << 10
 
 // responseTimeout is how long the SDK waits for response headers before it retries. DynamoDB
-// responds in milliseconds, so a connection without a response after this time is dead.
+// usually responds in milliseconds, so a connection without a response after this time is probably
+// broken.
 const responseTimeout = 3 * time.Second
 
-// credentialsTimeout is the time limit of the search for credentials. Without this limit, the
-// request to a metadata service that does not exist would delay the start.
+// credentialsTimeout is the time limit of the search for credentials. The SDK may try to reach a
+// metadata service that does not exist, and would delay the start without this limit.
 const credentialsTimeout = 10 * time.Second
 
 // The SDK's environment variables for the endpoints of DynamoDB and of DynamoDB Streams.
@@ -65,8 +66,8 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 			}
 		}
 	}
-	// The SDK would log to standard error. Its log is disabled, because its errors contain the same
-	// information.
+	// By default, the SDK logs to standard error. Disable this log, because the errors that the SDK
+	// returns contain the same information.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = maxIdleConnections
 		t.MaxIdleConnsPerHost = maxIdleConnections

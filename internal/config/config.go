@@ -65,8 +65,8 @@ type Config struct {
 	Rates rate.Options
 	// ServerLimits are the limits of requests and connections.
 	ServerLimits server.Limits
-	// PoolSizes are the sizes of the resources that callers share. ShareWeights are factors for the
-	// shares of roles.
+	// PoolSizes are the sizes of the resources that callers share. ShareWeights multiply the shares of
+	// the callers with a role.
 	PoolSizes    admission.Sizes
 	ShareWeights map[commerce.Role]int
 	// Introspection reports whether clients may query the schema.
@@ -143,7 +143,7 @@ type reader struct {
 	authAlias string
 	traces    traceSettings
 
-	// found contains the text and the source of each setting.
+	// found maps the name of a setting to its text and its source.
 	found    map[string]found
 	problems []string
 	// flagInvalid reports whether a problem is in the value of a flag.
@@ -179,18 +179,18 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in the server's process) or `dynamodb`"},
 			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, created if it does not exist; without it, the store is in memory, with sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "name of the table"},
-			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
-			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "with `dynamodb`: `on` or `off`; `on` refuses requests while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
-			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
+			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of index partition keys for each busy list; must be the same in all servers and commands that use the table"},
+			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "with `dynamodb`: `on` or `off`; with `on`, the server refuses requests while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
+			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records that contain no currency"},
 		}},
 		{Title: "Traces", Settings: r.traces.settings()},
 		{Title: "Authentication", Settings: append([]setting.Setting{
-			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); `none` by default with `ORDERGRAPH_STORE=embedded`, required to serve from `dynamodb`"},
-			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
+			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); with `ORDERGRAPH_STORE=embedded`, the default is `none`; with `dynamodb`, the server does not start without this setting"},
+			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`; the value `none` is not accepted with `ORDERGRAPH_STORE=dynamodb`"},
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors for the [shares](limits.md#shares) of roles, such as `ADMIN=2,SERVICE=8`; the default is 1"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors that multiply the [shares](limits.md#shares) of the callers with a role, such as `ADMIN=2,SERVICE=8`; the default is 1"},
 		}},
 	}
 }
@@ -230,7 +230,8 @@ func ReadFrom(sources Sources) (Config, error) {
 			r.read(s, layers)
 		}
 	}
-	// If a setting is invalid, checks of several settings could report the same problem again.
+	// If a setting is invalid, validating combinations of settings could report the same problem
+	// again.
 	if len(r.problems) == 0 {
 		r.resolve()
 	}

@@ -72,7 +72,8 @@ func parseFile(text string) (lines []fileLine, problems []string) {
 }
 
 // readFile returns the content of a file of at most maxFileBytes bytes. Its errors do not contain
-// the path. If an operator sets a path variable to a secret by mistake, the path is a secret.
+// the path, because an operator may by mistake have set the variable to the secret instead of a
+// path.
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,8 +95,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// loadFile reads the configuration file at path. It returns the layer of the file. It also returns
-// a problem for each invalid line and for each name that is not a setting.
+// loadFile reads the configuration file at path. It returns the values in the file as a layer. It
+// also returns a problem for each invalid line and for each name that is not a setting.
 func loadFile(path string) (layer, []string) {
 	text, err := readFile(path)
 	if err != nil {

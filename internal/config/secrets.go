@@ -23,7 +23,7 @@ type secretFile struct {
 // watchedFile is a secretFile that WatchSecrets rereads.
 type watchedFile struct {
 	secretFile
-	// setting validates a new secret. It is separate from the configuration of the running server.
+	// setting validates a new secret without changing the configuration of the running server.
 	setting setting.Setting
 	// logged is the last problem that was logged, or empty if the file was usable at the last reading.
 	logged string
@@ -44,8 +44,8 @@ func readSecret(path string) (string, error) {
 
 // WatchOptions configures WatchSecrets.
 type WatchOptions struct {
-	// OnChange contains a function for each secret, by the name of the setting. WatchSecrets calls the
-	// function with the new secret.
+	// OnChange maps the name of a secret setting to the function that WatchSecrets calls with the new
+	// secret.
 	OnChange map[string]func(secret []byte)
 	// Log is the logger for changed secrets and for unusable files.
 	Log *slog.Logger

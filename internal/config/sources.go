@@ -56,8 +56,8 @@ type layer struct {
 	get    func(name string) (text, place string, ok bool)
 }
 
-// layers returns a layer each for the flags, the environment and the configuration file, with the
-// highest precedence first. layers also returns the problems of the file.
+// layers returns the layers of the flags, the environment and the configuration file (if any), in
+// this order of precedence. layers also returns the problems of the file.
 func (s Sources) layers() ([]layer, []string) {
 	all := []layer{
 		{SourceFlag, func(name string) (string, string, bool) {
@@ -106,8 +106,8 @@ type found struct {
 	secretFile string
 }
 
-// find returns the text of a setting from the highest layer that sets it. It returns an error if
-// this layer sets both the secret and the file of the secret, or if the file is unreadable.
+// find returns the text of a setting from the first layer that sets it. It returns an error if this
+// layer sets both the secret and the file of the secret, or if the file is unreadable.
 func find(s setting.Setting, layers []layer) (found, error) {
 	for _, l := range layers {
 		for _, name := range slices.Backward(s.Variables()) {

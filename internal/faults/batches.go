@@ -108,7 +108,7 @@ func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, err
 }
 
 // requestItems encodes some of the entries as a map from the table name to the entries.
-// RequestItems and the unprocessed entries have this format.
+// RequestItems, UnprocessedKeys and UnprocessedItems have this format.
 func (p batch) requestItems(entries []json.RawMessage) (json.RawMessage, error) {
 	part, err := p.encode(entries)
 	if err != nil {

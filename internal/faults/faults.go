@@ -25,8 +25,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The kinds of faults. Requests fail before they reach the engine, except for the last group, which
-// begins with ConnectionReset. The engine executes those requests completely or in part.
+// The kinds of faults. The kinds before ConnectionReset occur before the engine executes a request.
+// For ConnectionReset and the later kinds, the engine executes the request completely or in part.
 const (
 	// None is no fault.
 	None Kind = ""
@@ -142,8 +142,9 @@ func Transient() []Kind {
 	return []Kind{ThroughputExceeded, InternalServerError, ConnectionReset, Throttling, ResponseTimeout}
 }
 
-// FirstRequests returns a Chooser that makes the first requests of each operation fail, with the
-// given faults in this order.
+// FirstRequests returns a Chooser that makes the first requests of each DynamoDB operation fail.
+// The first request fails with the first of kinds, and so on. After the last of kinds, no request
+// fails.
 func FirstRequests(kinds ...Kind) Chooser {
 	counts := map[string]int{}
 	return func(r Request) Kind {
@@ -162,8 +163,8 @@ func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client)
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
-		// A NopRetryer ignores the retry options of a single request. Then a request could never be
-		// retried after a transient fault.
+		// A NopRetryer ignores the retry options of a request. So a request that allows retries would
+		// fail after a transient fault.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
@@ -171,7 +172,7 @@ func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client)
 }
 
 // WrapStreamsClient returns a client of the same streams in which requests fail with the faults
-// that choose returns. The client does not retry requests.
+// that choose returns. The returned client does not retry requests.
 func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {

@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// NewProxy returns a Client that is also an HTTP handler. The handler forwards requests to a
-// DynamoDB endpoint, for servers that run in another process. They fail with the faults that choose
-// returns.
+// NewProxy returns a Client to use as the HTTP handler of a proxy, for servers in other processes.
+// The proxy forwards requests to a DynamoDB endpoint, or makes them fail with the faults that
+// choose returns.
 func NewProxy(endpoint *url.URL, choose Chooser) *Client {
 	return &Client{choose: choose, counts: map[Kind]int{}, next: &endpointClient{endpoint, &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}}
 }
@@ -41,14 +41,15 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Counts are numbers of requests that fail, by the kind of fault.
+// Counts maps the kind of a fault to the number of requests that fail with it.
 type Counts map[Kind]int
 
-// hundred is the number of requests in which the faults of Shares are distributed.
+// Shares chooses the faults for this number of requests at a time.
 const hundred = 100
 
-// Shares returns a Chooser with exact shares. Of each 100 transactions, writes fail, and of each
-// 100 other requests, reads fail. Their order is random. The same seed results in the same order.
+// Shares returns a Chooser that makes an exact number of requests fail. writes are the faults in
+// each 100 transactions. reads are the faults in each 100 other requests. The order of the faults
+// is random. The same seed results in the same order.
 func Shares(seed uint64, writes, reads Counts) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	var left [2][]Kind

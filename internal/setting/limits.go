@@ -14,10 +14,10 @@ import (
 //
 //	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 //
-// The key code contains the error code that the client receives if it exceeds the limit. If the
-// error has its own HTTP status, the status follows the code. If the client receives no error, the
-// tag has the key exceeded instead of code, with the text of Setting.Exceeded. Tags cannot contain
-// backquotes, so Limits converts single quotes to backquotes.
+// The value of "code" is the error code that a client receives if its request exceeds the limit. If
+// the error has its own HTTP status, the status follows the error code. If the client receives no
+// error, the tag contains "exceeded" instead of "code", with the text of Setting.Exceeded. Tags
+// cannot contain backquotes, so Limits converts single quotes to backquotes.
 //
 // Limits panics if a field has another type or an incomplete tag.
 func Limits(limits any) (rows []Setting) {

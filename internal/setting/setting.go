@@ -28,8 +28,8 @@ type Setting struct {
 	// AliasOf is the name of the setting that replaces this deprecated setting. It is empty for all
 	// other settings.
 	AliasOf string
-	// EnvironmentOnly reports whether only the environment variable can set the setting. A flag or a
-	// line in the configuration file would have no effect on the library that also reads the variable.
+	// EnvironmentOnly reports whether only the environment variable can set the setting. A library
+	// reads the same variable, and ignores this program's flags and configuration file.
 	EnvironmentOnly bool
 }
 
@@ -41,9 +41,10 @@ const prefix = "ORDERGRAPH_"
 const FileSuffix = "_FILE"
 
 // Flag returns the name of the setting's flag. For example, ORDERGRAPH_MAX_BODY has the flag
-// max-body. The flag of a secret contains the path of a file with the secret. Otherwise, other
-// users of the machine could read the secret in the list of processes. Flag returns an empty string
-// for deprecated settings and for settings that only the environment can set.
+// max-body. The flag of a secret contains the path of a file with the secret. If the flag contained
+// the secret itself, other users of the machine could read it in the list of processes. Flag
+// returns an empty string for deprecated settings and for settings that only the environment can
+// set.
 func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
 	case s.AliasOf != "", s.EnvironmentOnly:
@@ -106,8 +107,8 @@ func (v Value) Set(text string) error {
 	return v.parse(text)
 }
 
-// Parsed returns a Value that is parsed by the function parse. If parse rejects a text, the error
-// message consists of the setting's name, the text, "set it to" and the parameter accepted.
+// Parsed returns a Value with the given parser. If parse rejects a text, the error message consists
+// of the setting's name, the text, "set it to" and the parameter accepted.
 func Parsed[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,

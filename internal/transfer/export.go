@@ -21,8 +21,8 @@ const defaultSegments = 4
 // ExportOptions configure an export.
 type ExportOptions struct {
 	// Segments is the number of table segments that are scanned in parallel, from 1 to
-	// bulk.MaxSegments. If it is 0, a new export uses defaultSegments, and a resumed export uses its
-	// earlier number.
+	// bulk.MaxSegments. If it is 0, a new export uses defaultSegments, and a resumed export uses the
+	// number of the interrupted export.
 	Segments int
 	// Overwrite reports whether the export may replace an existing file. The file is replaced only
 	// when the export is complete.
@@ -44,7 +44,8 @@ type ExportResult struct {
 	Started time.Time `json:"begun"`
 	// Resumed reports whether the export continued an earlier one.
 	Resumed bool `json:"-"`
-	// Saved reports whether a failed export can be resumed, because its progress was saved to a file.
+	// Saved reports whether the progress of a failed export was saved to a file. If so, the export can
+	// be resumed.
 	Saved bool `json:"-"`
 }
 
@@ -164,8 +165,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 		return err
 	}
 	defer f.Close()
-	// Bytes after p.Bytes were written after the progress was last saved. Their records will be
-	// exported again.
+	// Remove the bytes that were written after the progress was last saved. Their records are exported
+	// again.
 	if err := f.Truncate(p.Bytes); err != nil {
 		return err
 	}
@@ -284,8 +285,8 @@ func checkComplete(name string) error {
 		return nil //nolint:nilerr // without a progress file, the export is complete
 	}
 	if _, err := os.Stat(name); isPart || err != nil {
-		return fmt.Errorf("the export to %s is unfinished, because its progress file %s exists: run the export command again first", exported, progressFile)
+		return fmt.Errorf("the export to %s is unfinished (its progress file is %s): run the export command again first", exported, progressFile)
 	}
-	return fmt.Errorf("the export that replaces %s is unfinished, because its progress file %s exists: run the export command again first, or remove %s and %s to import the old content of %s",
-		name, progressFile, name+partSuffix, progressFile, name)
+	return fmt.Errorf("the export that replaces %s is unfinished (its progress file is %s): run the export command again first; to import the old content instead, remove %s and %s",
+		name, progressFile, name+partSuffix, progressFile)
 }

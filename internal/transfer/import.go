@@ -27,7 +27,8 @@ type ImportOptions struct {
 // ImportResult is the result of an import.
 type ImportResult struct {
 	bulk.Imported
-	// Saved reports whether a failed import can be resumed, because its progress was saved to a file.
+	// Saved reports whether the progress of a failed import was saved to a file. If so, the import can
+	// be resumed.
 	Saved bool
 }
 
@@ -35,8 +36,8 @@ type ImportResult struct {
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is the progress so far. Checksum is the checksum of the file up to Done.Offset. Lines after
-	// Done.Offset may be changed before the import is resumed, but not the lines before it.
+	// Done is the progress so far. Checksum is the checksum of the file up to Done.Offset. An operator
+	// may change lines after Done.Offset before resuming the import, but not earlier lines.
 	Done     bulk.Imported `json:"done"`
 	Checksum uint64        `json:"checksum"`
 }
@@ -62,8 +63,8 @@ func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader
 	return ImportResult{Imported: done}, err
 }
 
-// bulkOptions returns options for dynamo.Store.Import. The import continues after from, the
-// progress of an earlier import.
+// bulkOptions returns options for dynamo.Store.Import. from is the progress of an earlier import,
+// which the new import continues.
 func (o ImportOptions) bulkOptions(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
 	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
@@ -74,9 +75,10 @@ func (o ImportOptions) reportProgress(done bulk.Imported, size int64) {
 	}
 }
 
-// ImportFile writes the records of a file to the table. It resumes an import of this file that was
-// interrupted, or that stopped at an invalid line. A dry run always starts at the beginning of the
-// file and does not save its progress. The result includes the lines of the earlier import.
+// ImportFile writes the records of a file to the table. If an earlier import of this file was
+// interrupted or stopped at an invalid line, ImportFile resumes it. The result then includes the
+// lines of the earlier import. A dry run always starts at the beginning of the file and does not
+// save its progress.
 //
 // It returns an error that describes what to do if the file is not a complete export, or if the
 // earlier import had other options. Other errors: SaveError if the progress could not be saved,
@@ -165,8 +167,8 @@ func (p *importProgress) check(f *os.File, name, table string, opts ImportOption
 	return err
 }
 
-// checksum continues a checksum: sum covers the file up to an offset (from), and the result covers
-// the file up to a later offset (to). It returns io.ErrUnexpectedEOF if the file is shorter.
+// checksum returns the checksum of the bytes of f before the offset to. sum is the checksum of the
+// bytes before the offset from. checksum returns io.ErrUnexpectedEOF if f is shorter than to.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))

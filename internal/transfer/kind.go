@@ -13,7 +13,8 @@ type Kind int
 
 // Kinds of files.
 const (
-	// KindUnknown is a file of no other kind. It may still be an export, such as an empty file.
+	// KindUnknown is a file whose kind cannot be detected. For example, an empty file may be an
+	// export.
 	KindUnknown Kind = iota
 	// KindGzip is a file compressed with gzip.
 	KindGzip
@@ -61,7 +62,7 @@ func (s *sniffer) Read(b []byte) (int, error) {
 	}
 	s.checked = true
 	// Two bytes are enough to detect a compressed file. Waiting for more bytes could block, because a
-	// pipe may provide them later.
+	// pipe may not contain them yet.
 	n, err := io.ReadAtLeast(s.Reader, b, min(2, len(b)))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // the next Read returns io.EOF

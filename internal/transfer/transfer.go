@@ -69,7 +69,7 @@ func saveJSON(name string, v any) error {
 	return &SaveError{withFileName("write", name, err)}
 }
 
-// withFileName returns a file system error in which the operation and the file name are replaced.
+// withFileName replaces the operation and the file name in a file system error.
 func withFileName(operation, name string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return &fs.PathError{Op: operation, Path: name, Err: at.Err}

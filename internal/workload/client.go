@@ -1,6 +1,6 @@
-// Package workload simulates clients of the GraphQL API, for tests that load the server. It also
-// contains fixtures for these clients. A client repeats a request with the same idempotency key
-// until it gets a response, even if the server is killed and restarted.
+// Package workload simulates concurrent clients of the GraphQL API, for tests. It also contains
+// fixtures for these clients. A client repeats a request with the same idempotency key until it
+// gets a response, even if the server is killed and restarted.
 package workload
 
 import (
@@ -56,8 +56,8 @@ var DeclaredUserErrors = func() map[string][]string {
 	return types
 }()
 
-// RecordSelection returns a selection of all fields of a type that are part of its record. name is
-// the name of the type. Its first letter may be lower case.
+// RecordSelection returns a selection of those fields of a GraphQL type that are stored in the
+// type's own DynamoDB record. name is the name of the type. Its first letter may be lower case.
 func RecordSelection(name string) string {
 	var fields []string
 	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]

@@ -38,8 +38,8 @@ type Process struct {
 	stderr strings.Builder
 }
 
-// Environment returns the environment of a server on a table of DynamoDB Local. endpoint is the URL
-// of DynamoDB Local, or of a proxy.
+// Environment returns the environment variables of a server that uses a table of DynamoDB Local.
+// endpoint is the URL of DynamoDB Local, or of a proxy.
 func Environment(t testing.TB, table, endpoint string) []string {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	return append(dynamolocal.Environment(),
@@ -48,7 +48,8 @@ func Environment(t testing.TB, table, endpoint string) []string {
 	)
 }
 
-// StartServer starts a server with further arguments and waits until it prints its URLs.
+// StartServer starts the server's binary with the given arguments and waits until it prints its
+// URLs.
 func StartServer(t testing.TB, binary string, environment []string, arguments ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, arguments...)...), stdoutClosed: make(chan struct{})}

@@ -8,15 +8,16 @@ import (
 	"sync"
 )
 
-// Step is a mutation that a client will send. Steps are generated before the test starts the
-// clients. The order that a Step changes is therefore chosen when the client sends the mutation.
+// Step is a mutation that a client will send. Steps are generated before the clients start, when no
+// orders exist. Therefore a client chooses the order that a Step changes when it sends the
+// mutation.
 type Step struct {
 	Mutation
 	// OrderChoice selects one of the orders that exist when the step is sent. It is -1 if the mutation
 	// does not change an order.
 	OrderChoice int
-	// PreferAllowed reports whether the step prefers an order with a status that allows the mutation.
-	// The status is the last one that the client knows.
+	// PreferAllowed reports whether the step prefers an order whose status allows the mutation. The
+	// client uses the last status that it has received.
 	PreferAllowed bool
 	// VersionChoice determines the expectedVersion.
 	VersionChoice VersionChoice
@@ -50,8 +51,9 @@ type StepGenerator struct {
 
 func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
-// mostly returns true in n-1 of n cases, for small random numbers. Test tools simplify a failing
-// test by choosing smaller numbers, which then select the usual case.
+// mostly returns true in n-1 of n cases. It returns false only for the greatest random number. Test
+// tools simplify a failing test by choosing smaller random numbers, so the simplified test contains
+// the usual cases.
 func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
 // existingID returns an ID of the Fixture. In one of 8 cases, it returns the ID of a record that
