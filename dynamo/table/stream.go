@@ -32,7 +32,7 @@ func (t tableStream) CheckView() error {
 	}
 }
 
-// StreamOf returns the stream from the description of a table.
+// StreamOf returns the stream that a table description contains.
 func StreamOf(d *types.TableDescription) tableStream {
 	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
 		return tableStream{}
