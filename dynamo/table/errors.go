@@ -50,7 +50,7 @@ type ShardsError struct {
 }
 
 func (e *ShardsError) Error() string {
-	return fmt.Sprintf("the table was written with another number of shards than %d: it has records under %s", e.Shards, e.KeyList())
+	return fmt.Sprintf("the table was written with another number of shards than %d: its index has the keys %s", e.Shards, e.KeyList())
 }
 
 // KeyList lists the first three Keys.
