@@ -60,7 +60,7 @@ func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
 }
 
 // List returns the maximum cost of reading one page of a list. For a list of orders by status,
-// statuses are the statuses that the page contains. For other lists, statuses is empty.
+// statuses are the statuses of the orders to list. For other lists, statuses is empty.
 func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
@@ -184,9 +184,9 @@ func (b Bounds) largestRecord(entities []model.Entity) int {
 // queriesBound returns the maximum cost of the Queries that read one page. most is the cost without
 // DynamoDB's limit of 1 MB per Query. size is the maximum size of a row in bytes.
 //
-// Each Query that stops at this limit has read at least 1 MB minus one row, so the total size of
-// all rows determines how many Queries can stop. Pages of records written by this program fit into
-// 1 MB, so their Queries never stop at the limit.
+// Each Query that stops at this limit has read at least 1 MB minus one row. Therefore the total
+// size of all rows determines how many Queries can stop. Pages of records written by this program
+// fit into 1 MB, so their Queries never stop at the limit.
 func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
@@ -225,9 +225,9 @@ func (m mergeCost) plus(next mergeCost) mergeCost {
 // first round reads from each partition.
 //
 // Rows: readAheadLimit allows 7L/4 buffered rows, not counting the first buffered row of each
-// partition. Only minGrowth exceeds this limit, by at most G/4 rows in all partitions together. So
-// at most 7L/4 + G/4 + P rows are buffered. A round starts only while G < W. Therefore at most G +
-// 7L/4 + G/4 + P rows have been read, which does not exceed 3L + P.
+// partition. Only the rows that minGrowth requests exceed this limit. They are at most G/4 rows in
+// all partitions together. So at most 7L/4 + G/4 + P rows are buffered. A round starts only while G
+// < W. Therefore at most G + 7L/4 + G/4 + P rows have been read, which does not exceed 3L + P.
 //
 // Rounds: Rows move to the page until an unfinished partition has no buffered rows. This partition
 // blocks the merge, and the next round reads it. A partition adds at least k rows to the page

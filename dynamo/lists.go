@@ -128,8 +128,8 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	return newPage(r.Page, items, positions), nil
 }
 
-// listing returns how to read the page r of a list: the partitions, and the range of sort keys in
-// them.
+// listing determines which partitions to read for the page r of a list, and which range of sort
+// keys to read in them.
 func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
 	if r.Pattern != nil {
 		p = r.Pattern

@@ -37,10 +37,10 @@ type Page[T any] struct {
 	// Positions are the positions of Items. Positions is nil if the page was cut from a list in
 	// memory. Use ItemPositions to get the positions in both cases.
 	Positions []string
-	// HasNext reports whether records follow the page, and HasPrevious whether records precede it. A
-	// page read from the start detects following records only with DetectMore, and sets HasPrevious if
-	// After was set. A page read with FromEnd detects preceding records only with DetectMore, and sets
-	// HasNext if Before was set.
+	// HasNext reports whether records follow the page, and HasPrevious whether records precede it.
+	// Without FromEnd, HasNext is exact if DetectMore was set and otherwise false, and HasPrevious is
+	// true if After was set. With FromEnd, HasPrevious is exact if DetectMore was set and otherwise
+	// false, and HasNext is true if Before was set.
 	HasNext, HasPrevious bool
 	// position computes the position of an item. It is set only if Positions is nil.
 	position func(T) string

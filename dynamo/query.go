@@ -122,8 +122,8 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	if len(toRead) == 0 {
 		return false
 	}
-	// The page may never use the rows that a partition has buffered after its first row, so
-	// readAheadLimit limits them.
+	// The page may never use the rows that a partition has buffered after its first row. Therefore
+	// readAheadLimit limits their number.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
@@ -151,8 +151,9 @@ func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+
 func minGrowth(given int) int { return given/4 + 1 }
 
 // partitionsToRead returns the partitions that may still have rows for the page. left is the number
-// of missing rows. If at least left rows are buffered, the page ends at the latest with the
-// buffered row number left. A partition with a buffered row at or after this end is skipped.
+// of rows that are missing from the page. If at least left rows are buffered, the first left of
+// them could complete the page, so the page ends at the last of them or earlier. A partition that
+// has already returned a row at or after this position is skipped.
 //
 // extra is the number of buffered rows, not counting the first row of each partition.
 // partitionsToRead also sets the field need of all partitions to 0.

@@ -46,8 +46,8 @@ type Options struct {
 	// be safe for concurrent use.
 	Entropy io.Reader
 	// Observer is notified of each DynamoDB request that the Store or its change feed sends for a
-	// GraphQL operation. These requests then ask DynamoDB for the consumed capacity. Observer may be
-	// nil.
+	// GraphQL operation. These requests then ask DynamoDB for the consumed capacity, too. Without an
+	// Observer, they do not.
 	Observer trace.Observer
 }
 

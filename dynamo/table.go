@@ -115,14 +115,14 @@ func (s *Store) expiryEnabled(ctx context.Context) (bool, error) {
 	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
 }
 
-// TableDescription describes a table and its differences from the model.
+// TableDescription describes a table and its differences from the data model.
 type TableDescription struct {
 	// Name and Status are reported by DynamoDB. A table that is ready has the status ACTIVE.
 	Name, Status string
 	// Records and Bytes are estimates by DynamoDB. They can be several hours old.
 	Records, Bytes int64
-	// Differences describes how the table's keys and index differ from the model. It is empty if the
-	// keys and the index match the model.
+	// Differences describes how the table's keys and index differ from the data model. It is empty if
+	// they match the data model.
 	Differences []string
 	// ShardsMismatch is set if records were written with a number of shards other than the configured
 	// number. It is nil if Differences is not empty, because the records are then not examined.
@@ -148,8 +148,8 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable compares the table's keys and index with the model, and the keys of records with
-// the configured number of shards. With a wrong number of shards, lists would appear empty.
+// DescribeTable compares the table's keys and index with the data model, and the keys of records
+// with the configured number of shards. With a wrong number of shards, lists would appear empty.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
@@ -208,8 +208,9 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 }
 
 // keysOfOtherShards returns index partition keys that contain records but belong to no configured
-// shard. Such a key lacks a shard number, or its shard number is too high. Lists do not find the
-// records of these keys. keysOfOtherShards reads at most one record of each possible key.
+// shard. Such a key lacks a shard number, or contains a shard number that is not configured. Lists
+// do not find the records of these keys. keysOfOtherShards reads at most one record of each
+// possible key.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {

@@ -36,7 +36,7 @@ const (
 type Failure struct {
 	Cause Cause
 	// Reason is DynamoDB's reason for throttling, such as TableWriteKeyRangeThroughputExceeded. If
-	// DynamoDB sent no reason, it is the error code. It is empty if Cause is not Throttled.
+	// DynamoDB sent no reason, Reason is the error code. It is empty if Cause is not Throttled.
 	Reason string
 	// OneKey reports whether DynamoDB throttled only one key or a few records, not the whole table.
 	OneKey bool

@@ -29,7 +29,8 @@ func attemptsOf(ctx context.Context) int {
 	return 1
 }
 
-// Client returns a copy of the client db. The Guard limits and counts all attempts of the copy.
+// Client returns a copy of the client db. The Guard limits and counts all attempts that the copy
+// makes.
 func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
 	each := middleware.FinalizeMiddlewareFunc("Guard", g.handleAttempt)
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {

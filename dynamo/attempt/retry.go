@@ -116,7 +116,7 @@ func (g *Guard) recordExhausted(ctx context.Context) {
 	}
 }
 
-// retryer is a retryer of the AWS SDK that uses the budget of a Guard.
+// retryer extends a retryer of the AWS SDK with the retry budget of a Guard.
 type retryer struct {
 	aws.RetryerV2
 	guard *Guard

@@ -55,7 +55,8 @@ func (n *Counters) SetRecorded(k model.Keys, kept int) {
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
 // MarkChanged records that one of the records counted for the key k was repaired. k becomes a
-// candidate, unless left is true. left means that the repaired record still has an inconsistency.
+// candidate (a record to verify again), unless left is true. left means that the repaired record
+// still has an inconsistency.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }

@@ -15,13 +15,13 @@ type ListCounts struct {
 	// countNow reports whether to calculate the order count of a product or account rep that has no
 	// stored count.
 	countNow bool
-	// Products compares the order counts by the key of the product, and Reps by the key of the
-	// employee.
+	// Products contains the order counts of products, by the product's key. Reps contains the order
+	// counts of account reps, by the employee's key.
 	Products, Reps Counters
 }
 
-// NewListCounts returns ListCounts for a scan that starts now. If countNow is true, the order count
-// of a product or account rep without a stored count is calculated.
+// NewListCounts returns ListCounts for a scan of the table that starts now. If countNow is true,
+// missing order counts of products and account reps are calculated.
 func NewListCounts(t *table.Table, countNow bool) *ListCounts {
 	return &ListCounts{table: t, countNow: countNow}
 }

@@ -19,8 +19,9 @@ import (
 )
 
 // OrderCounter counts the orders of a table by status, to verify the stored counts. The stored
-// counts are spread over several counts records (see model.OrderCountParts). OrderCounter takes
-// about 100 bytes for each open order. It is safe for concurrent use.
+// counts are spread over several counts records (see model.OrderCountParts). OrderCounter uses
+// about 100 bytes of memory for each order that is neither delivered nor cancelled. It is safe for
+// concurrent use.
 //
 // OrderCounter first counts the orders that a scan of the table reads. If the result differs from a
 // counts record, OrderCounter counts the orders of this counts record again. Each repetition is a
@@ -42,11 +43,12 @@ type OrderCounter struct {
 	since time.Time
 
 	mu sync.Mutex
-	// final contains the counts of the delivered and cancelled orders, by the number of their counts
-	// record.
+	// final contains the counts of the delivered and cancelled orders. The keys are the numbers of the
+	// counts records among which the orders are divided.
 	final map[string]commerce.StatusCounts
-	// open contains the orders that a pass must read, by the number of their counts record. Each order
-	// has the status that the scan read, or 0 if the status is unknown.
+	// open contains the orders that are not in final, by the number of their counts record. Each pass
+	// reads these orders again. Each order is stored with the status that the scan read, or with 0 if
+	// the status is unknown.
 	open map[string]map[commerce.OrderID]commerce.Status
 	// statusReaders contains a function for each order that has a wrong or unreadable status in its
 	// own record.
@@ -59,9 +61,10 @@ type OrderCounter struct {
 	// turn is a mutex, so that passes run one after another. It is a channel, so that a caller can
 	// stop waiting when its context ends.
 	turn chan struct{}
-	// parts contains the numbers of the counts records that the next pass must verify.
+	// parts contains the numbers of the counts records with orders that the next pass must count.
 	parts map[string]bool
-	// passes contains the results of each pass so far, by the number of the counts record.
+	// passes contains one map for each time that the orders were counted again. The keys are the
+	// numbers of the counts records.
 	passes []map[string]PartCounts
 }
 
@@ -69,7 +72,8 @@ type OrderCounter struct {
 // returns 0 if the status is unknown.
 type StatusReader func(context.Context) (commerce.Status, error)
 
-// PartCounts is the result of counting the orders of one counts record.
+// PartCounts contains the actual counts of a part of the orders, and the counts record that stores
+// the counts of these orders.
 type PartCounts struct {
 	// Record is the counts record. ByStatus contains the actual counts, which are valid as long as
 	// Record does not change.
@@ -137,16 +141,16 @@ func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.countsRecords[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders of a counts record that a pass must read. ended contains the
-// counts of the other orders, which are delivered or cancelled.
+// ordersToRead returns the orders that a pass must read to verify the counts record with the number
+// part. ended contains the counts of this record's other orders, which are delivered or cancelled.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Candidates returns the numbers of the counts records with counts that differ from the scanned
-// orders.
+// Candidates returns the numbers of the counts records that must be verified again, because their
+// counts differ from the scanned orders.
 //
 // If the orders were never counted, it returns numbers only if countNow is true and the table
 // contains orders.
@@ -178,14 +182,14 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts compares the counts record have with the actual counts, and adds the
-// differences to diag. part is the number of the record.
+// VerifyStatusCounts compares have, a record with stored order counts, with the actual counts, and
+// adds the differences to diag. part is the number of the record.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		diag.AddOrphan(repair.DriftOrderCounts, have, "the number of the counts record is invalid")
+		diag.AddOrphan(repair.DriftOrderCounts, have, "the key of this record of order counts contains an invalid number")
 	case have == nil:
 		diag.AddMissing(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
 	default:
@@ -193,12 +197,14 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	}
 }
 
-// StatusCountsKey returns the key of a counts record. part is the number of the record.
+// StatusCountsKey returns the key of the counts record with the number part. A counts record stores
+// a part of the order counts by status.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads a counts record. part is the number of the record.
+// Record reads the counts record with the number part. A counts record stores a part of the order
+// counts by status.
 //
 // It returns the errors of repair.Client.Get.
 func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
@@ -209,8 +215,9 @@ func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, e
 // them again may succeed.
 const ReasonChanged = "orders changed during each count"
 
-// Count returns the result of pass n for the counts record with the number part. The first pass is
-// 0. All callers share the passes: Count runs a pass only if no other caller has run it.
+// Count returns the result of pass n, starting at 0, for the counts record with the number part. A
+// pass counts the orders of all unverified counts records. Callers share the results: Count runs a
+// pass only if no other caller has run it.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {

@@ -34,13 +34,15 @@ type RepOrderCounter struct {
 	// countsBefore contains the counts of the orders placed before the scan, by the number of the
 	// counts record. It is nil before these orders are counted.
 	countsBefore map[string]int
-	// parts contains the counts that are certain, by the number of the counts record.
+	// parts contains each count that is certain, by the number of the counts record that must contain
+	// the count.
 	parts map[string]repPart
 	// unknownParts are counts records with an invalid number.
 	unknownParts []model.Record
 }
 
-// repPart is a counts record and its correct count. The record is nil if it does not exist.
+// repPart contains a part of a rep's order count: the counts record with the stored count, and the
+// correct count. The record is nil if it does not exist.
 type repPart struct {
 	record model.Record
 	orders int
@@ -75,7 +77,7 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Uncertainty returns the reason why the counts may be wrong, or an empty string if they are
+// Uncertainty returns the reason why the order counts may be wrong, or an empty string if they are
 // correct.
 func (r *RepOrderCounter) Uncertainty() string {
 	if len(r.parts) < model.RepOrderParts {
@@ -134,7 +136,8 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts the orders in a range of the rep's list, by the number of their counts record.
+// countList counts the orders in a range of the rep's list. The keys of the result are the numbers
+// of the counts records among which the rep's orders are divided.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))
@@ -162,7 +165,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	first := r.parts[model.FirstPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
-		diag.AddOrphan(repair.DriftOrderCount, rec, "the number of the counts record is invalid")
+		diag.AddOrphan(repair.DriftOrderCount, rec, "the key of this record of order counts contains an invalid number")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderParts {

@@ -21,7 +21,7 @@
 //   - Numbers with exponents beyond the supported range. DynamoDB Local accepts 0e126.
 //   - The response to a transaction with an update that the record does not allow, such as adding a
 //     number to a string. According to Amazon's documentation, DynamoDB cancels the transaction.
-// DynamoDB Local does so only in some cases, and otherwise returns another error.
+//     DynamoDB Local does so only in some cases, and otherwise returns another error.
 //   - An UpdateItem that sets an index key to a value of the wrong type. DynamoDB Local accepts the
 //     update and omits the record from the index.
 //   - A Scan of an index with a filter on an attribute that the index does not project. DynamoDB

@@ -104,8 +104,8 @@ func presenceAttributes(e *model.Entity) []string {
 	return names
 }
 
-// isOptional reports whether a stored record may lack an attribute that the expected record has. It
-// may if the expected value is the default, or if records of other software may lack the attribute.
+// isOptional reports whether a stored record may lack an attribute of the expected record. This is
+// allowed if the expected value is the default, or if other software may omit the attribute.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":

@@ -30,7 +30,8 @@ type remedy int
 const (
 	// RemedyRepair restores the expected state.
 	RemedyRepair remedy = iota
-	// RemedyStandIn writes a stand-in: a substitute for a lost record of which only the ID is known.
+	// RemedyStandIn writes a stand-in (substitute) for a lost record. Only the ID of the lost record
+	// is known.
 	RemedyStandIn
 	// RemedyManual leaves the repair to the operator, because the expected state is unknown.
 	RemedyManual
@@ -50,10 +51,11 @@ type Diagnosis struct {
 	// changed since it was read.
 	TrustedKey model.Keys
 	Trusted    model.Record
-	// Dependencies are other records from which the fixes are derived. The fixes are written only if
-	// these records have not changed either.
+	// Dependencies are other records that determine the fixes. The fixes are written only if these
+	// records have not changed either.
 	Dependencies []Dependency
-	// Source is the key of the record with the right values of attributes that other records repeat.
+	// Source is the key of the source record. Other records repeat some of its attributes. If the
+	// values differ, the source record is right.
 	Source model.Keys
 	// readable contains each record without its unreadable attributes. UnreadableAttributes contains,
 	// for each record and attribute, the reason why the attribute is unreadable (see
@@ -177,9 +179,9 @@ func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record 
 	return read
 }
 
-// LeavesUnchanged reports whether a repair must not change an attribute of the record k. This is
-// the case if the stored or the expected value is unreadable, or if the attribute is an index key
-// that contains such a value.
+// LeavesUnchanged reports whether a repair must not change an attribute of the record k. An
+// attribute must not be changed if its stored or expected value is unreadable, or if it is an index
+// key with such a value.
 func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -224,8 +226,8 @@ func ReasonOf(err error) string {
 }
 
 // AddMissing adds a finding that the record want is missing, and the fix that writes want. The
-// parameter from is the existing record from which want was derived, or nil. The fix also copies
-// the attributes of from that the model does not define.
+// parameter from is the existing record that determined want, or nil. The fix also copies the
+// attributes of from that the model does not define.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)

@@ -79,7 +79,7 @@ func DriftKinds() []DriftKind {
 		{Name: DriftUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time to the event's time"},
 		{Name: DriftLastEvent, Problem: "the copy of a customer's last event is outdated or incomplete, or its customer does not exist", Repair: "updates the copy, or deletes it"},
 		{Name: DriftCustomerMissing, Problem: "a customer has orders or edges (copies for lists), but no record", Repair: "writes the record from an edge, or writes a stand-in (substitute record)"},
-		{Name: DriftOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing (a missing count is allowed for a customer with less than 10 MB of orders)", Repair: "sets the count"},
+		{Name: DriftOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing (it may be missing for a customer with less than 10 MB of orders)", Repair: "sets the count"},
 		{Name: DriftOrderCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
 		{Name: DriftSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
 		{Name: DriftEmailClaim, Problem: "a customer's email address has no claim (reservation), so lookups by email fail", Repair: "writes the claim"},

@@ -48,9 +48,9 @@ func chargeRead(ctx context.Context) error {
 	return nil
 }
 
-// withReadBudget returns a client that charges each read to the ReadBudget in its context. The fast
-// path does not use this client and charges its reads itself. The number of reads of an operation
-// depends on the stored records, so only a budget can limit it.
+// withReadBudget returns a client that charges each read to the ReadBudget in the read's context.
+// The fast path does not use this client and charges its reads itself. The number of reads of an
+// operation depends on the stored records, so only a budget can limit it.
 func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	return withCheck(db, "ReadBudget", func(ctx context.Context, in any) error {
 		switch in.(type) {

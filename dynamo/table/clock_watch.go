@@ -18,8 +18,8 @@ const MaxClockDifference = 5 * time.Second
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
-	// onChange is called with the difference when the clocks start to differ, and with 0 when they
-	// agree again.
+	// onChange is called with the difference when the local clock and DynamoDB's clock start to
+	// differ, and with 0 when they agree again.
 	onChange func(ahead time.Duration)
 	// compared is the Unix time in seconds of the last comparison. The clocks are compared at most
 	// once per second.

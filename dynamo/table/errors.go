@@ -31,7 +31,8 @@ var (
 	ErrTooManyOrders = errors.New("the customer has too many orders to count; run `ordergraph check -repair` to store the count")
 	// ErrTableExists: a table with this name exists already.
 	ErrTableExists = errors.New("the table already exists")
-	// ErrTableMismatch: the table's keys or index differ from the model.
+	// ErrTableMismatch: the table's keys or index differ from the data model, or records were written
+	// with another number of shards.
 	ErrTableMismatch = errors.New("the table does not match the model")
 	// ErrNoStream: the table has no stream with the view type RequiredStreamView.
 	ErrNoStream = fmt.Errorf("%w: the table lacks the stream that subscriptions need; `ordergraph table create` enables it", ErrUnavailable)

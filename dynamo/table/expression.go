@@ -75,8 +75,8 @@ func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e
 // RecordMissing is the condition that the record does not exist.
 func RecordMissing(e *Expression) string { return AttributeMissing(model.AttrPK)(e) }
 
-// Compare is the condition that an attribute compares to v as relation requires. relation is an
-// operator such as "=" or ">=".
+// Compare is the condition "attribute relation v". relation is a comparison operator, such as "="
+// or ">=".
 func Compare(attribute, relation string, v types.AttributeValue) Condition {
 	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
 }

@@ -479,7 +479,7 @@ type failedCredentials struct {
 }
 
 // Retrieve returns the stored error on the first call, and calls the provider on later calls. It is
-// not safe for concurrent use, because the attempts of one request run one after another.
+// never called concurrently, because the attempts of one request run one after another.
 func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err := u.err; err != nil {
 		u.err = nil

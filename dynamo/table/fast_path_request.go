@@ -35,8 +35,8 @@ type readOptions struct {
 // jsonWriter encodes the JSON body of a request. Its methods append to the body.
 type jsonWriter struct {
 	body []byte
-	// ok is false if the AWS SDK must encode the request, because a string is not UTF-8, a binary
-	// value is nil, or the type of a value is unknown.
+	// ok is false if the AWS SDK must encode the request. The reason can be a string that is not
+	// UTF-8, a nil binary value, or a value of an unknown type.
 	ok bool
 	// names is a stack with the sorted keys of each map that is being encoded. The keys of the
 	// innermost map are at the end.

@@ -30,7 +30,7 @@ const MaxClockSkew = 24 * time.Hour
 
 // TimeAfter returns a time that is later than the given times. It returns the later of two times:
 // the current time, and the latest given time plus one millisecond. It ignores times that are more
-// than MaxClockSkew ahead.
+// than MaxClockSkew ahead of the local clock.
 func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	now := t.Now()
 	latest := now
@@ -49,7 +49,7 @@ func (t *Table) TimeAfter(times ...time.Time) time.Time {
 // position is the event's ID, or empty if the event has no position.
 //
 // An event has no position if its ID is not a ULID, because other software wrote the event. An
-// event also has no position if its time is more than MaxClockSkew ahead.
+// event also has no position if its time is more than MaxClockSkew ahead of the local clock.
 func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

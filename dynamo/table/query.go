@@ -101,8 +101,8 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 	return a, nil
 }
 
-// queryUnits is like readUnits, but for a Query, which is eventually consistent if it reads the
-// index.
+// queryUnits is like readUnits, but for a Query. A Query of the index is always eventually
+// consistent.
 func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t

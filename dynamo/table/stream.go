@@ -28,7 +28,7 @@ func (t tableStream) CheckView() error {
 	case "":
 		return ErrNoStream
 	default:
-		return fmt.Errorf("%w after the existing stream is disabled, because its view type is %s instead of %s", ErrNoStream, t.View, RequiredStreamView)
+		return fmt.Errorf("%w; disable the existing stream first, because its view type is %s instead of %s", ErrNoStream, t.View, RequiredStreamView)
 	}
 }
 

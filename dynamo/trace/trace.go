@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Trace records the DynamoDB requests of one caller, and which of them waited for others. It is
-// safe for concurrent use. If the context has no Trace, a request takes only one context lookup
-// longer.
+// Trace records the DynamoDB requests of one GraphQL operation, and which of them waited for
+// others. It is safe for concurrent use. Without a Trace, the only additional work for a request is
+// one context lookup.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -96,8 +96,8 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the Wave of the last request that the Span's next request waits for. It is 0 if the
-	// next request waits for no request. It can also be unknownWave.
+	// lastWave is the Request.Wave of the last request that the Span's next request waits for. It is 0
+	// if the next request waits for no request, and unknownWave if this is not known yet.
 	lastWave int
 }
 
@@ -145,7 +145,8 @@ func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// Wave returns the Wave of the Span's last request. It returns 0 if there was no request.
+// Wave returns the number of the wave of the Span's last request (see Request.Wave). It returns 0
+// if there was no request.
 func (s *Span) Wave() int {
 	if s == nil {
 		return 0
@@ -161,7 +162,8 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// WaitForWave records that the next request of the Span waits for a request in the given wave.
+// WaitForWave records that the next request of the Span waits for a request in the given wave (see
+// Request.Wave).
 func (s *Span) WaitForWave(wave int) {
 	if s == nil {
 		return
@@ -171,9 +173,9 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// If s.lastWave is unknownWave, ResolveWave replaces it with the highest Wave that the Trace has
-// recorded. Call it before Fork if the new Spans run at the same time. Otherwise, the Trace would
-// record that they wait for each other's requests.
+// ResolveWave replaces s.lastWave with the highest Wave that the Trace has recorded, if s.lastWave
+// is unknownWave. Call ResolveWave before Fork if the new Spans run at the same time. Otherwise,
+// the Trace would record that they wait for each other's requests.
 func (s *Span) ResolveWave() {
 	if s == nil || s.wave() != unknownWave {
 		return

@@ -36,7 +36,7 @@ func Batch(records []model.Reader, keys int) float64 {
 }
 
 // writeSize is the number of bytes per write unit. A write in a transaction costs twice the units,
-// because DynamoDB prepares and commits each write. Its asynchronous write to an index costs the
+// because DynamoDB prepares and commits each write. The asynchronous write to an index costs the
 // normal number of units.
 const writeSize = 1024
 
@@ -46,12 +46,12 @@ func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
 }
 
-// Write returns the write units of an action of a transaction that changes the record before to the
+// Write returns the write units that a transaction consumes to change the record before to the
 // record after. before is nil for a new record, and after is nil for a deleted record. The larger
 // record determines the units.
 //
-// An index entry costs one write if it is added, removed or changed. It costs two writes if its key
-// changes. Sources:
+// Adding, removing or changing an index entry costs one write. Changing the key of an index entry
+// costs two writes. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func Write(before, after model.Record) float64 {
@@ -72,8 +72,9 @@ func Write(before, after model.Record) float64 {
 	return units
 }
 
-// MaxWrite returns the maximum write units of one action of a transaction. bytes is the maximum
-// size of the record. If indexed is true, the result includes a change of the record's index key.
+// MaxWrite returns the maximum write units that a transaction consumes to write one record. bytes
+// is the maximum size of the record. If indexed is true, the result includes a change of the
+// record's index key.
 func MaxWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
@@ -81,10 +82,10 @@ func MaxWrite(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// Adjust returns the write units of an action of a transaction that changes a number attribute of
-// an indexed record. The size of a nil record is taken as 1 KB.
+// Adjust returns the write units that a transaction consumes to change a number attribute of an
+// indexed record. The size of a nil record is taken as 1 KB.
 func Adjust(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
-// Check returns the write units of a condition check on a record in a transaction. The size of a
-// nil record is taken as 1 KB.
+// Check returns the write units that a transaction consumes to check a condition on a record. The
+// size of a nil record is taken as 1 KB.
 func Check(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }
