@@ -10,29 +10,31 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Bounds calculate the maximum costs of reads and mutations. They derive the costs from the access
-// patterns, the write patterns and the maximum size of each kind of record.
+// Bounds calculate the maximum cost in DynamoDB requests and capacity units of reads and mutations.
+// The maximums are derived from the access patterns, the write patterns and the maximum size of
+// each kind of record.
 //
-// The bounds hold for records written by this program. The package commerce limits the sizes of
-// these records, and commerce.MaxLines limits the number of lines of an order. Records written by
-// other software may lack counts or embedded items that save requests. The bounds include the
-// additional requests for such records. Records of other software may also be larger than the
-// limits. Larger records can cost more read units and more requests than the bounds.
+// The maximums hold for records written by this program. The package commerce limits the sizes of
+// these records, and commerce.MaxLines limits the number of lines of an order. A record written by
+// other software may lack its order count or its embedded items, so they must be read from other
+// records. The maximums include these requests. Records of other software may also exceed the size
+// limits. Reading such large records can cost more requests and units than the maximums.
 //
-// The bounds do not include retries after throttling, unprocessed keys or conflicts.
+// The maximums do not include retries after throttling, unprocessed keys or conflicts.
 type Bounds struct {
 	shards int
 	// sizes maps the name of each entity to the maximum size of its records in bytes.
 	sizes map[string]int
 }
 
-// NewBounds returns the bounds for a table with the given number of shards.
+// NewBounds returns the Bounds for a table that spreads each busy list over the given number of
+// partition keys (shards).
 func NewBounds(shards int) Bounds {
 	return Bounds{shards: max(1, shards), sizes: model.MaxRecordSizes()}
 }
 
-// ReadBound is the maximum cost of a read. RoundTrips counts the requests that run one after
-// another.
+// ReadBound is the maximum cost of a read. RoundTrips is lower than Requests if requests run
+// concurrently.
 type ReadBound struct {
 	Requests, RoundTrips int
 	ReadUnits            float64
@@ -41,15 +43,15 @@ type ReadBound struct {
 // ChangeBound is the maximum cost of a mutation.
 type ChangeBound struct {
 	ReadBound
-	// Items is the part of ReadBound for reading the items of an order. ItemsPattern is the ID of the
-	// access pattern that reads the items.
+	// Items is the part of ReadBound that is spent on an order's items. ItemsPattern is the ID of the
+	// access pattern that reads them.
 	Items        ReadBound
 	ItemsPattern string
-	// WriteUnits are the write units of the transaction and of one retry.
+	// WriteUnits is the maximum for the transaction and one retry together.
 	WriteUnits float64
 }
 
-// KeysPerRequest is the maximum number of keys that one request can look up.
+// KeysPerRequest is the maximum number of keys in one BatchGetItem request.
 const KeysPerRequest = table.BatchSize
 
 // KeyUnits returns the maximum read units of looking up one key.
@@ -58,7 +60,7 @@ func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
 }
 
 // List returns the maximum cost of reading one page of a list. For a list of orders by status,
-// statuses are the statuses that the page contains. For other lists, statuses is empty.
+// statuses are the statuses of the orders to list. For other lists, statuses is empty.
 func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
@@ -106,10 +108,10 @@ func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 // Change returns the maximum cost of a mutation if no other mutation conflicts with it. The cost of
 // reading the payload is not included.
 //
-// The bound includes the reads before the transaction, the transaction, and one failure of the
-// transaction. The transaction can fail because of a record that the mutation did not read before.
-// After the failure, the mutation reads that record and tries again, or it reads the idempotency
-// record.
+// The result includes the reads before the transaction, the transaction, and one failed condition.
+// The condition can fail because of a record that the mutation has not read. The mutation then
+// reads that record and repeats the transaction. If the failed condition shows that the mutation
+// was already committed, it reads the idempotency record instead.
 func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	bound := ChangeBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
@@ -132,8 +134,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	// If a condition fails, DynamoDB returns the current record. If the record does not exist, the
-	// mutation reads other records to find the reason of the failure.
+	// If a condition fails, DynamoDB returns the current record. If that record does not exist, the
+	// mutation reads other records to find out why the condition failed.
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.WritesPerLine...)
@@ -152,8 +154,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	return bound
 }
 
-// WriteUnits returns the maximum write units of a mutation's transaction for an order with the
-// given number of lines. It returns 0 for a mutation without a write pattern.
+// WriteUnits returns the maximum write units of one transaction of a mutation. lines is the number
+// of lines of the mutation's order. The result is 0 for a mutation without a write pattern.
 func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
@@ -179,12 +181,12 @@ func (b Bounds) largestRecord(entities []model.Entity) int {
 	return size
 }
 
-// queriesBound returns the maximum cost of the Queries that read one page. most is the cost if no
-// Query reaches DynamoDB's limit of 1 MB, and size is the maximum size of one row in bytes.
+// queriesBound returns the maximum cost of the Queries that read one page. most is the cost without
+// DynamoDB's limit of 1 MB per Query. size is the maximum size of a row in bytes.
 //
-// A Query that stops at the limit has read at least 1 MB minus one row. The total size of the rows
-// therefore limits the number of Queries that stop at the limit. Pages of records written by this
-// program fit into 1 MB, so their Queries never stop at the limit.
+// Each Query that stops at this limit has read at least 1 MB minus one row. Therefore the total
+// size of all rows determines how many Queries can stop. Pages of records written by this program
+// fit into 1 MB, so their Queries never stop at the limit.
 func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
@@ -203,39 +205,41 @@ func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, co
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// mergeCost is the cost of reading one page from several partitions if no Query reaches DynamoDB's
-// limit of 1 MB. maxQueryRows is the maximum number of rows that one Query returns.
+// mergeCost is the cost of merging several partitions into one page, without DynamoDB's limit of 1
+// MB per Query. Requests of the same round are concurrent. maxQueryRows is the maximum number of
+// rows that one Query returns.
 type mergeCost struct{ rounds, requests, rows, maxQueryRows int }
 
-// plus returns the cost of two merges that run one after the other.
+// plus returns the total cost of the merge m and a later merge.
 func (m mergeCost) plus(next mergeCost) mergeCost {
 	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.maxQueryRows, next.maxQueryRows)}
 }
 
-// maxMergeCost returns the maximum cost of readLevel, which reads one page from the partitions of
-// one level. The cost holds for any distribution of the records over the partitions. Rows of
+// maxMergeCost returns the maximum cost of readLevel, which merges the partitions of one level into
+// one page. The maximum holds for any distribution of the records over the partitions. Rows of
 // earlier levels only reduce the cost.
 //
-// P is the number of partitions. L is the limit of the page. W is the number of rows to find: L or
-// L + 1. k is the number of rows that the first round reads from each partition.
+// The proof uses these terms. P is the number of partitions, and L is the limit of the page. W is
+// the number of rows to find: L, or L + 1 with DetectMore. G is the number of rows on the page so
+// far. A buffered row has been read but is not on the page yet. k is the number of rows that the
+// first round reads from each partition.
 //
-// Rows. A buffered row has been read and has not been moved to the page. readAheadLimit permits
-// 7L/4 buffered rows in addition to the first buffered row of each partition. A partition without
-// buffered rows may exceed this limit because of minGrowth. The excess is at most a quarter of the
-// rows that the partition has contributed to the page. If the page has G rows, at most 7L/4 + G/4 +
-// P rows are buffered. A round runs only while G is less than W. All rows that were read are on the
-// page or buffered. Their number is at most G + 7L/4 + G/4 + P, which does not exceed 3L + P.
+// Rows: readAheadLimit allows 7L/4 buffered rows, not counting the first buffered row of each
+// partition. Only the rows that minGrowth requests exceed this limit. They are at most G/4 rows in
+// all partitions together. So at most 7L/4 + G/4 + P rows are buffered. A round starts only while G
+// < W. Therefore at most G + 7L/4 + G/4 + P rows have been read, which does not exceed 3L + P.
 //
-// Rounds. Rows move to the page until an unfinished partition has no buffered row. This partition
-// blocks the merge. Every round after the first reads a blocking partition. A partition contributes
-// at least k rows before it first blocks. Between two blocks, it contributes at least the rows that
+// Rounds: Rows move to the page until an unfinished partition has no buffered rows. This partition
+// blocks the merge, and the next round reads it. A partition adds at least k rows to the page
+// before it blocks for the first time. Before it blocks again, it adds at least the rows that
 // minGrowth requested. A partition that returned all missing rows of the page does not block again.
-// All partitions together contribute fewer than W rows. So W - 1 rows limit the number of blocks,
-// and therefore the number of rounds.
+// Fewer than W rows are on the page before the last round. So the maximum number of rounds is the
+// maximum number of blocks with W - 1 rows, plus the first round.
 //
-// Requests. The first round sends P requests. A later round reads a partition only if all its rows
-// precede the known end of the page. Fewer than W rows precede the end, and each such partition has
-// at least k of them. Every request also returns a row or reaches the end of its partition.
+// Requests: The first round sends P requests. A later round reads a partition only if all rows read
+// from it precede the end of the page. Fewer than W rows precede the end, and each such partition
+// has at least k of them. So a later round reads at most (W - 1)/k partitions. In addition, every
+// request returns a row or reaches the end of its partition.
 func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	want := page.fetchLimit()
 	if partitions == 1 {
@@ -243,8 +247,8 @@ func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	}
 	rows := 3*page.Limit + partitions
 	first := min(firstReadSize(want, partitions), readAheadLimit(page.Limit)/partitions+1)
-	// steps[n] is the maximum number of rounds if the blocking partitions have contributed n rows
-	// together.
+	// steps[n] is the maximum number of rounds after the first, if the partitions that blocked the
+	// merge have added n rows to the page.
 	steps := make([]int, want)
 	for given, rounds := first, 1; given < want; given, rounds = given+minGrowth(given), rounds+1 {
 		for n := given; n < want; n++ {

@@ -10,31 +10,33 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ListRequest describes a page of a list. ListRequest is comparable, so it can be a map key.
+// ListRequest selects a list and one of its pages. ListRequest is comparable, so it can be a map
+// key.
 type ListRequest struct {
-	// PartitionValue is the value in the list's partition key, such as a customer's ID. It is empty if
-	// the partition key is constant.
+	// PartitionValue is the variable part of the list's partition key, such as a customer's ID. It is
+	// empty if the partition key is constant.
 	PartitionValue string
 	// Statuses selects the orders of a list by status. The empty set selects all orders.
 	Statuses StatusSet
 	// Range selects a part of the list by position. The zero value selects the whole list.
 	Range Range
-	// Pattern replaces the access pattern of the list, for example with a pattern for ranges. Both
-	// patterns must return records of the same kind. nil means the pattern of the list.
+	// Pattern replaces the default access pattern of the list, for example with a pattern for ranges.
+	// Both patterns must return records of the same kind. nil means the default.
 	Pattern *model.AccessPattern
 	Page    PageRequest
 }
 
-// Range is the part of a list from position From (inclusive) to position To (exclusive). An empty
-// From means the start of the list, and an empty To means the end.
+// Range is the part of a list from position From (inclusive) to position To (exclusive). A position
+// is a sort key without its constant prefix. An empty From means the start of the list, and an
+// empty To means the end.
 type Range struct {
 	From, To string
 	// Empty reports that the range contains no position.
 	Empty bool
 }
 
-// PlacedRange returns the range of the orders that were placed in a time range. A time range can
-// become a range of order IDs because order IDs are ULIDs, which sort by time.
+// PlacedRange returns the range of the orders that were placed in a time range. It is a range of
+// order IDs. Order IDs are ULIDs, so they sort by time.
 func PlacedRange(r commerce.TimeRange) Range {
 	var part Range
 	var ok bool
@@ -62,8 +64,8 @@ func NamePrefixRange(prefix string) Range {
 // HireDateRange returns the range of the employees who were hired in a range of dates.
 func HireDateRange(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
-// SpendingMonthsRange returns the range of a customer's monthly spending records. It includes each
-// month that has a day in r.
+// SpendingMonthsRange returns the range of a customer's spending records. Each record covers a
+// month. The range includes every month that has a day in r.
 func SpendingMonthsRange(r commerce.DateRange) Range {
 	var part Range
 	if r.From != "" && r.From == r.To {
@@ -126,7 +128,8 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	return newPage(r.Page, items, positions), nil
 }
 
-// listing determines the partitions of a list, and the range of sort keys to read in them.
+// listing determines which partitions to read for the page r of a list, and which range of sort
+// keys to read in them.
 func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
 	if r.Pattern != nil {
 		p = r.Pattern
@@ -151,9 +154,9 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 	return l, nil
 }
 
-// addStatuses adds the partitions of the orders with the given statuses. The partitions are read in
-// the order in which an order passes through the statuses. So the read also finds an order whose
-// status changes during the read.
+// addStatuses adds the partitions of the orders with the given statuses. Partitions of earlier
+// statuses, such as pending, are read first. If the status of an order changes during the read, the
+// order moves to a partition that is read later.
 func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 	for _, level := range commerce.StatusLevels(statuses.list()) {
 		var partitions []string
@@ -178,17 +181,17 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 	return partitions
 }
 
-// collectionLimit is the maximum number of records that one read of an item collection returns. The
-// limit is enough for an order with commerce.MaxLines items and many events, and for a product in
-// 100 warehouses.
+// collectionLimit is the maximum number of records that readCollection returns. An order with
+// commerce.MaxLines items and many events has fewer records, and so has a product in 100
+// warehouses.
 const collectionLimit = 200
 
 // OrderItemCollection is an order's item collection.
 type OrderItemCollection struct {
 	Order *commerce.Order
-	// Items are sorted by SKU, and Events by time. Complete reports whether they include all items and
-	// events of the order. It is false if the collection has more than 200 records or a record is
-	// corrupt. In that case, the caller must read the lists of items and events.
+	// Items are sorted by SKU, and Events by time. Complete reports whether Items and Events include
+	// all items and events of the order. Complete is false if the collection has more than 200 records
+	// or a record is corrupt. The caller must then read the lists of items and events separately.
 	Items    []*commerce.LineItem
 	Events   []*commerce.Event
 	Complete bool
@@ -223,9 +226,9 @@ func (s *Store) OrderItemCollection(ctx context.Context, id commerce.OrderID) (*
 // ProductItemCollection is a product's item collection.
 type ProductItemCollection struct {
 	Product *commerce.Product
-	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether they include
-	// all levels of the product. It is false if the collection has more than 200 records or a level is
-	// corrupt. In that case, the caller must read the list of levels.
+	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether Levels
+	// includes all levels of the product. Complete is false if the collection has more than 200
+	// records or a level is corrupt. The caller must then read the list of levels separately.
 	Levels   []*commerce.InventoryLevel
 	Complete bool
 }
@@ -283,8 +286,8 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	return complete, nil
 }
 
-// OrderCount counts a customer's orders by reading the list of orders (AP2). It is needed only for
-// customer records that do not contain a count.
+// OrderCount counts a customer's orders by reading the list of orders (AP2). Use it only if the
+// customer's record contains no order count.
 //
 // Errors: ErrTooManyOrders, and the errors of ReadPage.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {

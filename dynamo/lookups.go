@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Result is the result of looking up one record in a batch of records.
+// Result is the result for one of the IDs that ReadRecords looks up.
 type Result[V any] struct {
 	Value V
 	// Err is nil if the record was read. It is commerce.ErrNotFound if the record does not exist. It
@@ -28,8 +28,8 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 		b := s.table.KeyBuilder()
 		k := p.Key(b, id)
 		if b.Err != nil {
-			// IDs sent by clients have been validated before this call. So this ID was read from a record,
-			// and the error is ErrCorrupt instead of InvalidError.
+			// IDs sent by clients were validated before this call. An invalid ID therefore comes from a
+			// stored record, and the error is ErrCorrupt instead of InvalidError.
 			results[i].Err = fmt.Errorf("%w: reference to the invalid ID %v: %s", model.ErrCorrupt, id, b.Err.Error())
 			continue
 		}

@@ -6,20 +6,20 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// PageRequest requests one page of a list. A position in the list is the sort key of a record
-// without its constant prefix, as in Page.Positions. Positions do not contain the number of a
-// shard, so they remain valid if the number of shards changes.
+// PageRequest requests one page of a list. A record's position in the list is its sort key without
+// the constant prefix. Positions do not contain shard numbers, so they remain valid if the number
+// of shards changes.
 type PageRequest struct {
 	// Limit is the maximum number of records, at least 1.
 	Limit int
-	// FromEnd requests the last records of the list, or the last records that precede the position
-	// Before. The page is returned in the order of the list, even if FromEnd is set.
+	// FromEnd requests the last records of the list, or the last records before the position Before.
+	// The records of the page are still in the order of the list.
 	FromEnd bool
 	// After and Before limit the page to the records between two positions. Both are exclusive. An
 	// empty After means the start of the list, and an empty Before means the end.
 	After, Before string
-	// DetectMore requests an exact value of HasNext, or of HasPrevious if FromEnd is set. To determine
-	// the value, the Store reads one more record than Limit.
+	// DetectMore requests an exact value of Page.HasNext, or of Page.HasPrevious if FromEnd is set.
+	// The Store then reads one more record than Limit.
 	DetectMore bool
 }
 
@@ -34,19 +34,20 @@ func (p PageRequest) fetchLimit() int {
 // Page is one page of a list.
 type Page[T any] struct {
 	Items []T
-	// Positions are the positions of Items. Positions is nil if the page is a part of a list in
-	// memory. ItemPositions returns the positions in both cases.
+	// Positions are the positions of Items. Positions is nil if the page was cut from a list in
+	// memory. Use ItemPositions to get the positions in both cases.
 	Positions []string
 	// HasNext reports whether records follow the page, and HasPrevious whether records precede it.
-	// Without FromEnd, HasNext is set only with DetectMore, and HasPrevious is true if After was set.
-	// With FromEnd, HasPrevious is set only with DetectMore, and HasNext is true if Before was set.
+	// Without FromEnd, HasNext is exact if DetectMore was set and otherwise false, and HasPrevious is
+	// true if After was set. With FromEnd, HasPrevious is exact if DetectMore was set and otherwise
+	// false, and HasNext is true if Before was set.
 	HasNext, HasPrevious bool
 	// position computes the position of an item. It is set only if Positions is nil.
 	position func(T) string
 }
 
-// ItemPositions returns the positions of Items. If Positions is nil, ItemPositions computes the
-// positions. They are computed on demand because few callers need them.
+// ItemPositions returns the positions of Items. For a page of a list in memory, it computes the
+// positions on demand, because few callers use them.
 func (s Page[T]) ItemPositions() []string {
 	if s.position == nil {
 		return s.Positions
@@ -73,8 +74,8 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	return s
 }
 
-// PageOf returns a page of a complete list in memory. The list must be sorted by position. The page
-// equals the page that a Query would return. Its items share the memory of the list.
+// PageOf returns a page of a complete list in memory, which must be sorted by position. The page
+// equals the page that a Query would return. Its Items slice shares the list's memory.
 func PageOf[T any](all []T, position func(T) string, page PageRequest) Page[T] {
 	part, s := cutPage[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
@@ -91,8 +92,8 @@ func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Pa
 	return s
 }
 
-// cutPage returns the elements of a list that belong to a page. The returned Page contains only
-// HasNext and HasPrevious.
+// cutPage returns the elements of a list that belong to a page. In the returned Page, only HasNext
+// and HasPrevious are set.
 func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T, Page[I]) {
 	if page.After != "" {
 		for len(all) > 0 && position(&all[0]) <= page.After {
@@ -112,8 +113,8 @@ func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T
 	return all[:size:size], Page[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
-// narrow limits the range b to the positions between After and Before. direction is the order of
-// the list: ascending or descending.
+// narrow returns the part of the range b between After and Before. direction is the order of the
+// list: ascending or descending.
 func (p PageRequest) narrow(b model.Range, direction string) model.Range {
 	low, high := p.After, p.Before
 	if direction == model.Descending {

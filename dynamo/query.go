@@ -9,14 +9,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// listing describes how to read one page of a list.
+// listing describes which partitions and sort keys to read for one page of a list.
 type listing struct {
 	pattern *model.AccessPattern
 	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
-	// levels one after another. If a record moves to another partition, it moves to a later level.
-	// Most lists have one level.
+	// levels one after another. A record that moves to another partition always moves to a later
+	// level. Most lists have one level.
 	levels [][]string
-	// prefix is the constant prefix of the sort keys. bounds limits the part of the sort key after the
+	// prefix is the constant prefix of the sort keys. bounds is the range of the part after the
 	// prefix.
 	prefix string
 	bounds model.Range
@@ -36,18 +36,18 @@ type row struct {
 type partitionReader struct {
 	key    string
 	bounds model.Range
-	// rows are buffered: they have been read and have not been moved to the page.
+	// rows are the buffered rows, which have been read but not yet moved to the page.
 	rows []row
 	// emitted is the number of rows that were moved to the page.
 	emitted int
 	// done reports whether the partition has no more rows to read.
 	done bool
-	// need is the number of rows to read in the next round.
+	// need is the number of rows to read from the partition in the next round of Queries.
 	need int
 }
 
-// read returns the rows of the page in the order in which they were read. If DetectMore is set and
-// the list has more rows, read returns one row more than the limit.
+// read returns the rows of the page in the order of reading, which is reversed with FromEnd. If
+// DetectMore is set and the list has more rows, read returns one row more than the limit.
 //
 // Errors: the errors of table.WrapError.
 func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
@@ -57,9 +57,9 @@ func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 // read reads the levels of the list one after another. It calls readRound to read the rows that
 // planRound requested.
 //
-// If the index is up to date, the read does not miss a record that moves to a later level during
-// the read. Either the read finds the record in its old level, or it finds the record later in its
-// new level. Therefore no level is read twice.
+// A record may move to a later level during the read. If the index is up to date, the read finds
+// the record either in its old level or, later, in its new level. Therefore each level is read only
+// once.
 func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -71,14 +71,15 @@ func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 	return rows, nil
 }
 
-// readLevel merges the partitions of one level with the rows of earlier levels. It does not read
-// rows beyond the end of a full page.
+// readLevel merges the rows in the partitions of one level with found, the rows of earlier levels.
+// If found fills the page, readLevel does not read beyond its last row.
 //
-// readLevel reads less than a full page from each partition. The first round reads slightly more
-// than an even share of the page from each partition. Rows then move to the page in the order of
-// their positions, until a partition has no buffered rows. The next round reads the partitions that
-// can still contribute to the page. All rounds together read at most three pages and one row per
-// partition. maxMergeCost calculates the maximum number of requests and rounds.
+// It reads in rounds. A round reads several partitions concurrently, and less than a full page from
+// each. The first round reads 1.5 times an even share of the page from each partition. Rows then
+// move to the page in the order of their positions, until a partition has no buffered rows. The
+// next round reads the partitions that can still contribute to the page. All rounds together read
+// at most three pages plus one row per partition. maxMergeCost calculates the maximum number of
+// requests and rounds.
 func (l listing) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	if len(found) == want {
@@ -109,9 +110,9 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*p
 	return rows, nil
 }
 
-// planRound sets the number of rows to read from each partition. left is the number of rows that
-// the page still needs. earlier are rows of earlier levels that are not on the page yet. planRound
-// returns false if no partition needs to be read.
+// planRound sets the number of rows to read from each partition in the next round. left is the
+// number of rows missing from the page. earlier are rows of earlier levels that are not on the page
+// yet. planRound returns false if no partition must be read.
 func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left
@@ -121,38 +122,41 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	if len(toRead) == 0 {
 		return false
 	}
-	// All buffered rows of a partition after its first may turn out to be unnecessary.
+	// The page may never use the rows that a partition has buffered after its first row. Therefore
+	// readAheadLimit limits their number.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
-			// The merge cannot continue without a row of this partition. A partition that has contributed
-			// many rows to the page reads more than one row. Otherwise, a partition with all rows of the
-			// page could need one round for each row, if other partitions use up readAheadLimit.
+			// The merge waits for a row of this partition. If the partition has already contributed many
+			// rows, it reads several more, even if the other partitions have used up readAheadLimit.
+			// Otherwise, a partition that contains the whole page could need one round per row.
 			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.emitted)))
 		}
 	}
 	return true
 }
 
-// readAheadLimit is the maximum number of rows that partitions buffer in addition to their first
-// rows. Partitions do not read ahead when this limit is reached.
+// readAheadLimit is the maximum number of rows that all partitions together buffer, not counting
+// the first row of each partition. limit is the limit of the page.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstReadSize returns the number of rows to read from each partition. left is the number of rows
-// that the page still needs. The result is 1.5 times an even share of these rows.
+// firstReadSize returns the number of rows to read from each of the given number of partitions.
+// left is the number of rows missing from the page. The result is 1.5 times an even share of left.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
 // minGrowth returns the minimum number of rows to read from a partition without buffered rows.
-// given is the number of rows that the partition has contributed to the page.
+// given is the number of rows that the page already has from this partition.
 func minGrowth(given int) int { return given/4 + 1 }
 
-// partitionsToRead returns the partitions that must be read before the page is complete. It skips a
-// partition if a buffered row of the partition is at or beyond the known end of the page.
+// partitionsToRead returns the partitions that may still have rows for the page. left is the number
+// of rows that are missing from the page. If at least left rows are buffered, the first left of
+// them could complete the page, so the page ends at the last of them or earlier. A partition that
+// has already returned a row at or after this position is skipped.
 //
-// extra is the number of buffered rows, not counting the first row of each partition. The function
-// also sets the field need of all partitions to 0.
+// extra is the number of buffered rows, not counting the first row of each partition.
+// partitionsToRead also sets the field need of all partitions to 0.
 func partitionsToRead(readers []*partitionReader, earlier []row, left int, forward bool) (toRead []*partitionReader, extra int) {
 	var inHand []string
 	for _, r := range earlier {
@@ -183,7 +187,7 @@ func partitionsToRead(readers []*partitionReader, earlier []row, left int, forwa
 	return toRead, extra
 }
 
-// readRound reads the rows that planRound requested. It reads all partitions concurrently.
+// readRound reads the rows that planRound requested from the partitions, concurrently.
 func (s *Store) readRound(ctx context.Context, l listing, readers []*partitionReader) error {
 	var pending []*partitionReader
 	for _, pr := range readers {
@@ -224,9 +228,9 @@ func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// emitRows moves rows from the partitions to the page in the order of their positions. It stops
-// when an unfinished partition has no buffered rows, because that partition may contain the next
-// row.
+// emitRows moves buffered rows to the page in the order of their positions. It stops when a
+// partition has no buffered rows but is not completely read, because that partition may contain the
+// next row.
 func emitRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
 	for len(rows) < want {
 		var next *partitionReader
@@ -250,9 +254,8 @@ func emitRows(rows []row, readers []*partitionReader, want int, forward bool) []
 	return rows
 }
 
-// appendRow adds a row to the page. A record that moves between partitions can be read from both
-// partitions, because the index lags behind the table. In this case, the page keeps the newer
-// version of the record.
+// appendRow adds a row to the page. The read can find a record twice if the record moves to another
+// partition during the read. In this case, the page keeps the newer version of the record.
 func appendRow(rows []row, r row) []row {
 	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.KeyText() == r.record.KeyText() {
 		seen, now := rows[n-1].record, r.record

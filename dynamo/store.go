@@ -22,7 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Options describe the layout of a table and the dependencies of a Store.
+// Options name a table and its layout, and provide the dependencies of a Store, such as its clock.
 type Options struct {
 	// Table is the table's name.
 	Table string
@@ -31,21 +31,23 @@ type Options struct {
 	Shards int
 	// Currency is the currency of records that do not specify a currency. The default is USD.
 	Currency commerce.Currency
-	// Clock returns the time that is written to records. The default is the system clock. The Store
-	// refuses to write while Clock differs too much from DynamoDB's clock.
+	// Clock returns the current time, which is written to records. The default is the system clock.
+	// The Store refuses to write while Clock and DynamoDB's clock differ by more than
+	// table.MaxClockDifference.
 	Clock func() time.Time
 	// Log receives a message when Clock starts to differ from DynamoDB's clock, and another message
 	// when both clocks agree again. By default, the messages are discarded.
 	Log *slog.Logger
-	// Attempts configures the circuit breaker and observers of attempts. New sets its field Log. By
-	// default, the circuit breaker is disabled.
+	// Attempts configures the circuit breaker, the retry budget and the functions that are called
+	// after failed attempts. New sets the field Attempts.Log. By default, the circuit breaker is
+	// disabled.
 	Attempts attempt.Options
 	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
 	// be safe for concurrent use.
 	Entropy io.Reader
-	// Observer is notified of all requests that the Store and its change feed send for operations.
-	// Each of these requests then asks DynamoDB for the consumed capacity. If Observer is nil, no
-	// request does.
+	// Observer is notified of each DynamoDB request that the Store or its change feed sends for a
+	// GraphQL operation. These requests then ask DynamoDB for the consumed capacity, too. Without an
+	// Observer, they do not.
 	Observer trace.Observer
 }
 
@@ -63,8 +65,7 @@ func newStore(t *table.Table) *Store {
 	return &Store{t, change.NewMutations(t), check.NewChecker(t), bulk.NewTransfers(t)}
 }
 
-// New returns a Store for the table opts.Table. The Store accesses the table through db. New sends
-// no request.
+// New returns a Store that accesses the table opts.Table through db. New sends no request.
 //
 // New returns an error if opts.Table is empty or opts.Shards is invalid.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
@@ -96,19 +97,19 @@ func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
 // Currency returns the currency of records that do not specify a currency.
 func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 
-// FastPathDisabledBy returns the client setting that disables the fast path. In that case, the AWS
-// SDK sends all requests. It returns an empty string if the fast path is enabled.
+// FastPathDisabledBy describes the setting of the DynamoDB client that disables the fast path, so
+// that the AWS SDK sends all requests. The result is empty if the fast path is enabled.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
 
-// Stats returns the counters of the Store. Stores that Consistent returns have the same counters.
+// Stats returns the counters of the Store. A Store returned by Consistent shares these counters.
 func (s *Store) Stats() *table.Stats { return s.table.Stats() }
 
 // ClockDifference returns the time of the local clock minus the time of DynamoDB's clock. It
 // returns 0 if the difference is at most table.MaxClockDifference.
 func (s *Store) ClockDifference() time.Duration { return s.table.ClockDifference() }
 
-// Attempts returns the guard that counts the attempts of requests. It reports the state of the
-// circuit breaker.
+// Attempts returns the Guard that counts attempts to send DynamoDB requests. The Guard also reports
+// the state of the circuit breaker.
 func (s *Store) Attempts() *attempt.Guard { return s.table.Guard }
 
 // OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
@@ -117,8 +118,8 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 	return feed.Open(s.table, source, opts)
 }
 
-// Ping reads a nonexistent record, which is the cheapest request. It also compares the clock of the
-// Store with DynamoDB's clock.
+// Ping checks that DynamoDB responds. It reads a nonexistent record, because this is the cheapest
+// request. It also compares the clock of the Store with DynamoDB's clock.
 //
 // Errors: ClockError if the clocks differ too much, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {

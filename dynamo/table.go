@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// CreateTable creates the table with its index and its stream. The table is billed per request.
-// CreateTable returns when the table is ready. It also enables the expiry of idempotency records.
+// CreateTable creates the table with its index and its stream, and waits until the table is ready.
+// It selects on-demand billing and enables the expiry of idempotency records.
 //
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
@@ -39,7 +39,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	if err != nil {
 		return table.WrapError("CreateTable", s.table.Name, err)
 	}
-	// Amazon DynamoDB creates tables in the background. Local engines respond when the table is ready.
+	// Amazon DynamoDB responds before the table is ready. Local engines respond when it is ready.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
 			return table.WrapError("CreateTable", s.table.Name, err)
@@ -58,8 +58,8 @@ func requiredStream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.RequiredStreamView)}
 }
 
-// EnableStream enables a stream that contains the old and new images of changed records. It does
-// nothing if the table already has such a stream.
+// EnableStream enables a stream of the table that contains each changed record before and after the
+// change. It does nothing if the table already has such a stream.
 //
 // Errors: ErrStreamViewType if the table has a stream of another view type, ErrNoTable,
 // ErrUnavailable, ErrAccessDenied.
@@ -83,8 +83,8 @@ func (s *Store) EnableStream(ctx context.Context) error {
 	return nil
 }
 
-// EnableExpiry configures DynamoDB's time to live (TTL), so that DynamoDB deletes expired
-// idempotency records. It does nothing if TTL is already enabled.
+// EnableExpiry enables DynamoDB's time to live (TTL), so that DynamoDB deletes expired idempotency
+// records. It does nothing if TTL is already enabled.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableExpiry(ctx context.Context) error {
@@ -115,27 +115,27 @@ func (s *Store) expiryEnabled(ctx context.Context) (bool, error) {
 	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
 }
 
-// TableDescription describes a table and its differences from the model.
+// TableDescription describes a table and its differences from the data model.
 type TableDescription struct {
-	// Name and Status are values reported by DynamoDB. A table that is ready has the status ACTIVE.
+	// Name and Status are reported by DynamoDB. A table that is ready has the status ACTIVE.
 	Name, Status string
 	// Records and Bytes are estimates by DynamoDB. They can be several hours old.
 	Records, Bytes int64
-	// Differences describes how the table's keys and index differ from the model. It is empty if the
-	// keys and the index match the model.
+	// Differences describes how the table's keys and index differ from the data model. It is empty if
+	// they match the data model.
 	Differences []string
-	// ShardsMismatch is set if records were written with another number of shards. It is nil if
-	// Differences is not empty, because the records are not examined in that case.
+	// ShardsMismatch is set if records were written with a number of shards other than the configured
+	// number. It is nil if Differences is not empty, because the records are then not examined.
 	ShardsMismatch *table.ShardsError
-	// Expires reports whether DynamoDB deletes expired idempotency records. The server can use the
-	// table in both cases.
+	// Expires reports whether DynamoDB deletes expired idempotency records. The server also works if
+	// DynamoDB does not delete them.
 	Expires bool
 	// StreamErr is nil if the table has the required stream. Otherwise it is an error that describes
 	// the missing setting. Only subscriptions need the stream.
 	StreamErr error
 }
 
-// Mismatch returns nil if the server can use the table.
+// Mismatch returns an error if the server cannot use the table.
 //
 // Errors: ErrTableMismatch. If only the number of shards is wrong, the error is also a ShardsError.
 func (d TableDescription) Mismatch() error {
@@ -148,8 +148,8 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable compares the table with the model. It also compares the keys of the records with
-// the configured number of shards. If the number of shards is wrong, lists appear empty.
+// DescribeTable compares the table's keys and index with the data model, and the keys of records
+// with the configured number of shards. With a wrong number of shards, lists would appear empty.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
@@ -161,7 +161,7 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	return d, err
 }
 
-// compareTable is like DescribeTable, but does not set Expires. The server does not need Expires.
+// compareTable is like DescribeTable, but does not set Expires, which the server does not use.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	out, err := s.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name})
 	if err != nil {
@@ -207,9 +207,10 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	return d, nil
 }
 
-// keysOfOtherShards returns index keys of records that were written with another number of shards.
-// Lists do not find such records. The key of such a record lacks the shard number or contains a
-// number that is not configured. keysOfOtherShards reads one record per possible key.
+// keysOfOtherShards returns index partition keys that contain records but belong to no configured
+// shard. Such a key lacks a shard number, or contains a shard number that is not configured. Lists
+// do not find the records of these keys. keysOfOtherShards reads at most one record of each
+// possible key.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {
@@ -246,7 +247,7 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Check returns nil if the server can use the table.
+// Check returns an error if the server cannot use the table.
 //
 // Errors: ErrTableMismatch, and the errors of DescribeTable.
 func (s *Store) Check(ctx context.Context) error {
@@ -257,7 +258,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return d.Mismatch()
 }
 
-// CheckStream returns nil if the table has the stream that subscriptions need.
+// CheckStream returns an error if the table lacks the stream that subscriptions need.
 //
 // Errors: ErrNoStream, and the errors of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {

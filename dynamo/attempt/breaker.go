@@ -13,8 +13,8 @@ import (
 const (
 	// Window is the period whose attempts the breaker counts.
 	Window = 10 * time.Second
-	// MinAttempts is the minimum number of attempts in the Window. With fewer attempts, the breaker
-	// does not open.
+	// MinAttempts is the minimum number of attempts in the last Window. With fewer attempts, the
+	// breaker does not open.
 	MinAttempts = 20
 	// MaxFailedShare is the share of failed attempts at which the breaker opens.
 	MaxFailedShare = 0.5
@@ -62,7 +62,8 @@ var (
 	errIgnored = errors.New("ignored")
 )
 
-// breaker is the circuit breaker of a table. It counts the attempts that it refuses.
+// breaker is the circuit breaker of a table. rejections counts the attempts that the breaker
+// refuses.
 type breaker struct {
 	*gobreaker.TwoStepCircuitBreaker[struct{}]
 	rejections atomic.Uint64
@@ -105,8 +106,8 @@ func (b *breaker) begin() (func(error), error) {
 }
 
 // outcome returns the outcome that the breaker records for a failed attempt. A conflict or a failed
-// condition is a success, because DynamoDB works if it rejects a request for that reason. A
-// throttled key is ignored, because it reveals nothing about the table.
+// condition counts as a success, because only a working DynamoDB can detect it. Throttling of a
+// single key is ignored, because it reveals nothing about the rest of the table.
 func (f Failure) outcome(err error, duration time.Duration) error {
 	switch {
 	case duration >= SlowAfter, f.Cause == ServerError, f.Cause == Throttled && !f.OneKey:

@@ -1,6 +1,7 @@
-// Package attempt limits and observes the attempts of DynamoDB requests. Each retry of a request is
-// a further attempt.
+// Package attempt limits and observes the attempts to send DynamoDB requests. A request has one
+// attempt, plus one attempt for each retry.
 //
-// It classifies failed attempts, limits retries with a budget that all requests of a table share,
-// and stops sending requests with a circuit breaker. It imports no other package of the module.
+// The package classifies failed attempts. All requests to a table share a budget of retries. A
+// circuit breaker stops the requests while DynamoDB fails. The package imports no other package of
+// the module.
 package attempt

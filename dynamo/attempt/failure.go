@@ -36,16 +36,16 @@ const (
 type Failure struct {
 	Cause Cause
 	// Reason is DynamoDB's reason for throttling, such as TableWriteKeyRangeThroughputExceeded. If
-	// DynamoDB sent no reason, it is the error code. It is empty if Cause is not Throttled.
+	// DynamoDB sent no reason, Reason is the error code. It is empty if Cause is not Throttled.
 	Reason string
-	// OneKey reports whether DynamoDB throttled one key or a few records instead of the table.
+	// OneKey reports whether DynamoDB throttled only one key or a few records, not the whole table.
 	OneKey bool
-	// Malformed reports whether the response does not follow DynamoDB's protocol. In that case, Cause
-	// is ServerError.
+	// Malformed reports whether the response does not follow DynamoDB's protocol. Cause is then
+	// ServerError.
 	Malformed bool
 }
 
-// ReasonUnprocessed is the Reason of keys that a batch did not process.
+// ReasonUnprocessed is the Reason of a Failure if DynamoDB did not process all keys of a batch.
 const ReasonUnprocessed = "UnprocessedKeys"
 
 // Codes of a TransactionCanceledException's CancellationReasons. Source:
@@ -101,8 +101,8 @@ func Classify(err error) Failure {
 	return Failure{Cause: Other}
 }
 
-// classifyCancelled describes the cancellation of a transaction. The cause is Other if a condition
-// failed. If records were throttled, OneKey is true, because the rest of the table may not be
+// classifyCancelled describes why DynamoDB cancelled a transaction. The cause is Other if a
+// condition failed. If records were throttled, OneKey is true, because other records may not be
 // throttled.
 func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
 	failure := Failure{Cause: Other}
@@ -138,9 +138,9 @@ func throttlingReasons(err error) []types.ThrottlingReason {
 	return nil
 }
 
-// throttled describes a throttled request. DynamoDB's reasons are concatenations of the resource,
-// the operation and the limit, such as TableReadProvisionedThroughputExceeded. The limit of one
-// partition key is KeyRangeThroughputExceeded.
+// throttled describes a throttled request. DynamoDB's reasons name the resource, the operation and
+// the limit, such as TableReadProvisionedThroughputExceeded. If a single partition key was
+// throttled, the reason ends with KeyRangeThroughputExceeded.
 func throttled(code string, reasons []types.ThrottlingReason) Failure {
 	failure := Failure{Cause: Throttled, Reason: code}
 	names := make([]string, 0, len(reasons))

@@ -21,9 +21,9 @@ type Options struct {
 	// exhausted. It may be nil.
 	Log *slog.Logger
 	// OnFailure is called after each failed attempt, with the context of the request. OnRetry is
-	// called before each retry, with the failure of the previous attempt. Both may be nil.
+	// called before each retry, with the failure of the previous attempt. Either may be nil.
 	OnFailure, OnRetry func(context.Context, Failure)
-	// Budget is the retry budget. The default has 500 tokens.
+	// Budget is the retry budget that all requests share. The default budget has 500 tokens.
 	Budget retry.RateLimiter
 }
 
@@ -56,7 +56,7 @@ func New(opts Options) *Guard {
 
 // Stats contains the counters of a Guard since its creation.
 type Stats struct {
-	// BudgetExhausted is the number of requests that failed because the budget allowed no retry.
+	// BudgetExhausted is the number of requests that failed because the retry budget was exhausted.
 	BudgetExhausted uint64
 	// Rejections is the number of attempts that the breaker has refused.
 	Rejections uint64
@@ -107,7 +107,7 @@ func (g *Guard) Begin() (Attempt, error) {
 	return Attempt{g, time.Now(), done}, nil
 }
 
-// Succeed records that the attempt succeeded. It returns a token to the retry budget.
+// Succeed records that the attempt succeeded, and adds a token to the retry budget.
 func (a Attempt) Succeed() {
 	_ = a.guard.budget.AddTokens(successRefill) // never an error
 	a.end(func(d time.Duration) error {
@@ -130,7 +130,7 @@ func (a Attempt) abandon() {
 	a.end(func(time.Duration) error { return errIgnored })
 }
 
-// end reports the outcome to the breaker. outcome computes it from the duration of the attempt.
+// end calls outcome with the duration of the attempt and reports the result to the breaker.
 func (a Attempt) end(outcome func(time.Duration) error) {
 	if a.done != nil {
 		a.done(outcome(time.Since(a.start)))

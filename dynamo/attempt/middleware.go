@@ -14,8 +14,8 @@ import (
 type request struct {
 	// attempts is the number of attempts that have begun.
 	attempts int
-	// first is the first attempt if it was made outside the SDK. It is nil if the SDK makes the first
-	// attempt, or after the SDK has recorded the outcome of first.
+	// first is set if the first attempt was made outside the SDK. It becomes nil when the SDK begins
+	// its own first attempt, which receives the outcome of this attempt.
 	first *Attempt
 }
 
@@ -29,7 +29,8 @@ func attemptsOf(ctx context.Context) int {
 	return 1
 }
 
-// Client returns a copy of the client db. The Guard limits and counts all attempts of the copy.
+// Client returns a copy of the client db. The Guard limits and counts all attempts that the copy
+// makes.
 func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
 	each := middleware.FinalizeMiddlewareFunc("Guard", g.handleAttempt)
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -46,7 +47,7 @@ func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// handleRequest adds the state of a request to its context.
+// handleRequest adds the state of an SDK request to the context of the request.
 func handleRequest(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	if ctx.Value(requestKey{}) == nil {
 		ctx = context.WithValue(ctx, requestKey{}, &request{})
@@ -84,9 +85,9 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// Continue returns SDK options for a request whose first attempt was made outside the SDK and
-// failed. The HTTP client must return the outcome of that attempt to the SDK as the first response.
-// The SDK then records the outcome.
+// Continue returns SDK options for a request whose first attempt, a, was made outside the SDK and
+// failed. The HTTP client must return the outcome of that attempt as its first response. The Guard
+// then records the outcome, as for attempts of the SDK.
 func (a Attempt) Continue() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}

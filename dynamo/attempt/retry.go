@@ -12,14 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// The retry budget, in tokens. The values are the defaults of the AWS SDK. Each retry takes tokens
-// from the budget, and a successful retry returns them.
+// The size and the costs of the retry budget, in tokens. The values are the defaults of the AWS
+// SDK. Each retry takes tokens from the budget. A successful retry returns its tokens.
 const (
 	// budgetTokens is the size of the budget.
 	budgetTokens = 500
 	// retryCost is the cost of a retry after throttling or a server error. connectionRetryCost is the
-	// cost of a retry after a failed connection. It is higher, because a failed connection may have
-	// taken seconds.
+	// cost of a retry after a failed connection. It is higher because a connection can take seconds to
+	// fail.
 	retryCost, connectionRetryCost = 5, 10
 	// successRefill is the number of tokens that each successful attempt adds to the budget.
 	successRefill = 1
@@ -27,42 +27,44 @@ const (
 
 // The maximum number of attempts of a request.
 const (
-	// maxTransactionAttempts is the limit for transactions. All attempts take about 20 s if the
-	// context has no deadline.
+	// maxTransactionAttempts is the limit for transactions. If the context has no deadline, all
+	// attempts together take about 20 s.
 	maxTransactionAttempts = 50
-	// maxBulkAttempts is the limit for bulk operations. No client waits for these requests, and they
-	// can use the whole capacity of a table. All attempts take about a minute.
+	// maxBulkAttempts is the limit for bulk operations. It is high because no client waits for them,
+	// and because they can use the whole capacity of a table. All attempts together take about a
+	// minute.
 	maxBulkAttempts = 200
 )
 
 // The maximum delay before the first retry. The maximum doubles with each further retry, at most
 // maxDoublings times.
 const (
-	// conflictDelay is the maximum first delay for transactions. It is short, because a conflict ends
-	// when the other transaction ends.
+	// conflictDelay is the maximum delay before the first retry of a transaction. It is short, because
+	// a retry can succeed as soon as the conflicting transaction has ended.
 	conflictDelay = 10 * time.Millisecond
-	// readDelay is the maximum first delay for reads. It is longer than conflictDelay, because reads
-	// have few attempts and DynamoDB needs time to recover.
+	// readDelay is the maximum delay before the first retry of a read. It is longer than
+	// conflictDelay, because DynamoDB must recover within the few attempts of a read.
 	readDelay    = 50 * time.Millisecond
 	maxDoublings = 6
 )
 
-// minAttemptTime is the minimum time that an attempt needs. A request is not retried if less time
-// remains between the delay and the deadline.
+// minAttemptTime is the minimum time for an attempt. A request is not retried if less time would
+// remain after the delay until the deadline.
 const minAttemptTime = 10 * time.Millisecond
 
-// Reasons why a request is not retried. The returned error also contains the error of the last
+// Reasons why a request is not retried. The returned error also wraps the error of the last
 // attempt.
 var (
-	// ErrBudgetExhausted: too many requests of the table were retried recently.
+	// ErrBudgetExhausted: too many requests to the table were retried recently.
 	ErrBudgetExhausted = errors.New("the retry budget is exhausted")
 	// ErrNoTime: a retry could not end before the deadline.
 	ErrNoTime = errors.New("no time is left for a retry")
 )
 
-// Unprocessed records that DynamoDB throttled keys of a batch and did not process them. It returns
-// ErrBudgetExhausted if the caller must not request the keys again. A request without a deadline is
-// not limited, because no client waits for it.
+// Unprocessed records a failure: DynamoDB did not process some keys of a batch because of
+// throttling. It returns ErrBudgetExhausted if the caller must not request these keys again. If the
+// context has no deadline, no client waits for the request. The budget then does not limit the
+// retries.
 func (g *Guard) Unprocessed(ctx context.Context) error {
 	failure := Failure{Cause: Throttled, Reason: ReasonUnprocessed, OneKey: true}
 	g.recordFailure(ctx, failure)
@@ -71,9 +73,9 @@ func (g *Guard) Unprocessed(ctx context.Context) error {
 	return err
 }
 
-// acquireRetry takes the cost of a retry from the budget. The retry is free if limited is false, or
-// if the failure is a Conflict. The caller passes the outcome of the retry to the returned
-// function, which returns the tokens after a success.
+// acquireRetry takes the cost of a retry from the budget. The retry costs nothing if limited is
+// false or the failure is a Conflict. The caller must pass the outcome of the retry to the returned
+// function. This function returns the tokens to the budget if the retry succeeded.
 func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool) (func(error) error, error) {
 	release := func(error) error { return nil }
 	if limited && failure.Cause != Conflict {
@@ -114,13 +116,13 @@ func (g *Guard) recordExhausted(ctx context.Context) {
 	}
 }
 
-// retryer is a retryer of the AWS SDK that uses the budget of a Guard.
+// retryer extends a retryer of the AWS SDK with the retry budget of a Guard.
 type retryer struct {
 	aws.RetryerV2
 	guard *Guard
 	// firstDelay is the maximum delay before the first retry.
 	firstDelay time.Duration
-	// unlimited reports whether retries are free, so that they do not use the budget.
+	// unlimited reports whether retries take no tokens from the budget.
 	unlimited bool
 }
 
@@ -133,8 +135,8 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 }
 
 // RetryDelay returns the delay after the given number of failed attempts. The delay is random, so
-// that conflicting requests do not conflict again. It never exceeds the delay of the SDK's own
-// retryer.
+// that requests that conflicted are not repeated at the same time. It never exceeds the delay of
+// the SDK's own retryer.
 func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 	longest, err := r.RetryerV2.RetryDelay(attempts, err)
 	return min(longest, rand.N(maxDelay(r.firstDelay, attempts))), err
@@ -145,9 +147,9 @@ func maxDelay(first time.Duration, attempts int) time.Duration {
 	return first << min(max(0, attempts-1), maxDoublings)
 }
 
-// retryer returns a retryer with the limit of attempts of base. It returns base if base cannot be
-// extended, or if base never retries. The client of the embedded store never retries, because a
-// retry would return the same error.
+// retryer returns a retryer that uses the Guard's budget and has the same maximum number of
+// attempts as base. If base cannot be extended or never retries, the result is base. The client of
+// the embedded store never retries, because a retry would return the same error.
 func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	if _, never := base.(aws.NopRetryer); never {
 		return base
@@ -162,14 +164,15 @@ func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 // ClientRequestToken, which DynamoDB stores for ten minutes. Therefore a transaction is committed
 // only once, even if its response is lost.
 //
-// With these options, the SDK also retries conflicts with other transactions. On such a conflict,
-// DynamoDB cancels a transaction or rejects a single write.
+// With these options, the SDK also retries after conflicts with other transactions. DynamoDB
+// reports a conflict by cancelling the transaction or, outside a transaction, by rejecting the
+// write.
 func (g *Guard) Transactions() func(*dynamodb.Options) {
 	return g.withMaxAttempts(maxTransactionAttempts, false)
 }
 
-// Bulk returns SDK options for bulk operations. They are like the options for transactions, but
-// without the retry budget.
+// Bulk returns SDK options for bulk operations. Unlike the options for transactions, they allow
+// more attempts, and retries do not use the retry budget.
 func (g *Guard) Bulk() func(*dynamodb.Options) { return g.withMaxAttempts(maxBulkAttempts, true) }
 
 func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Options) {
@@ -185,8 +188,8 @@ func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Opt
 	}
 }
 
-// isRetryable reports whether a transaction can be retried after err. It returns aws.UnknownTernary
-// if the AWS SDK must decide.
+// isRetryable reports whether a request can be retried after err. aws.UnknownTernary means that the
+// AWS SDK must decide.
 func isRetryable(err error) aws.Ternary {
 	failure := Classify(err)
 	switch {

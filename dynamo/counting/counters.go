@@ -13,16 +13,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// Counters compares the counts stored in records with the number of records that a scan reads. If a
-// count differs, its record becomes a candidate: a record to verify again, because its count may
-// have changed during the scan. Counters is safe for concurrent use.
+// Counters compares counts that are stored in records with the numbers of records that a scan of
+// the table reads. If a stored count differs, the record with the count becomes a candidate. A
+// candidate must be verified again, because its count may have changed during the scan. Counters is
+// safe for concurrent use.
 type Counters struct {
 	mu       sync.Mutex
 	counters map[model.Keys]*counter
 }
 
-// counter contains the count stored in a record, and the number of records that the scan has
-// counted.
+// counter contains the count that is stored in a record, and the number of records that the scan
+// has counted for it.
 type counter struct {
 	recorded, counted int
 	hasRecorded       bool
@@ -42,7 +43,7 @@ func (n *Counters) update(k model.Keys, f func(*counter)) {
 	f(n.counters[k])
 }
 
-// MissingCount represents the stored count of a record that lacks a required count.
+// MissingCount is the argument of SetRecorded for a record that lacks a required count.
 const MissingCount = -1
 
 // SetRecorded sets the count that is stored in the record with the key k.
@@ -54,13 +55,14 @@ func (n *Counters) SetRecorded(k model.Keys, kept int) {
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
 // MarkChanged records that one of the records counted for the key k was repaired. k becomes a
-// candidate, unless left is true. left reports whether the repaired record still has a drift.
+// candidate (a record to verify again), unless left is true. left means that the repaired record
+// still has an inconsistency.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }
 
-// Candidates returns the keys of the records with counts that differ, and the keys passed to
-// MarkChanged. If missing is true, it also returns the keys without a stored count.
+// Candidates returns the keys of the records to verify again: those with a wrong stored count, and
+// those passed to MarkChanged. If missing is true, it also returns the keys without a stored count.
 func (n *Counters) Candidates(missing bool) []model.Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,8 +76,8 @@ func (n *Counters) Candidates(missing bool) []model.Keys {
 	return ks
 }
 
-// ListLength returns the number of records in a list of the index. value is the value in the list's
-// partition key.
+// ListLength counts the records of a list by reading the index. value is the variable part of the
+// list's partition key.
 //
 // It returns the errors of repair.Client.Query, or an error if value is not valid in a key.
 func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {

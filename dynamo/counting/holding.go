@@ -11,11 +11,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Holding maps products to the quantities that an order reserves.
+// Holding maps each product to the quantity that an order reserves in stock.
 type Holding map[commerce.SKU]int
 
-// ListedHolding returns the quantities that an order reserves according to the item list in its own
-// record. listed is false if the order reserves stock but its record has no readable item list.
+// ListedHolding returns the quantities that an order reserves according to the item list in the
+// order's own record. listed is false if the order reserves stock but its record has no readable
+// item list.
 func ListedHolding(t *table.Table, order model.Record) (held Holding, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.ReservesStock() {
@@ -50,8 +51,8 @@ func ItemsHolding(items []model.Record) Holding {
 	return held
 }
 
-// NamedProducts returns the product of an order item, or the products in the item list of an order
-// or its copy.
+// NamedProducts returns the products that a record of an order names: the product of an item
+// record, or the products in the item list of the order or of the customer's copy.
 func NamedProducts(rec model.Record) (skus []commerce.SKU) {
 	if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.Name == model.EntityOrderItem.Name {
 		return []commerce.SKU{commerce.SKU(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}

@@ -7,25 +7,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// ListCounts compares the order counts of products and account reps with the number of orders in
-// their lists. A scan passes both to ListCounts. ListCounts is safe for concurrent use.
+// ListCounts compares the order counts of products and account reps with the lengths of their order
+// lists. A scan of the table adds the stored counts and the orders. ListCounts is safe for
+// concurrent use.
 type ListCounts struct {
 	table *table.Table
-	// countNow reports whether a missing count of a product or account rep is calculated.
+	// countNow reports whether to calculate the order count of a product or account rep that has no
+	// stored count.
 	countNow bool
-	// Products contains the order counts by the key of the product. Reps contains the order counts by
-	// the key of the employee.
+	// Products contains the order counts of products, by the product's key. Reps contains the order
+	// counts of account reps, by the employee's key.
 	Products, Reps Counters
 }
 
-// NewListCounts returns ListCounts for a scan that starts now. If countNow is true, a missing count
-// of a product or account rep is calculated.
+// NewListCounts returns ListCounts for a scan of the table that starts now. If countNow is true,
+// missing order counts of products and account reps are calculated.
 func NewListCounts(t *table.Table, countNow bool) *ListCounts {
 	return &ListCounts{table: t, countNow: countNow}
 }
 
-// AddRecord counts an order item for its product. It counts the customer's copy of an order for the
-// account rep of the order. It ignores other records.
+// AddRecord counts a scanned record: an order item for its product, and the customer's copy of an
+// order for the account rep of the order. It ignores other records.
 func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
@@ -51,7 +53,8 @@ func (l *ListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// AddProduct adds the order count in a product's record. orders is nil if the record has no count.
+// AddProduct adds the order count that a product's record contains. orders is nil if the record has
+// no count.
 func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:
@@ -81,8 +84,8 @@ func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Reco
 }
 
 // MarkChanged calls Counters.MarkChanged for the products and account reps that the records of an
-// order name. The order had a drift, and records contains its records before and after the repair.
-// left reports whether the order still has a drift.
+// order name. records contains the order's records before and after a repair. left reports whether
+// the order still has an inconsistency.
 func (l *ListCounts) MarkChanged(records []model.Record, left bool) {
 	for _, rec := range records {
 		for _, sku := range NamedProducts(rec) {

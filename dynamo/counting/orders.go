@@ -18,64 +18,73 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderCounter counts the orders of a table by status. The stored counts are spread over several
-// counts records (see model.OrderCountParts). OrderCounter first counts the orders that a scan
-// reads. Then it counts again the orders of each counts record that differs. Several passes may be
-// necessary. OrderCounter takes about 100 bytes for each open order. It is safe for concurrent use.
+// OrderCounter counts the orders of a table by status, to verify the stored counts. The stored
+// counts are spread over several counts records (see model.OrderCountParts). OrderCounter uses
+// about 100 bytes of memory for each order that is neither delivered nor cancelled. It is safe for
+// concurrent use.
 //
-// A delivered or cancelled order no longer changes, so the scan has counted it. A pass reads the
-// open orders and the new orders, between two reads of the counts record. Each change of a status
-// writes the counts record in the same transaction. So if both reads are equal, no order has
-// changed its status in the meantime.
+// OrderCounter first counts the orders that a scan of the table reads. If the result differs from a
+// counts record, OrderCounter counts the orders of this counts record again. Each repetition is a
+// pass. Several passes may be necessary.
 //
-// New orders appear in the index with a lag, so the pass queries the index after the lag. If the
-// index contains an additional order, the next pass counts the orders of the counts record again.
+// Delivered and cancelled orders no longer change, so they are counted only in the scan. A pass
+// reads the counts record, then all other orders, and then the counts record again. A transaction
+// that changes an order's status also writes the counts record. So if the counts record has not
+// changed, no order has changed its status during the pass.
+//
+// New orders appear in the index with a lag. Therefore the pass waits for the lag, then queries the
+// index. If the index contains orders that were not counted, another pass is necessary.
 type OrderCounter struct {
 	client *repair.Client
 	// lag is the maximum time by which the index lags behind the table.
 	lag time.Duration
-	// since is a time shortly before the start of the scan. Orders with an ID of this time or later
-	// are new orders, which the scan may have missed.
+	// since is a time shortly before the start of the scan. The scan may have missed orders with an ID
+	// of this time or later.
 	since time.Time
 
 	mu sync.Mutex
-	// final counts the orders with a status that cannot change any more, by the number of their counts
-	// record.
+	// final contains the counts of the delivered and cancelled orders. The keys are the numbers of the
+	// counts records among which the orders are divided.
 	final map[string]commerce.StatusCounts
-	// open contains the orders that must be read again, by the number of their counts record. The
-	// values are the statuses that the scan read. 0 means an unknown status.
+	// open contains the orders that are not in final, by the number of their counts record. Each pass
+	// reads these orders again. Each order is stored with the status that the scan read, or with 0 if
+	// the status is unknown.
 	open map[string]map[commerce.OrderID]commerce.Status
-	// statusReaders are for orders with a wrong or unreadable status in their own record.
+	// statusReaders contains a function for each order that has a wrong or unreadable status in its
+	// own record.
 	statusReaders map[commerce.OrderID]StatusReader
 	// countsRecords are the scanned counts records, by their number.
 	countsRecords map[string]model.Record
-	// discoveredUntil is the time of the last query for new orders.
+	// discoveredUntil is the time of the last Query for new orders.
 	discoveredUntil time.Time
 
-	// turn is a mutex for passes. It is a channel so that a waiting caller can stop when its context
-	// ends.
+	// turn is a mutex, so that passes run one after another. It is a channel, so that a caller can
+	// stop waiting when its context ends.
 	turn chan struct{}
-	// parts are the numbers of the counts records that passes must count.
+	// parts contains the numbers of the counts records with orders that the next pass must count.
 	parts map[string]bool
-	// passes contains the results of each pass, by the number of the counts record.
+	// passes contains one map for each time that the orders were counted again. The keys are the
+	// numbers of the counts records.
 	passes []map[string]PartCounts
 }
 
-// StatusReader reads the status of an order with a wrong status in its own record. It returns 0 if
-// the status is unknown.
+// StatusReader determines the status of an order if the order's own record has a wrong status. It
+// returns 0 if the status is unknown.
 type StatusReader func(context.Context) (commerce.Status, error)
 
-// PartCounts is the result of a pass for one counts record.
+// PartCounts contains the actual counts of a part of the orders, and the counts record that stores
+// the counts of these orders.
 type PartCounts struct {
-	// Record is the counts record. ByStatus is valid as long as the record does not change.
+	// Record is the counts record. ByStatus contains the actual counts, which are valid as long as
+	// Record does not change.
 	Record   model.Record
 	ByStatus commerce.StatusCounts
-	// Uncertainty is the reason why the counts are not certain. It is empty if the counts are certain.
+	// Uncertainty is the reason why ByStatus may be wrong. It is empty if ByStatus is correct.
 	Uncertainty string
 }
 
-// scanMargin is the maximum time from the creation of an order's ID until the order is visible. It
-// includes the difference between the clocks of servers.
+// scanMargin is the maximum time from the creation of an order's ID until reads can find the order.
+// It includes the difference between the clocks of servers.
 const scanMargin = time.Minute
 
 // NewOrderCounter returns an OrderCounter for a scan that starts now. lag is the maximum time by
@@ -91,7 +100,7 @@ func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 }
 
 // Add adds a scanned order. record is nil if the order's own record does not exist. clean reports
-// whether the order has no drift, which means that no repair will change its status.
+// whether the order has no inconsistency, so that no repair will change its status.
 func (o *OrderCounter) Add(id commerce.OrderID, record model.Record, clean bool) {
 	status, _ := StatusOf(record)
 	o.add(id, status, clean)
@@ -118,7 +127,7 @@ func (o *OrderCounter) isNew(id commerce.OrderID) bool {
 	return ok && !placed.Before(o.since)
 }
 
-// SetStatusReader sets the StatusReader of an order with a wrong status in its own record.
+// SetStatusReader sets the StatusReader of an order that has a wrong status in its own record.
 func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,15 +141,16 @@ func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.countsRecords[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders of a counts record that must be read again. ended are the counts
-// of its other orders.
+// ordersToRead returns the orders that a pass must read to verify the counts record with the number
+// part. ended contains the counts of this record's other orders, which are delivered or cancelled.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Candidates returns the numbers of the counts records that differ from the scanned orders.
+// Candidates returns the numbers of the counts records that must be verified again, because their
+// counts differ from the scanned orders.
 //
 // If the orders were never counted, it returns numbers only if countNow is true and the table
 // contains orders.
@@ -172,14 +182,14 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts compares a counts record with the actual counts, and adds the differences to
-// diag.
+// VerifyStatusCounts compares have, a record with stored order counts, with the actual counts, and
+// adds the differences to diag. part is the number of the record.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		diag.AddOrphan(repair.DriftOrderCounts, have, "the number of the counts record is invalid")
+		diag.AddOrphan(repair.DriftOrderCounts, have, "the key of this record of order counts contains an invalid number")
 	case have == nil:
 		diag.AddMissing(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
 	default:
@@ -187,24 +197,27 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	}
 }
 
-// StatusCountsKey returns the key of a counts record. part is the number of the record.
+// StatusCountsKey returns the key of the counts record with the number part. A counts record stores
+// a part of the order counts by status.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads a counts record. part is the number of the record.
+// Record reads the counts record with the number part. A counts record stores a part of the order
+// counts by status.
 //
 // It returns the errors of repair.Client.Get.
 func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
 	return o.client.Record(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonChanged is the value of Uncertainty if orders changed during a pass. Another pass may
-// succeed.
+// ReasonChanged is the value of Uncertainty if orders changed while they were counted. Counting
+// them again may succeed.
 const ReasonChanged = "orders changed during each count"
 
-// Count returns the result of pass n for a counts record. part is the number of the record. The
-// first pass is 0. Count runs the pass if no other caller has run it.
+// Count returns the result of pass n, starting at 0, for the counts record with the number part. A
+// pass counts the orders of all unverified counts records. Callers share the results: Count runs a
+// pass only if no other caller has run it.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {
@@ -267,8 +280,8 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 	return nil
 }
 
-// countByStatus adds the given orders to counts. It returns the ID of an order with a status that
-// cannot be read, or an empty ID.
+// countByStatus reads the given orders and adds them to counts. If the status of an order cannot be
+// read, it returns the order's ID as unreadable.
 func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
 	for batch := range slices.Chunk(ids, table.BatchSize) {
 		b := o.client.Table.KeyBuilder()
@@ -309,8 +322,8 @@ func StatusOf(order model.Record) (status commerce.Status, exists bool) {
 	return status, order != nil
 }
 
-// addNewOrders waits until the index is up to date. Then it adds the orders placed since the last
-// call of addNewOrders.
+// addNewOrders waits until the index is up to date. Then it adds the orders that were placed since
+// its last call.
 func (o *OrderCounter) addNewOrders(ctx context.Context) error {
 	if err := table.Sleep(ctx, o.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)

@@ -14,32 +14,35 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RepOrderCounter counts the orders of one account rep again. It reads the rep's list of orders
-// (AP22) in several passes. The stored count is spread over several counts records (see
-// model.RepOrderParts).
+// RepOrderCounter counts the orders of one account rep, to verify the stored count. The stored
+// count is spread over several counts records (see model.RepOrderParts). RepOrderCounter reads the
+// rep's list of orders (AP22). It may have to read the list several times. Each time is a pass.
 //
 // The account rep of an order never changes, and orders are never deleted. So the orders placed
-// before the scan are counted once, and each pass counts only the orders placed since then. Placing
-// an order writes the counts record in the same transaction. Therefore a count is certain if the
-// counts record is the same before and after a pass.
+// before the scan are counted only in the first pass, and each pass counts the newer orders. A
+// transaction that places an order also writes a counts record. Therefore a count is certain if the
+// counts record is the same before and after the pass.
 //
-// The pass waits until the index contains all orders placed before the first read. A certain count
-// needs no further pass, because a repair requires that the counts record is unchanged.
+// The index lags behind the table. The pass first reads the counts records, and then waits until
+// the index contains all orders placed before this read. A certain count needs no further pass,
+// because a repair is written only if the counts record is still unchanged.
 type RepOrderCounter struct {
 	orders *OrderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
-	// countsBefore are the counts of the orders placed before the scan, by the number of the counts
-	// record. It is nil if these orders have not been counted yet.
+	// countsBefore contains the counts of the orders placed before the scan, by the number of the
+	// counts record. It is nil before these orders are counted.
 	countsBefore map[string]int
-	// parts contains the counts that are certain, by the number of the counts record.
+	// parts contains each count that is certain, by the number of the counts record that must contain
+	// the count.
 	parts map[string]repPart
 	// unknownParts are counts records with an invalid number.
 	unknownParts []model.Record
 }
 
-// repPart is a counts record and its correct count. The record is nil if it does not exist.
+// repPart contains a part of a rep's order count: the counts record with the stored count, and the
+// correct count. The record is nil if it does not exist.
 type repPart struct {
 	record model.Record
 	orders int
@@ -57,10 +60,11 @@ func (r *RepOrderCounter) record(part string, orders int) model.Record {
 	return model.RepPartRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstPart, Orders: orders})
 }
 
-// maxPasses is the maximum number of passes that Read makes.
+// maxPasses is the maximum number of times that Read counts the orders.
 const maxPasses = 20
 
-// Read counts the orders until all counts are certain, in at most maxPasses passes.
+// Read counts the orders until all counts are certain, in at most maxPasses passes. A count is
+// certain if no order was placed while its orders were counted.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (r *RepOrderCounter) Read(ctx context.Context) error {
@@ -73,8 +77,8 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Uncertainty returns the reason why the counts are not certain. It returns an empty string if the
-// counts are certain.
+// Uncertainty returns the reason why the order counts may be wrong, or an empty string if they are
+// correct.
 func (r *RepOrderCounter) Uncertainty() string {
 	if len(r.parts) < model.RepOrderParts {
 		return ReasonChanged
@@ -132,7 +136,8 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts the orders in a range of the rep's list, by the number of their counts record.
+// countList counts the orders in a range of the rep's list. The keys of the result are the numbers
+// of the counts records among which the rep's orders are divided.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))
@@ -150,8 +155,8 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 	return counts, err
 }
 
-// Verify reports counts records with a wrong count. If countNow is false, it skips a rep with
-// orders that were never counted.
+// Verify adds counts records with a wrong count to diag. If the rep's orders have never been
+// counted before, the counts are verified only if countNow is true.
 func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {
@@ -160,7 +165,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	first := r.parts[model.FirstPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
-		diag.AddOrphan(repair.DriftOrderCount, rec, "the number of the counts record is invalid")
+		diag.AddOrphan(repair.DriftOrderCount, rec, "the key of this record of order counts contains an invalid number")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderParts {

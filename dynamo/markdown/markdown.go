@@ -1,5 +1,5 @@
-// Package markdown generates Markdown tables for the docs, and short descriptions of patterns. It
-// imports dynamo/model.
+// Package markdown generates Markdown tables for the docs, and short descriptions of access
+// patterns and write patterns. It imports dynamo/model.
 package markdown
 
 import (
@@ -32,9 +32,9 @@ func Keys() string {
 	return Table(rows)
 }
 
-// Attributes returns the list of the records' attributes. Entities with the same attributes share a
-// line. The list omits the key attributes and the attribute entity. An edge has the attributes of
-// its record.
+// Attributes returns a Markdown list of the attributes of each entity. Entities with the same
+// attributes share a line. The list omits the key attributes and the attribute entity. It also
+// omits edges, because an edge copies the attributes of its record.
 func Attributes() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {
@@ -73,8 +73,8 @@ func Attributes() string {
 	return b.String()
 }
 
-// Patterns returns the table of the access patterns. fields maps a pattern's ID to the GraphQL
-// fields that it serves.
+// Patterns returns a Markdown table of the access patterns. fields maps a pattern's ID to the
+// GraphQL fields that use the pattern.
 func Patterns(fields map[string][]string) string {
 	rows := [][]string{{"ID", "GraphQL", "request"}}
 	for _, p := range model.AccessPatterns() {

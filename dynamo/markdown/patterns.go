@@ -21,7 +21,8 @@ func Records(p model.WritePattern) string {
 	return strings.Join(parts, ", ")
 }
 
-// Request returns a short form of the DynamoDB operation, with the index that it reads.
+// Request returns the DynamoDB operation of an access pattern and the name of the index that it
+// reads.
 func Request(p model.AccessPattern) string {
 	if p.IncludedIn != "" {
 		return "same request as " + p.IncludedIn
@@ -33,8 +34,8 @@ func Request(p model.AccessPattern) string {
 	return strings.TrimSpace(operation + " " + p.Index + " " + suffix)
 }
 
-// ReadKeys returns the keys that a pattern reads, in one line: the template of each key attribute,
-// and the direction.
+// ReadKeys describes the keys that an access pattern reads, in one line: the template of each key
+// attribute, and the direction.
 func ReadKeys(p model.AccessPattern) string {
 	pk, sk := p.KeyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// difference is an attribute of a record with a wrong value. have is the stored value. want is the
-// expected value, or nil if the attribute should not exist.
+// difference is a wrong attribute of a record. have is the stored value, or nil if the attribute is
+// missing. want is the expected value, or nil if the attribute should not exist.
 type difference struct {
 	name       string
 	have, want types.AttributeValue
@@ -33,7 +33,7 @@ func (d difference) text() string {
 	}
 }
 
-// maxValueText is the maximum length in bytes of a value in the text of a finding.
+// maxValueText is the maximum length, in bytes, of a value that a finding quotes.
 const maxValueText = 120
 
 // valueText formats a value for a message.
@@ -67,8 +67,9 @@ func valueText(v types.AttributeValue) string {
 	return text
 }
 
-// differences returns the attributes of have that differ from want, sorted by name. It ignores
-// attributes that the model does not define. c is the currency of records without a currency.
+// differences compares the stored record have with the expected record want. It returns the
+// attributes that differ, sorted by name. It ignores attributes that the model does not define. c
+// is the currency of records that do not specify a currency.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -87,8 +88,8 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// presenceAttributes returns the attributes that a record must not have if the expected record
-// lacks them, such as index keys.
+// presenceAttributes returns the attributes, such as index keys, that a stored record may have only
+// if the expected record has them.
 func presenceAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
@@ -103,8 +104,8 @@ func presenceAttributes(e *model.Entity) []string {
 	return names
 }
 
-// isOptional reports whether an attribute may be missing, because it has a default value or because
-// records of other software may omit it.
+// isOptional reports whether a stored record may lack an attribute of the expected record. This is
+// allowed if the expected value is the default, or if other software may omit the attribute.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
@@ -123,7 +124,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	return isZeroValue(want[name])
 }
 
-// isZeroValue reports whether a value has the same meaning as a missing attribute.
+// isZeroValue reports whether an attribute with this value means the same as a missing attribute.
 func isZeroValue(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -145,8 +146,9 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, but treats some attributes specially: times are compared in
-// milliseconds, and the lines of item lists in any order. expected is the whole expected record.
+// sameAttribute is like equivalent, but treats some attributes specially. It compares times in
+// milliseconds, and ignores the order of the lines in an item list. expected is the whole expected
+// record.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -198,8 +200,8 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// equivalent reports whether two values have the same meaning. It ignores the notation of numbers,
-// the order of sets, and members of maps that the wanted value lacks.
+// equivalent reports whether the stored value have means the same as the expected value want. It
+// ignores the notation of numbers, the order of sets, and map members that only have contains.
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -232,9 +234,9 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns the wanted value, but keeps members of stored maps that the wanted
-// value lacks. Other software may have written these members. The lines of an item list are maps,
-// too.
+// withUnknownMembers returns the expected value want, extended with the map members that only the
+// stored value have contains. Other software may have written these members. The maps can be lines
+// of an item list.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:
@@ -268,7 +270,7 @@ func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	return want
 }
 
-// lineSKU returns the product of a line in an item list. It returns an empty string for any other
+// lineSKU returns the SKU of a line in an item list. It returns an empty string for any other
 // value.
 func lineSKU(v types.AttributeValue) string {
 	if line, ok := v.(*types.AttributeValueMemberM); ok {

@@ -14,7 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Finding is a possible inconsistency. A second read may still have to confirm it.
+// Finding is a possible inconsistency. A concurrent write can look like an inconsistency, so a
+// second read may have to confirm the finding.
 type Finding struct {
 	Kind   string
 	Key    model.Keys
@@ -29,7 +30,8 @@ type remedy int
 const (
 	// RemedyRepair restores the expected state.
 	RemedyRepair remedy = iota
-	// RemedyStandIn writes a stand-in that has only an ID.
+	// RemedyStandIn writes a stand-in (substitute) for a lost record. Only the ID of the lost record
+	// is known.
 	RemedyStandIn
 	// RemedyManual leaves the repair to the operator, because the expected state is unknown.
 	RemedyManual
@@ -44,50 +46,50 @@ type Diagnosis struct {
 	Table    *table.Table
 	Findings []Finding
 	Fixes    []Fix
-	// Trusted is the record that determines the expected state of the other records. It is nil if that
-	// record does not exist. TrustedKey is the record's key. The fixes are written only if the record
-	// has not changed since it was read.
+	// Trusted is the record that determines the expected state of the other records, or nil if it does
+	// not exist. TrustedKey is the key of Trusted. The fixes are written only if this record has not
+	// changed since it was read.
 	TrustedKey model.Keys
 	Trusted    model.Record
 	// Dependencies are other records that determine the fixes. The fixes are written only if these
-	// records have not changed.
+	// records have not changed either.
 	Dependencies []Dependency
-	// Source is the key of the record that contains the right values. Other records repeat these
-	// values.
+	// Source is the key of the source record. Other records repeat some of its attributes. If the
+	// values differ, the source record is right.
 	Source model.Keys
-	// readable contains the records without their unreadable attributes. UnreadableAttributes contains
-	// the reason for each unreadable attribute of each record, as Table.UnreadableAttributes returns
-	// it.
+	// readable contains each record without its unreadable attributes. UnreadableAttributes contains,
+	// for each record and attribute, the reason why the attribute is unreadable (see
+	// Table.UnreadableAttributes).
 	readable             map[model.Keys]model.Record
 	UnreadableAttributes map[model.Keys]map[string]string
-	// SingleTransaction requires that one transaction writes all fixes, because the next check would
-	// misinterpret a partial repair.
+	// SingleTransaction requires that all fixes are written in one transaction. Set it if the next
+	// check would misinterpret a partial repair.
 	SingleTransaction bool
 	// RefusalReason is why the fixes were not written.
 	RefusalReason string
 }
 
-// Dependency is a record that must be the same as when it was read. AsRead is nil if the record
-// must not exist.
+// Dependency is a record that must not have changed since it was read. AsRead is nil if the record
+// did not exist.
 type Dependency struct {
 	Key    model.Keys
 	AsRead model.Record
 }
 
-// Fix changes one record from the state that was read to the expected state.
+// Fix creates, updates or deletes one record to repair it.
 type Fix struct {
 	Key model.Keys
-	// AsRead is the record that was read. It is nil if no record existed.
+	// AsRead is the record as it was read. It is nil if the record did not exist.
 	AsRead model.Record
-	// put is a new record. It is written only if no record with this key exists.
+	// put is the record to create, or nil. It is written only if no record with its key exists.
 	put model.Record
 	// Set contains the attributes to set. remove contains the names of the attributes to remove.
 	Set    model.Record
 	remove []string
 	// isDelete reports whether the record is deleted.
 	isDelete bool
-	// Event is an event to append to the timeline of its order. It also becomes the last event of
-	// Customer. The repair replaces the event's ID with a later ID.
+	// Event is an event to append to the timeline of its order, or nil. The event also becomes the
+	// last event of Customer. The repair replaces the event's ID with a later ID.
 	Event    *commerce.Event
 	Customer commerce.CustomerID
 	// SetsUpdatedAt reports whether the fix sets updatedAt to the time of the event that the same
@@ -107,7 +109,7 @@ func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 // Clean reports whether there are no findings.
 func (diag *Diagnosis) Clean() bool { return len(diag.Findings) == 0 }
 
-// Merge returns a diagnosis with the findings of diag and other. Each of them may be nil.
+// Merge returns a diagnosis with the findings of diag and other. diag or other may be nil.
 func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	if diag == nil {
 		return other
@@ -123,7 +125,7 @@ func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	return &both
 }
 
-// HasKind reports whether there is a finding of this kind about any record.
+// HasKind reports whether the diagnosis has a finding of the given kind.
 func (diag *Diagnosis) HasKind(kind string) bool {
 	for _, f := range diag.Findings {
 		if f.Kind == kind {
@@ -133,7 +135,8 @@ func (diag *Diagnosis) HasKind(kind string) bool {
 	return false
 }
 
-// HasFinding reports whether there is a finding of this kind about the record with this key.
+// HasFinding reports whether the diagnosis has a finding of the given kind about the record with
+// the given key.
 func (diag *Diagnosis) HasFinding(kind string, key model.Keys) bool {
 	for _, f := range diag.Findings {
 		if f.Kind == kind && f.Key == (model.Keys{PK: key.PK, SK: key.SK}) {
@@ -176,8 +179,9 @@ func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record 
 	return read
 }
 
-// LeavesUnchanged reports whether a repair does not change an attribute, because the stored or the
-// expected value is unreadable. Index keys that contain such a value are not changed either.
+// LeavesUnchanged reports whether a repair must not change an attribute of the record k. An
+// attribute must not be changed if its stored or expected value is unreadable, or if it is an index
+// key with such a value.
 func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -189,8 +193,8 @@ func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name strin
 	return false
 }
 
-// unreadableInSource returns those unreadable attributes of the Source record that other records
-// repeat.
+// unreadableInSource returns the unreadable attributes of the record diag.Source that other records
+// repeat, with the reasons.
 func (diag *Diagnosis) unreadableInSource() map[string]string {
 	problems := diag.UnreadableAttributes[diag.Source]
 	if problems == nil {
@@ -201,7 +205,7 @@ func (diag *Diagnosis) unreadableInSource() map[string]string {
 	return repeated
 }
 
-// AddUnreadable adds a finding about a record that can neither be decoded nor repaired.
+// AddUnreadable adds a finding about a record that cannot be decoded and must be repaired by hand.
 func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	if diag.HasFinding(DriftUnreadable, key) {
 		return // Readable has added a finding
@@ -209,7 +213,7 @@ func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(ReasonOf(err), model.ErrCorrupt.Error()+": "), RemedyManual)
 }
 
-// ReasonOf returns the message of a decoding error without the key of the record.
+// ReasonOf returns the message of a decoding error, without the record's key.
 func ReasonOf(err error) string {
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
 		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
@@ -221,9 +225,9 @@ func ReasonOf(err error) string {
 	return text
 }
 
-// AddMissing adds a finding that the record want is missing, and the fix that writes it. The
-// parameter from is the record that want derives from, or nil. The fix also copies those attributes
-// of this record that the model does not define.
+// AddMissing adds a finding that the record want is missing, and the fix that writes want. The
+// parameter from is the existing record that determined want, or nil. The fix also copies the
+// attributes of from that the model does not define.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
@@ -236,9 +240,9 @@ func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail stri
 	diag.AddPut(standIn, nil)
 }
 
-// AddPut adds a fix that writes want, but no finding. The parameter from has the same meaning as in
-// AddMissing. If an attribute is unreadable in the Source record, the fix copies the attribute
-// unchanged, or omits it if from has no such attribute.
+// AddPut is like AddMissing, but adds no finding. If an attribute is unreadable in the record
+// diag.Source, the fix copies the attribute of from unchanged, or omits the attribute if from lacks
+// it.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -258,8 +262,8 @@ func (diag *Diagnosis) AddPut(want, from model.Record) {
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(want), put: put})
 }
 
-// HasOnlyKeys reports whether a record has no attributes except its keys. Deleting such a record
-// loses no data.
+// HasOnlyKeys reports whether a record contains only its keys, so that deleting the record loses no
+// data.
 func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
 		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.IsInPrimaryKey(e, name) {
@@ -270,8 +274,8 @@ func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 }
 
 // AddOrphan adds a finding about a record that should not exist, and the fix that deletes the
-// record. If the record has unreadable attributes, AddOrphan reports these attributes instead and
-// deletes nothing.
+// record. If the record has unreadable attributes, AddOrphan adds only a finding about these
+// attributes.
 func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) {
 	k := model.KeyOf(have)
 	if diag.Readable(model.EntityOf(k), have); diag.UnreadableAttributes[k] != nil {
@@ -282,8 +286,8 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 }
 
 // Compare compares the stored record have with the expected record want. It adds one finding per
-// kind of difference, and one fix. kind is the kind of a difference in any attribute that has no
-// special kind.
+// kind of inconsistency, and one fix for all differences. The name of an attribute can determine
+// its kind (see kindOf). kind is the kind for all other attributes.
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
 	diag.Readable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
@@ -312,7 +316,8 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	}
 }
 
-// kindOf returns the kind of inconsistency if the named attribute has a wrong value.
+// kindOf returns the kind of inconsistency for a wrong value of the attribute name. It returns
+// otherwise for attributes without a kind of their own.
 func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
@@ -342,8 +347,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	return otherwise
 }
 
-// WithKeyAttributes returns a copy of a record in which the attributes agree with the key. named
-// maps the names of these attributes to the values in the key.
+// WithKeyAttributes returns a copy of a record with correct values of the attributes that its key
+// contains. named maps the names of these attributes to their values in the key.
 func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	if rec == nil {
 		return nil
@@ -355,8 +360,8 @@ func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	return out
 }
 
-// NewReplacement returns the fix that replaces the record have by want. Both records have the same
-// key.
+// NewReplacement returns the fix that replaces the record have with want. Both records have the
+// same key.
 func NewReplacement(have, want model.Record) Fix {
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	for name, v := range want {

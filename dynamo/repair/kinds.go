@@ -41,8 +41,8 @@ const (
 )
 
 const (
-	// StandInEmailDomain is the end of a stand-in customer's email address, after the customer's ID. A
-	// stand-in replaces a lost record. RFC 2606 reserves this domain, so no email can reach it.
+	// StandInEmailDomain follows the customer's ID in the email address of a stand-in, which is a
+	// substitute for a lost customer record. RFC 2606 reserves this domain, so no email can reach it.
 	StandInEmailDomain = "@unknown.invalid"
 	// CheckActor is the actor in the events that repairs append to the timelines of orders.
 	CheckActor = "ordergraph check"
@@ -64,22 +64,22 @@ type DriftKind struct {
 // DriftKinds returns all kinds of inconsistencies.
 func DriftKinds() []DriftKind {
 	return []DriftKind{
-		{Name: DriftOrderMissing, Problem: "an order's record is missing, but its copy exists", Repair: "writes the record from the copy"},
+		{Name: DriftOrderMissing, Problem: "an order's record is missing, but the customer's copy of the order exists", Repair: "writes the order's record from the copy"},
 		{Name: DriftCopyMissing, Problem: "a customer's copy of an order is missing", Repair: "writes the copy from the order"},
 		{Name: DriftOrphanCopy, Problem: "a customer has a copy of another customer's order", Repair: "deletes the copy"},
-		{Name: DriftOrderDiffers, Problem: "an order's record and its copy differ", Repair: "copies the record with the higher version, or the order's record if the versions are equal"},
+		{Name: DriftOrderDiffers, Problem: "an order's record and the customer's copy of the order differ", Repair: "overwrites the record with the lower version, or the copy if the versions are equal"},
 		{Name: driftOrderTotal, Problem: "an order's total is not the sum of its items", Repair: "sets the total"},
 		{Name: driftItemCount, Problem: "an order's item count is wrong", Repair: "sets the count"},
 		{Name: driftEmbeddedItems, Problem: "an order's item list differs from the item records", Repair: "sets the list, or removes it if the order has more than 25 items"},
 		{Name: DriftItemMissing, Problem: "an order's item list and total include an item that has no record", Repair: "writes the item's record from the list"},
 		{Name: DriftItemDiffers, Problem: "an item's record differs from its order", Repair: "sets the attributes"},
-		{Name: DriftOrphanItem, Problem: "an item has no order, or its order neither lists it nor includes it in the total", Repair: "deletes the item"},
+		{Name: DriftOrphanItem, Problem: "an item has no order, or its order's item list and total do not include the item", Repair: "deletes the item"},
 		{Name: DriftOrphanEvent, Problem: "an event has no order", Repair: "deletes the event"},
-		{Name: DriftTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event, which raises the order's version"},
-		{Name: DriftUpdatedAt, Problem: "an order's update time is before its last event", Repair: "sets the event's time"},
-		{Name: DriftLastEvent, Problem: "a customer's last event is outdated or incomplete, or the customer does not exist", Repair: "sets the latest event, or deletes it"},
-		{Name: DriftCustomerMissing, Problem: "a customer has orders or edges (copies for lists), but no record", Repair: "writes the record from an edge, or a stand-in"},
-		{Name: DriftOrderCount, Problem: "an order count of a customer, product or account rep is wrong or missing; a customer with less than 10 MB of orders may have no count", Repair: "sets the count"},
+		{Name: DriftTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event and raises the order's version"},
+		{Name: DriftUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time to the event's time"},
+		{Name: DriftLastEvent, Problem: "the copy of a customer's last event is outdated or incomplete, or its customer does not exist", Repair: "updates the copy, or deletes it"},
+		{Name: DriftCustomerMissing, Problem: "a customer has orders or edges (copies for lists), but no record", Repair: "writes the record from an edge, or writes a stand-in (substitute record)"},
+		{Name: DriftOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing (it may be missing for a customer with less than 10 MB of orders)", Repair: "sets the count"},
 		{Name: DriftOrderCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
 		{Name: DriftSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
 		{Name: DriftEmailClaim, Problem: "a customer's email address has no claim (reservation), so lookups by email fail", Repair: "writes the claim"},
@@ -88,16 +88,16 @@ func DriftKinds() []DriftKind {
 		{Name: DriftEmployeeMissing, Problem: "an employee has edges (copies for lists), but no record", Repair: "writes the record from an edge"},
 		{Name: DriftEdgeMissing, Problem: "a record has no edge (copy for a list), so the list omits the record", Repair: "writes the edge"},
 		{Name: DriftEdgeDiffers, Problem: "an edge (a record's copy for a list) differs from its record", Repair: "sets the attributes"},
-		{Name: DriftOrphanEdge, Problem: "an edge (a record's copy for a list) has no record, or its record lacks an attribute of the edge's index keys", Repair: "deletes the edge"},
+		{Name: DriftOrphanEdge, Problem: "an edge (a record's copy for a list) has no record, or its record lacks an attribute that the edge's index keys contain", Repair: "deletes the edge"},
 		{Name: DriftStockTotal, Problem: "a product's total inventory is not the sum of its inventory levels", Repair: "sets the total"},
 		{Name: DriftStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
 		{Name: DriftOrphanLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
 		{Name: DriftCategoryCount, Problem: "a category's record is missing or has a wrong product count, or the category has no products", Repair: "writes, corrects or deletes the record"},
-		{Name: DriftWarehouseMissing, Problem: "inventory levels or employees name a missing warehouse", Repair: "writes a stand-in"},
+		{Name: DriftWarehouseMissing, Problem: "inventory levels or employees name a missing warehouse", Repair: "writes a stand-in (substitute record)"},
 		{Name: DriftIndexKeys, Problem: "index keys differ from the data model, so lists are wrong", Repair: "sets or removes the keys"},
 		{Name: DriftKeyAttribute, Problem: "an attribute contradicts the ID in the key", Repair: "sets the attribute"},
 		{Name: driftEntity, Problem: "the `entity` attribute contradicts the key", Repair: "sets the attribute"},
-		{Name: DriftUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that the message names", ByHand: true},
+		{Name: DriftUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that the finding names", ByHand: true},
 	}
 }
 

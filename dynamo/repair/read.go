@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Client sends the requests of `ordergraph check`. It retries failed requests for longer than a
-// server does, and counts requests and consumed read units.
+// Client sends the DynamoDB requests of `ordergraph check`. It retries failed requests for longer
+// than a server does. It counts its requests and their read units.
 type Client struct {
 	Table *table.Table
 
@@ -41,7 +41,8 @@ func (client *Client) Cost() (requests int, units float64) {
 	return client.requests, client.units
 }
 
-// consistency selects eventually or strongly consistent reads. Consistent reads cost twice as much.
+// consistency selects eventually or strongly consistent reads. Strongly consistent reads cost twice
+// as much.
 type consistency bool
 
 // The consistencies of reads.
@@ -50,8 +51,8 @@ const (
 	Consistent consistency = true
 )
 
-// Get reads records by their keys. If a record does not exist, the result contains no entry for its
-// key.
+// Get reads records by their keys. The result has no entry for the key of a record that does not
+// exist.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
@@ -90,7 +91,7 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 	return found, nil
 }
 
-// Record reads one record consistently. It returns nil if the record does not exist.
+// Record reads one record with strong consistency. It returns nil if the record does not exist.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
@@ -98,8 +99,8 @@ func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, e
 	return found[k], err
 }
 
-// Query reads the list of an access pattern and calls yield with each page. It reads the table with
-// strong consistency, and the index with eventual consistency.
+// Query reads all records of a list and calls yield with each page. Queries of the table are
+// strongly consistent, and Queries of the index are eventually consistent.
 //
 // Errors: the error of yield, or an error that table.WrapError wraps.
 func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
@@ -152,8 +153,8 @@ func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, pa
 	})
 }
 
-// CustomerOrders calls yield with the copy of each order in a customer's partition. It returns the
-// number of orders, and the number of Query requests as pages.
+// CustomerOrders calls yield with each copy of an order in a customer's partition. n is the number
+// of orders, and pages is the number of Query requests.
 func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Build(string(id))
 	if err != nil {
@@ -170,13 +171,13 @@ func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID
 	return n, pages, err
 }
 
-// scanPageSize is the maximum number of records that one Scan returns. A page needs about ten times
-// its size in memory. Larger pages would save only a few requests.
+// scanPageSize is the maximum number of records that one Scan request returns. In memory, these
+// records take about ten times their size in DynamoDB. Larger pages would save only a few requests.
 const scanPageSize = 1000
 
-// Scan calls yield with each page of a segment of the table. last is true for the last page.
-// Segments divide the table by partition key. So a scan reads the records of an item collection one
-// after another, in the order of their sort keys.
+// Scan reads one segment of a parallel scan of the table, and calls yield with each page. last is
+// true for the last page. All records with the same partition key are in one segment. They are read
+// one after another, in the order of their sort keys.
 //
 // Errors: the error of yield, or an error that table.WrapError wraps.
 func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
@@ -204,8 +205,8 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 	}
 }
 
-// LastOrderEvent returns the last event of an order, but ignores the events of other software.
-// found is false if there is no such event, or if the order does not belong to the customer.
+// LastOrderEvent returns the last event of an order. It ignores events written by other software.
+// found is false if the order has no other event, or if the order does not belong to the customer.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {

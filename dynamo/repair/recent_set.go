@@ -1,12 +1,12 @@
 package repair
 
-// RecentSet is a set of strings that forgets old ones: it contains at least the last 100,000 added
+// RecentSet is a set that contains at least the last 100,000 added strings. It forgets older
 // strings.
 type RecentSet struct{ current, previous map[string]bool }
 
 const maxRecent = 100_000
 
-// Add adds a string. It reports whether the string is new.
+// Add adds a string. It reports whether the set did not contain the string.
 func (r *RecentSet) Add(s string) bool {
 	if r.Has(s) {
 		return false

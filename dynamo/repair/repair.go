@@ -20,17 +20,18 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RefusedError means that a repair wrote nothing, because a record has changed since it was read,
-// or because DynamoDB rejects the repaired record.
+// RefusedError means that a repair transaction was not written. Either a record has changed since
+// it was read, or DynamoDB rejects the repaired record.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Repair writes the fixes of a diagnosis. Each transaction requires that diag.Trusted and the
-// written records have not changed since they were read. If the fixes need several transactions,
-// the last transaction writes the record of diag.Trusted. An earlier write would make the condition
-// of the later transactions false. After a partial repair, the next check finds the remaining
-// inconsistencies. One transaction contains the new event and all fixes with SetsUpdatedAt.
+// Repair writes the fixes of a diagnosis, in one or more transactions. Each transaction requires
+// that diag.Trusted and the records that it writes have not changed since they were read. Therefore
+// the fix of diag.Trusted is in the last transaction. Otherwise, the later transactions would fail.
+//
+// A new event and all fixes with SetsUpdatedAt are in the same transaction. If only some of the
+// transactions succeed, the next check finds the remaining inconsistencies.
 //
 // Errors: RefusedError, or an error that table.WrapError wraps.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
@@ -45,13 +46,14 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action checks diag.Trusted, and one action checks each dependency. A diagnosis has at most
-	// one event, which takes two actions instead of one.
+	// Each transaction also has one action that checks diag.Trusted, and one for each dependency. A
+	// diagnosis has at most one fix with an event, which takes two actions.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
-	// If there is an event, the last transaction contains the event and both records of its order.
+	// If the fixes include an event, the last transaction contains the event and both records of its
+	// order.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
 	if diag.SingleTransaction && len(fixes) > maxFixes { // the fixes are small
-		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d: set the order's total to the sum of its item list, then check again", len(fixes), maxFixes)}
+		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `check` again", len(fixes), maxFixes)}
 	}
 	for len(fixes) > 0 {
 		n, bytes := 0, model.SizeOf(diag.Trusted)
@@ -118,8 +120,8 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 	return table.WrapError("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
-// refusal returns a RefusedError if DynamoDB rejected the transaction and a retry cannot succeed.
-// Otherwise it returns nil.
+// refusal returns a RefusedError if err means that DynamoDB rejected the transaction and would
+// reject it again. Otherwise, it returns nil.
 func refusal(err error) error {
 	api := smithy.APIError(nil)
 	if !errors.As(err, &api) {
@@ -185,9 +187,9 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	}}
 }
 
-// eventFixes returns the fixes that write an event and the customer's last event. It also returns
-// the time of the event. The event gets a new ID, which is later than the ID in fix and later than
-// the customer's last event.
+// eventFixes returns two fixes: one that appends fix.Event, and one that updates the customer's
+// last event. It also returns the time of the event. The event gets a new ID, which is later than
+// its ID in fix and later than the customer's last event.
 //
 // Errors: RefusedError if no key can contain the customer's ID, or an error that table.WrapError
 // wraps.
@@ -222,11 +224,11 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	return append(fixes, NewReplacement(last, next)), at, nil
 }
 
-// maxRepairBytes is the maximum size of the records in a transaction. DynamoDB accepts 4 MB. The
-// rest is for the keys in conditions and for the names of attributes.
+// maxRepairBytes is the maximum size of the records in a repair transaction. DynamoDB accepts 4 MB
+// per transaction. The difference is for the keys in conditions and for the names of attributes.
 const maxRepairBytes = 3 << 20
 
-// size returns the approximate size in bytes of a fix and its condition in a transaction.
+// size returns the approximate number of bytes that a fix and its condition take in a transaction.
 func (fix *Fix) size() int {
 	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
 }
@@ -238,9 +240,9 @@ const maxConditions = 120
 // unchangedSince returns the condition that a record is the same as when it was read. If have is
 // nil, the condition is that the record does not exist.
 //
-// The condition compares up to maxConditions attributes. The attributes that Ordergraph changes
-// with every write come first, and then the attributes that the repair changes. Only records with
-// many attributes of other software exceed the maximum.
+// The condition compares at most maxConditions attributes. Records exceed this maximum only if
+// other software wrote many attributes. Attributes that Ordergraph's writes change are compared
+// first, then the attributes that the repair changes, then the others.
 func unchangedSince(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.RecordMissing
@@ -261,7 +263,7 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 		for _, name := range names[:min(len(names), maxConditions)] {
 			parts = append(parts, e.ExternalName(name)+" = "+e.Value(have[name]))
 		}
-		// A concurrent write may add one of these attributes to a record that lacks it.
+		// If the record lacks one of these attributes, a concurrent write may have added it.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
 				parts = append(parts, "attribute_not_exists("+e.ExternalName(name)+")")
@@ -271,8 +273,8 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 	}
 }
 
-// changesWithEveryWrite reports whether an attribute helps to detect changes of a record. Each
-// write of Ordergraph changes at least one of these attributes.
+// changesWithEveryWrite reports whether the named attribute is one of those that reveal a change of
+// a record. Each write by Ordergraph changes at least one of them.
 func changesWithEveryWrite(name string) bool {
 	switch name {
 	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":

@@ -10,10 +10,11 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// ErrBudgetExceeded means that a read was not sent because its ReadBudget is exhausted.
+// ErrBudgetExceeded means that a read request was not sent because its ReadBudget is exhausted.
 var ErrBudgetExceeded = errors.New("the read budget is exceeded")
 
-// ReadBudget limits the number of read requests of one operation. It is safe for concurrent use.
+// ReadBudget limits the number of DynamoDB read requests of one GraphQL operation. It is safe for
+// concurrent use.
 type ReadBudget struct{ remaining atomic.Int64 }
 
 type budgetKey struct{}
@@ -29,8 +30,8 @@ func NewReadBudget(requests int) *ReadBudget {
 // requests were refused.
 func (b *ReadBudget) Remaining() int { return int(b.remaining.Load()) }
 
-// NewContext returns a context that charges reads to the budget. Writes are not charged. Reads with
-// a nil budget are not limited.
+// NewContext returns a context in which each DynamoDB read is charged to the budget. Writes are not
+// charged. If b is nil, reads are not limited.
 func (b *ReadBudget) NewContext(ctx context.Context) context.Context {
 	if b == nil {
 		return ctx
@@ -47,9 +48,9 @@ func chargeRead(ctx context.Context) error {
 	return nil
 }
 
-// withReadBudget returns a client that charges each read to the budget in the context of the read.
-// The fast path charges its own reads. Operations need a budget because their number of reads
-// depends on the records, so it is not known in advance.
+// withReadBudget returns a client that charges each read to the ReadBudget in the read's context.
+// The fast path does not use this client and charges its reads itself. The number of reads of an
+// operation depends on the stored records, so only a budget can limit it.
 func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	return withCheck(db, "ReadBudget", func(ctx context.Context, in any) error {
 		switch in.(type) {

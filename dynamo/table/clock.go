@@ -33,7 +33,8 @@ func (e *ClockError) Difference() string {
 	return ahead.String() + " ahead of"
 }
 
-// ClockErr returns a ClockError if the clocks differed at the last comparison.
+// ClockErr returns a ClockError if the local clock and DynamoDB's clock differed at the last
+// comparison.
 func (t *Table) ClockErr() error { return clockError(t.watch) }
 
 func clockError(watch *clockWatch) error {
@@ -43,8 +44,8 @@ func clockError(watch *clockWatch) error {
 	return nil
 }
 
-// clockLogger returns a function that logs when the clocks start to differ and when they agree
-// again.
+// clockLogger returns a function that logs when the local clock and DynamoDB's clock start to
+// differ, and when they agree again.
 func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	return func(ahead time.Duration) {
 		if ahead == 0 {
@@ -55,8 +56,9 @@ func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	}
 }
 
-// withClockCheck returns a client that rejects writes with a ClockError while the clocks differ.
-// The fast path does not use this client, so TransactWrite makes the same check.
+// withClockCheck returns a client that rejects writes with a ClockError while the local clock and
+// DynamoDB's clock differ. The fast path does not use this client, so TransactWrite repeats the
+// check.
 func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
 	return withCheck(db, "Clock", func(_ context.Context, in any) error {
 		switch in.(type) {

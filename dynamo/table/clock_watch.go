@@ -18,7 +18,8 @@ const MaxClockDifference = 5 * time.Second
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
-	// onChange is called when the clocks start to differ. It is called with 0 when they agree again.
+	// onChange is called with the difference when the local clock and DynamoDB's clock start to
+	// differ, and with 0 when they agree again.
 	onChange func(ahead time.Duration)
 	// compared is the Unix time in seconds of the last comparison. The clocks are compared at most
 	// once per second.
@@ -29,8 +30,8 @@ type clockWatch struct {
 }
 
 // watchClock returns a copy of the client db that sends its requests through the returned
-// clockWatch. The clockWatch calls changed when the clocks start to differ, and with 0 when they
-// agree again.
+// clockWatch. The clockWatch calls changed when the local clock and DynamoDB's clock start to
+// differ, and with 0 when they agree again.
 func watchClock(db *dynamodb.Client, clock func() time.Time, changed func(ahead time.Duration)) (*dynamodb.Client, *clockWatch) {
 	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, onChange: changed}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
@@ -48,9 +49,9 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// compare compares the local clock with the Date header of a response. DynamoDB wrote the header at
-// an unknown time between sent and received, and the header contains only whole seconds. compare
-// reports a difference only if it exists for every possible time of the header.
+// compare compares the local clock with the Date header of a response. The header is inexact:
+// DynamoDB wrote it at an unknown time between sent and received, in whole seconds. compare reports
+// a difference only if the clocks differ for every time in this interval.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
 	second := received.Unix()
 	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {
@@ -72,6 +73,6 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 	}
 }
 
-// difference returns by how much the local clock was ahead at the last comparison. It returns 0 if
-// the clocks agreed.
+// difference returns how far the local clock was ahead of DynamoDB's clock at the last comparison.
+// It returns 0 if the clocks agreed.
 func (w *clockWatch) difference() time.Duration { return time.Duration(w.ahead.Load()) }

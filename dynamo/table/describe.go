@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// describeRedacted describes keys for log messages. The text contains no personal data and no
-// secrets (see model.Keys.Redacted).
+// describeRedacted describes keys for log messages, without personal data or secrets (see
+// model.Keys.Redacted).
 func describeRedacted(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {

@@ -24,24 +24,25 @@ var (
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
 	// ErrSpendingIncomplete: the spending records of the customer do not include all orders.
 	ErrSpendingIncomplete = errors.New("the customer's spending records are incomplete; run `ordergraph check -repair` to complete them")
-	// ErrStatusCountsIncomplete: the counters of orders do not include all orders.
+	// ErrStatusCountsIncomplete: the stored order counts by status do not include all orders.
 	ErrStatusCountsIncomplete = errors.New("the order counts are incomplete; run `ordergraph check -repair` to complete them")
-	// ErrTooManyOrders: the customer's record contains no order count, and counting the orders takes
-	// more than MaxCountPages Queries.
+	// ErrTooManyOrders: the customer's record contains no order count, and counting the orders would
+	// take more than MaxCountPages Queries.
 	ErrTooManyOrders = errors.New("the customer has too many orders to count; run `ordergraph check -repair` to store the count")
 	// ErrTableExists: a table with this name exists already.
 	ErrTableExists = errors.New("the table already exists")
-	// ErrTableMismatch: the table's keys or index differ from the model.
+	// ErrTableMismatch: the table's keys or index differ from the data model, or records were written
+	// with another number of shards.
 	ErrTableMismatch = errors.New("the table does not match the model")
-	// ErrNoStream: the table has no stream of new and old images.
+	// ErrNoStream: the table has no stream with the view type RequiredStreamView.
 	ErrNoStream = fmt.Errorf("%w: the table lacks the stream that subscriptions need; `ordergraph table create` enables it", ErrUnavailable)
 	// ErrStreamViewType: the table has a stream with another view type. The stream must be disabled
 	// before the required stream can be enabled.
 	ErrStreamViewType = errors.New("the table's stream has the wrong view type")
 )
 
-// ShardsError means that the table was written with another number of shards than the configured
-// number. Without this error, lists would appear empty. It wraps ErrTableMismatch.
+// ShardsError means that records were written with a number of shards other than the configured
+// number. Lists would not find these records. ShardsError wraps ErrTableMismatch.
 type ShardsError struct {
 	// Shards is the configured number of shards.
 	Shards int
@@ -50,7 +51,7 @@ type ShardsError struct {
 }
 
 func (e *ShardsError) Error() string {
-	return fmt.Sprintf("the table was written with another number of shards than %d: it has records under %s", e.Shards, e.KeyList())
+	return fmt.Sprintf("the table was written with another number of shards than %d: its index has the keys %s", e.Shards, e.KeyList())
 }
 
 // KeyList lists the first three Keys.
@@ -75,8 +76,8 @@ func WrapError(operation, subject string, err error) error {
 	return fmt.Errorf("%s %s: %w", operation, subject, err)
 }
 
-// classifyError returns the error of this package that describes an error of the AWS SDK. It
-// returns nil if no such error exists, and for a cancelled context.
+// classifyError returns the error variable of this package that describes an error of the AWS SDK.
+// It returns nil if no variable describes the error, or if the context was cancelled.
 func classifyError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil

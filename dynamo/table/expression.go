@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Expression collects the attribute names and values that occur in the expressions of one write. It
-// replaces every name by a placeholder, because some names, such as "name", "status" and "total",
-// are reserved words of DynamoDB.
+// Expression collects the attribute names and values in the expressions of one write. It replaces
+// each name with a placeholder, because names such as "name", "status" and "total" are reserved
+// words of DynamoDB.
 type Expression struct {
 	Names  map[string]string
 	Values model.Record
@@ -39,10 +39,11 @@ func (e *Expression) Value(v types.AttributeValue) string {
 	return placeholder
 }
 
-// Condition returns the text of a condition. It adds the names and values in the text to e.
+// Condition returns the text of a condition expression. It adds the attribute names and values of
+// the condition to e.
 type Condition func(e *Expression) string
 
-// AllOf is the condition that all of the given conditions are true.
+// AllOf returns a condition that is true if all the given conditions are true.
 func AllOf(conditions ...Condition) Condition {
 	return func(e *Expression) string {
 		texts := make([]string, len(conditions))
@@ -53,7 +54,7 @@ func AllOf(conditions ...Condition) Condition {
 	}
 }
 
-// AnyOf is the condition that at least one of two conditions is true.
+// AnyOf returns a condition that is true if a or b is true.
 func AnyOf(a, b Condition) Condition {
 	return func(e *Expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
 }
@@ -74,8 +75,8 @@ func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e
 // RecordMissing is the condition that the record does not exist.
 func RecordMissing(e *Expression) string { return AttributeMissing(model.AttrPK)(e) }
 
-// Compare is the condition that an attribute has the given relation to a value, such as "=" or
-// ">=".
+// Compare is the condition "attribute relation v". relation is a comparison operator, such as "="
+// or ">=".
 func Compare(attribute, relation string, v types.AttributeValue) Condition {
 	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
 }
@@ -94,7 +95,7 @@ func HasNumber(r model.Record, attribute string) bool {
 }
 
 // Unchanged is the condition that the record exists and that the given attributes have the same
-// values as in before. An attribute that is absent from before must be absent from the record.
+// values as in before. Attributes that before lacks must be missing from the record.
 func Unchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
@@ -109,9 +110,9 @@ func Unchanged(before model.Record, attributes ...string) Condition {
 	}
 }
 
-// UpdateRecord returns the update expression that changes the record before to the record after.
-// The expression sets the attributes that differ, and removes the attributes that after lacks. The
-// attributes pk and sk are ignored. The expression is empty if the records are equal.
+// UpdateRecord returns the update expression that turns the record before into the record after. It
+// sets the attributes that differ, and removes the attributes that after lacks. It ignores the
+// attributes pk and sk. The result is empty if the records are equal.
 func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
@@ -127,8 +128,9 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 	return UpdateExpression(sets, removes)
 }
 
-// Increment returns the update expression that adds deltas to number attributes. A missing version
-// or stock revision counts as 0. DynamoDB rejects the update if any other attribute is missing.
+// Increment returns the update expression that adds deltas to number attributes. The attributes
+// version and stockRevision may be missing and then count as 0. DynamoDB rejects the update if
+// another attribute is missing.
 func (e *Expression) Increment(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
@@ -145,7 +147,7 @@ func (e *Expression) Increment(deltas map[string]int) string {
 }
 
 // IncrementAndSet returns the update expression that adds deltas to number attributes and sets the
-// attributes in others. A missing number counts as 0.
+// attributes in others. A missing number attribute counts as 0.
 func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range SortedAttributeNames(deltas) {
@@ -166,8 +168,8 @@ func (e *Expression) incrementFromZero(attribute string, delta types.AttributeVa
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
 }
 
-// SortedAttributeNames returns the names of a record's attributes in sorted order. The fixed order
-// makes the expressions of equal writes equal.
+// SortedAttributeNames returns the names of a record's attributes in sorted order, so that equal
+// writes have equal expressions.
 func SortedAttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
 
 // UpdateExpression returns the update expression with the given SET and REMOVE actions.

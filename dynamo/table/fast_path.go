@@ -34,9 +34,9 @@ import (
 // response in place. The SDK would need more CPU time for a read than the rest of Ordergraph's
 // server.
 //
-// The fast path handles only successful responses. It passes any other outcome to the SDK, as the
-// outcome of the SDK's first attempt. The SDK then classifies the error, decides whether to retry,
-// and corrects the clock skew. A retry sends the same bytes.
+// The fast path handles only successful responses. It passes any other outcome to the SDK, which
+// treats it as the outcome of its own first attempt. The SDK classifies the error, decides whether
+// to retry, and corrects the clock skew. A retry sends the same bytes.
 type fastPath struct {
 	client  *dynamodb.Client
 	guard   *attempt.Guard
@@ -45,16 +45,17 @@ type fastPath struct {
 	targets targetHeaders
 	// Header values that all requests share. They must not be modified.
 	userAgent, contentType, acceptEncoding []string
-	// lastEndpoint is the endpoint of the last request. It is resolved again if the credentials belong
-	// to another account, because the host name may contain the account ID.
+	// lastEndpoint is the endpoint of the last request. The host name may contain the account ID, so
+	// the endpoint is resolved again if the credentials belong to another account.
 	lastEndpoint atomic.Pointer[endpoint]
-	// clockSkew is the SDK's correction of the local clock in nanoseconds. It is positive if the clock
-	// is behind.
+	// clockSkew is what the SDK adds to the local time when it signs a request, in nanoseconds. It is
+	// positive if the local clock is behind.
 	clockSkew atomic.Int64
 	stats     *Stats
 }
 
-// endpoint describes where the requests of an account are sent and how they are signed.
+// endpoint contains the URL, the headers and the signing parameters for an account's requests to a
+// table.
 type endpoint struct {
 	account                    string
 	table                      string
@@ -63,12 +64,12 @@ type endpoint struct {
 	signingName, signingRegion string
 }
 
-// signingService is the name of the service in the signatures of DynamoDB requests.
+// signingService is the service name that is signed with each DynamoDB request.
 const signingService = "dynamodb"
 
-// newFastPath returns the fast path for the client db. If the client has a setting that only the
-// AWS SDK supports, newFastPath returns nil and the reason. guarded is a copy of db that sends its
-// requests through the clockWatch and the guard.
+// newFastPath returns the fast path for the client db. If db has a setting that only the AWS SDK
+// supports, newFastPath returns nil and describes the setting. guarded is a copy of db that sends
+// its requests through the clockWatch and the guard.
 func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath, string) {
 	w := &fastPath{client: guarded, guard: guard, options: db.Options(), targets: newTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
 	o := &w.options
@@ -89,9 +90,9 @@ func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath,
 	return w, ""
 }
 
-// knownHeaders returns the headers that the AWS SDK sends with a read. The fast path omits the last
-// three. Two of these describe retries. The third is the trace ID of AWS Lambda, which the HTTP
-// client of internal/config adds.
+// knownHeaders returns the names of the headers that the AWS SDK may send with a read. The fast
+// path does not set the last three. Two of these are for retries. The last one, the trace ID of AWS
+// Lambda, is added by the HTTP client of internal/config.
 func knownHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Trace-Id"}
 }
@@ -134,9 +135,10 @@ func unsupportedSetting(o *dynamodb.Options) string {
 	return ""
 }
 
-// isStandardRetryer reports whether a retryer sends the first attempt without a delay. Settings
-// such as AWS_MAX_ATTEMPTS, which affect only later attempts, wrap the standard retryer. The types
-// of the wrappers are not exported, but the field with the wrapped retryer is.
+// isStandardRetryer reports whether r is the SDK's standard retryer, which does not delay the first
+// attempt. Settings such as AWS_MAX_ATTEMPTS wrap the standard retryer, and the wrappers do not
+// affect the first attempt. Their types are not exported, so isStandardRetryer finds the wrapped
+// retryer in an exported field by reflection.
 func isStandardRetryer(r aws.Retryer) bool {
 	wrappers := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
 	for {
@@ -167,8 +169,8 @@ func hasLegacyEndpointResolver(o *dynamodb.Options) bool {
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
-// hasNoInterceptors reports whether the client has no interceptors. Every field of the registry is
-// a list of interceptors.
+// hasNoInterceptors reports whether a client has no interceptors. Each field of r is a list of
+// interceptors.
 func hasNoInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	lists := reflect.ValueOf(r)
 	for i := range lists.NumField() {
@@ -179,8 +181,8 @@ func hasNoInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	return true
 }
 
-// probeHeaders returns the headers that the AWS SDK sends with a read. The SDK prepares a GetItem,
-// and probeHeaders captures the headers instead of sending the request.
+// probeHeaders returns the headers that the AWS SDK sends with a read. It lets the SDK prepare a
+// GetItem request, and captures the headers instead of sending the request.
 func probeHeaders(o *dynamodb.Options) http.Header {
 	var headers http.Header
 	db := dynamodb.New(*o, func(o *dynamodb.Options) {
@@ -210,26 +212,26 @@ func (do httpClientFunc) Do(r *http.Request) (*http.Response, error) { return do
 // failedAttempt is the outcome of a failed attempt on the fast path. A nil failedAttempt means that
 // the fast path could not build the request.
 type failedAttempt struct {
-	// response is the received response, or nil. body is the part of its body that was read. err is
-	// the error of the connection or of reading the body.
+	// response is the received response, or nil. body is the part of the response body that was read.
+	// err is the error of the connection or of reading the body.
 	response *http.Response
 	body     []byte
 	err      error
-	// clockSkew is the correction of the local clock that the attempt used.
+	// clockSkew is what the attempt added to the local time when it signed the request.
 	clockSkew time.Duration
-	// credentialsErr is the error of the credentials provider. If it is set, no request was sent.
+	// credentialsErr is the error of the credentials provider. If it is not nil, no request was sent.
 	credentialsErr error
 }
 
-// sdkFallback contains the SDK client that sends a request after the fast path failed, and the
-// options of that request.
+// sdkFallback contains the SDK client and the options for sending a request after the fast path
+// failed.
 type sdkFallback struct {
 	client  *dynamodb.Client
 	options func(*dynamodb.Options)
 }
 
-// try makes the first attempt of an operation. capacity is the expected number of records. If the
-// attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
+// try makes the first attempt of a DynamoDB request. capacity is the expected number of records. If
+// the attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
 // treats the failed attempt as its own first attempt.
 //
 // If the circuit breaker refuses the attempt, the error is attempt.ErrOpen and a is empty, not nil.
@@ -244,13 +246,14 @@ func (w *fastPath) try(ctx context.Context, operation []string, table string, bo
 		begun.Succeed()
 		return &good, sdkFallback{}, nil
 	}
-	// The read has already been charged to its budget. The client of the fallback does not charge
-	// reads, in contrast to Table.Client.
+	// The read has already been charged to its budget. Table.Client would charge it again, so the
+	// fallback uses a client that does not charge reads.
 	resend, first := w.continueInSDK(failed, body), begun.Continue()
 	return nil, sdkFallback{client: w.client, options: func(o *dynamodb.Options) { resend(o); first(o) }}, nil
 }
 
-// send makes one attempt of an operation. If ok is false, the caller passes failed to the AWS SDK.
+// send makes one attempt of a DynamoDB request. If ok is false, the caller passes failed to the AWS
+// SDK.
 func (w *fastPath) send(ctx context.Context, operation []string, table string, body []byte, capacity int) (a readResult, failed *failedAttempt, ok bool) {
 	skew := time.Duration(w.clockSkew.Load())
 	credentials, err := w.options.Credentials.Retrieve(ctx)
@@ -274,8 +277,8 @@ func (w *fastPath) send(ctx context.Context, operation []string, table string, b
 	return readResult{}, &failedAttempt{response: response, body: text, err: err, clockSkew: skew}, false
 }
 
-// newRequest returns a signed request. Its errors are the errors of the endpoint resolver and of
-// the signer. The AWS SDK would return the same errors.
+// newRequest returns a signed HTTP request. It fails if the endpoint resolver or the signer fails,
+// as the AWS SDK would.
 func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
 	to, err := w.resolveEndpoint(ctx, credentials.AccountID, table)
 	if err != nil {
@@ -302,9 +305,8 @@ func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, 
 	return r, nil
 }
 
-// resolveEndpoint returns the endpoint for the requests of an account to a table. It returns an
-// error if the SDK's resolver fails. It also returns an error if the client requires an account ID
-// and the credentials have no account ID.
+// resolveEndpoint returns the endpoint for an account's requests to a table. It fails if the SDK's
+// resolver fails, or if the client requires an account ID that the credentials lack.
 func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (*endpoint, error) {
 	if last := w.lastEndpoint.Load(); last != nil && last.account == account && last.table == table {
 		return last, nil
@@ -340,7 +342,7 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 		return nil, err
 	}
 	p := &endpoint{account: account, table: table, headers: resolved.Headers, signingName: signingService, signingRegion: o.Region}
-	// The AWS SDK also ignores the query and the user information of an endpoint.
+	// Like the AWS SDK, this ignores the query and the user information of the endpoint's URL.
 	p.url = url.URL{Scheme: resolved.URI.Scheme, Host: resolved.URI.Host, Path: smithyhttp.JoinPath(resolved.URI.Path, "/")}
 	if resolved.URI.RawPath != "" {
 		p.url.RawPath = smithyhttp.JoinPath(resolved.URI.RawPath, "/")
@@ -358,24 +360,24 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 	return p, nil
 }
 
-// errResponseTooLarge means that a response exceeds maxResponseBytes. DynamoDB sends no such
-// response.
+// errResponseTooLarge means that a response exceeds maxResponseBytes. DynamoDB never sends such a
+// large response.
 var errResponseTooLarge = errors.New("the response exceeds the maximum size of a DynamoDB response")
 
-// maxPreallocatedBytes is the maximum size of the buffer that is allocated from the Content-Length
-// of a response. The header may be wrong. A Query reads at most 1 MB.
+// maxPreallocatedBytes is the maximum size of the buffer that is allocated before the response is
+// read. The size comes from the Content-Length header, which may be wrong. A Query reads at most 1
+// MB of records.
 const maxPreallocatedBytes = 2 << 20
 
-// readBody reads and closes the body of a response. If an error occurs, it returns the error and
-// the bytes that were read before. The error is errResponseTooLarge if the body exceeds
-// maxResponseBytes.
+// readBody reads and closes the body of a response. On an error, it also returns the bytes that
+// were read before. The error is errResponseTooLarge if the body exceeds maxResponseBytes.
 func readBody(r *http.Response) ([]byte, error) {
 	defer r.Body.Close()
 	size := min(r.ContentLength, maxPreallocatedBytes)
 	if size < 0 {
 		size = 4 << 10
 	}
-	// One additional byte lets the last Read return io.EOF, so that the connection can be reused.
+	// With one more byte of space, the last Read returns io.EOF, so that the connection can be reused.
 	text := make([]byte, 0, size+1)
 	for {
 		if len(text) == cap(text) {
@@ -394,8 +396,8 @@ func readBody(r *http.Response) ([]byte, error) {
 	}
 }
 
-// checksumMatches reports whether the body matches the checksum in the header. It returns true for
-// a response without a checksum. Source:
+// checksumMatches reports whether the body matches the checksum in the header. It returns true if
+// the header has no checksum. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 func checksumMatches(header http.Header, body []byte) bool {
 	checksum := header["X-Amz-Crc32"]
@@ -409,9 +411,9 @@ func checksumMatches(header http.Header, body []byte) bool {
 // continueInSDK returns options that make the AWS SDK continue after a failed attempt. The SDK
 // receives the outcome of that attempt as the outcome of its own first attempt.
 //
-// The SDK's retries send the same body, which contains the same token. DynamoDB can therefore
-// detect a transaction that it has already committed. Without these options, the SDK would generate
-// another token and encode maps in random order.
+// With these options, the SDK's retries send the same body, which contains the same
+// ClientRequestToken. DynamoDB can therefore detect a transaction that it has already committed.
+// Without them, the SDK would generate another token and encode maps in random order.
 func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynamodb.Options) {
 	isFirst := true
 	return func(o *dynamodb.Options) {
@@ -427,14 +429,14 @@ func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynam
 			if first && failed != nil && (failed.clockSkew-skew).Abs() < 2*clockSkewPrecision {
 				return failed.replay(r)
 			}
-			// The SDK may have corrected its clock skew after the previous attempt.
+			// The SDK may have measured another clock skew in the response to the previous attempt.
 			w.clockSkew.Store(int64(skew))
 			return w.options.HTTPClient.Do(r)
 		})
 	}
 }
 
-// fixedBodyProtocol is the SDK's protocol with a body that has already been encoded.
+// fixedBodyProtocol is the SDK's protocol, but sends a body that has already been encoded.
 type fixedBodyProtocol struct {
 	smithyhttp.ClientProtocol
 	body []byte
@@ -453,7 +455,7 @@ func (p fixedBodyProtocol) SerializeRequest(ctx context.Context, operation *smit
 	return nil
 }
 
-// replay returns the outcome of the failed attempt as the result of an HTTP client.
+// replay returns the outcome of the failed attempt as if an HTTP client had received it.
 func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 	if f.body == nil && f.err != nil {
 		return f.response, f.err
@@ -470,14 +472,14 @@ func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 }
 
 // failedCredentials is a credentials provider that failed on the fast path. The SDK's first attempt
-// receives the same error, because another failure could take a long time.
+// gets the stored error, because calling the provider again could take a long time.
 type failedCredentials struct {
 	aws.CredentialsProvider
 	err error
 }
 
-// Retrieve returns the error of the fast path on the first call. Later calls call the provider. The
-// attempts of one request do not run concurrently.
+// Retrieve returns the stored error on the first call, and calls the provider on later calls. It is
+// never called concurrently, because the attempts of one request run one after another.
 func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err := u.err; err != nil {
 		u.err = nil
@@ -486,20 +488,23 @@ func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, erro
 	return u.CredentialsProvider.Retrieve(ctx)
 }
 
-// errorReader is a reader that always fails. It replaces the part of a body that could not be read.
+// errorReader is a reader that always returns err. It replaces the part of a response body that
+// could not be read.
 type errorReader struct{ err error }
 
 // Read returns the error.
 func (b errorReader) Read([]byte) (int, error) { return 0, b.err }
 
-// clockSkewPrecision is the precision of clockSkew. A request contains whole seconds and takes time
-// to arrive, and DynamoDB accepts a skew of several minutes.
+// clockSkewPrecision is the unit to which clockSkew rounds. A smaller unit would not be exact,
+// because a request contains its time in whole seconds. It is also not necessary, because DynamoDB
+// accepts a skew of several minutes.
 //
-// A difference of less than two minutes between two attempts is ignored, because the two values may
-// have been rounded in opposite directions.
+// Two attempts with nearly equal skews may round them in opposite directions. Therefore the fast
+// path ignores a difference of less than two minutes.
 const clockSkewPrecision = time.Minute
 
-// clockSkew returns the clock correction that the AWS SDK used to sign a request.
+// clockSkew returns what the AWS SDK added to the local time when it signed the request r, rounded
+// to clockSkewPrecision.
 func clockSkew(r *http.Request) time.Duration {
 	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {

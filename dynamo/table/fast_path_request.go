@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// targetHeaders contains the value of the X-Amz-Target header for each operation. All requests
-// share these values.
+// targetHeaders contains the value of the X-Amz-Target header for each DynamoDB operation. All
+// requests share these values.
 type targetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
 // newTargetHeaders returns the header values that the AWS SDK sends.
@@ -35,8 +35,8 @@ type readOptions struct {
 // jsonWriter encodes the JSON body of a request. Its methods append to the body.
 type jsonWriter struct {
 	body []byte
-	// ok is false if the AWS SDK must encode the request. This is the case for a string that is not
-	// UTF-8, for nil bytes, and for a value of an unknown type.
+	// ok is false if the AWS SDK must encode the request. The reason can be a string that is not
+	// UTF-8, a nil binary value, or a value of an unknown type.
 	ok bool
 	// names is a stack with the sorted keys of each map that is being encoded. The keys of the
 	// innermost map are at the end.
@@ -53,7 +53,8 @@ func (w *jsonWriter) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
-	// Text between characters that need an escape sequence is copied in one step.
+	// copied is the number of bytes of the text that have been written. Text between two characters
+	// that must be escaped is copied in one step.
 	copied := 0
 	for i := range len(s) {
 		c := s[i]
@@ -103,7 +104,7 @@ func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`]`)
 }
 
-// bytes appends bytes as a base64 string. nil must be encoded as null, which only the AWS SDK does.
+// bytes appends bytes as a base64 string. It leaves nil to the AWS SDK, which encodes nil as null.
 func (w *jsonWriter) bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
@@ -203,8 +204,8 @@ func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
 // requestOverhead is the approximate size in bytes of a request without its keys.
 const requestOverhead = 256
 
-// getItemBody returns the body of a GetItem. It returns false if the AWS SDK must encode the
-// request. The functions for the bodies of other operations return false in the same case.
+// getItemBody returns the body of a GetItem request. Like the functions for other operations, it
+// returns false if the AWS SDK must encode the request.
 func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
@@ -325,8 +326,8 @@ func (w *jsonWriter) action(item types.TransactWriteItem) {
 	w.raw(`}`)
 }
 
-// condition appends the table name and the condition of an action, and the closing brace. All kinds
-// of actions have these members.
+// condition appends the table name and the condition of a transaction's action, and the closing
+// brace. These members are the same for all kinds of actions.
 func (w *jsonWriter) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
 	w.optionalString("TableName", table)
 	w.optionalString("ConditionExpression", expression)

@@ -16,9 +16,9 @@ import (
 // responses of DynamoDB contain 16 MB of records.
 const maxResponseBytes = 64 << 20
 
-// maxAttributes is the maximum number of attributes of a record or map that the fast path parses.
-// Records of this program have about 20 attributes. The parser searches attributes linearly, so a
-// record with thousands of attributes from other software would take seconds.
+// maxAttributes is the maximum number of attributes in a record or map that the fast path parses.
+// Records written by this program have about 20 attributes. Other software may write thousands.
+// Parsing these would take seconds, because the parser searches attribute names linearly.
 const maxAttributes = 512
 
 // readResult is the parsed content of a response.
@@ -31,19 +31,21 @@ type readResult struct {
 	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is set.
 	units         float64
 	unitsReported bool
-	// transactionReads is the number of read units that DynamoDB reported for a transaction. A
-	// TransactWriteItems consumes read units only if an earlier attempt has committed the transaction.
+	// transactionReads is the number of read units that DynamoDB reported for a transaction.
+	// TransactWriteItems consumes read units only if an earlier attempt has already committed the
+	// transaction.
 	transactionReads float64
-	// unprocessed are the keys of a batch that DynamoDB did not process.
+	// unprocessed are the keys of a BatchGetItem that DynamoDB did not process.
 	unprocessed []model.Keys
 }
 
-// parser parses responses. It is strict: if a response has an unusual form, the AWS SDK parses the
-// response instead. The methods parse JSON at pos and advance pos. They return false if they cannot
-// parse it.
+// parser parses JSON responses. It is strict: the AWS SDK parses responses of an unusual form
+// instead. A method parses the JSON at pos and advances pos, or returns false if it cannot parse
+// the JSON.
 type parser struct {
 	doc *model.Document
-	// body is the response. Unescaped strings are appended to doc.Body, and body is not changed.
+	// body is the response. It is not changed. A string with escape sequences is decoded and appended
+	// to doc.Body.
 	body []byte
 	pos  int
 	// noEscapes reports whether the response contains no escape sequences.
@@ -60,7 +62,7 @@ func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 		return readResult{}, false
 	}
 	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
-	// Each value is an object that is at least as long as {"S":""}.
+	// Each attribute value is a JSON object of at least 8 bytes, because the shortest one is {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := readResult{}
 	ok := p.object(func(name string) bool {
@@ -108,8 +110,8 @@ func isValidText(text []byte) bool {
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// Subtracting 0x20 sets the high bit of each byte below 0x20. Bytes above 0x7f already have the
-		// high bit set.
+		// Subtracting 0x20 sets the high bit of a byte below 0x20. The high bit of a byte above 0x7f was
+		// already set, so such bytes are excluded.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -153,7 +155,7 @@ func (p *parser) consumeAfterSpace(c byte) bool {
 	return true
 }
 
-// consumeLiteral skips text. It returns false if text does not follow immediately.
+// consumeLiteral skips the given text. It returns false if the text is not at pos.
 func (p *parser) consumeLiteral(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
@@ -178,7 +180,7 @@ func (p *parser) object(member func(name string) bool) bool {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		// The AWS SDK parses responses with duplicate or unknown members.
+		// A response with duplicate or unknown members is left to the AWS SDK.
 		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
 			return false
 		}
@@ -254,9 +256,9 @@ func (p *parser) attributes(depth int) bool {
 	}
 }
 
-// nameBit returns a hash of an attribute name: one of 64 bits. The attributes of a record usually
-// have different bits. A search for a duplicate name is necessary only if two names have the same
-// bit.
+// nameBit returns a hash of an attribute name: a value with one of 64 bits set. The names of a
+// record usually have different bits. The parser searches for a duplicate name only if two names
+// have the same bit.
 func nameBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
@@ -266,8 +268,8 @@ func nameBit(name string) uint64 {
 }
 
 // value parses an attribute value and appends it to doc.Nodes. In JSON, a value is an object with
-// one member, which is named after the type. n contains the name of the attribute. An element of a
-// list has no name.
+// one member, which has the name of the type, such as {"S":"text"}. n contains the name of the
+// attribute, which is empty for an element of a list.
 func (p *parser) value(n model.Node, depth int) bool {
 	if p.simpleValue(n) {
 		return true
@@ -361,7 +363,7 @@ func (p *parser) elements(element func() bool) bool {
 	}
 }
 
-// setElement parses an element of a set and appends it to doc.Nodes.
+// setElement parses an element of a DynamoDB set and appends it to doc.Nodes.
 func (p *parser) setElement(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
 	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
@@ -480,8 +482,8 @@ func (p *parser) number() (string, bool) {
 	return string(text), true
 }
 
-// consumedCapacity parses the consumed capacity. It is one object, or an array with one object per
-// table.
+// consumedCapacity parses the value of the member ConsumedCapacity: one object, or an array with
+// one object per table.
 func (p *parser) consumedCapacity(a *readResult) bool {
 	one := func() bool {
 		a.unitsReported = true // even without CapacityUnits, which the SDK reads as 0
@@ -507,7 +509,7 @@ func (p *parser) consumedCapacity(a *readResult) bool {
 	return one()
 }
 
-// units parses a number of capacity units and adds it to *sum.
+// units parses a number of capacity units and adds the number to *sum.
 func (p *parser) units(sum *float64) bool {
 	text, ok := p.number()
 	units, err := strconv.ParseFloat(text, 64)

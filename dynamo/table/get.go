@@ -29,7 +29,7 @@ func (t *Table) consistentRead() *bool {
 // BatchSize is the maximum number of keys in one BatchGetItem request.
 const BatchSize = 100
 
-// MaxParallel is the maximum number of concurrent requests of one function call.
+// MaxParallel is the maximum number of requests that one function call sends concurrently.
 const MaxParallel = 32
 
 // Get reads one record by its key. It returns commerce.ErrNotFound if the record does not exist.
@@ -84,8 +84,8 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 // noOptions is passed to requests that use the client's options unchanged.
 func noOptions(*dynamodb.Options) {}
 
-// tryFastPath makes the first attempt of a read on the fast path. encoded reports whether body
-// could be encoded. If encoded is false, tryFastPath sends nothing.
+// tryFastPath makes the first attempt of a read on the fast path. If encoded is false, the fast
+// path could not encode body, and tryFastPath sends nothing.
 //
 // If the result a is nil, the caller must send the request through the AWS SDK with fallback. The
 // error is ErrBudgetExceeded if the read budget is exhausted, or attempt.ErrOpen.
@@ -112,9 +112,9 @@ func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
 	return ""
 }
 
-// readUnits returns the read units that DynamoDB reported. If DynamoDB reported none, it returns
-// the computed units. Amazon DynamoDB also charges for missing records, but some local engines
-// report less. The result is therefore at least the cost of reading missing records.
+// readUnits returns the read units that DynamoDB reported, or else the computed units. Some local
+// engines report nothing for missing records, but Amazon DynamoDB charges for them. The result is
+// therefore at least the cost of the given number of reads of missing records.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.Read(0) * float64(reads)
 	if t.consistent {
@@ -126,9 +126,9 @@ func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys. It reads each distinct key once, in requests of up to
-// BatchSize keys. The result contains one record per key. A record that does not exist has no
-// attributes. Errors come from WrapError.
+// GetMany reads records by their keys, in requests of up to BatchSize keys. It reads a repeated key
+// only once. The result contains one record for each element of ks. A record that does not exist
+// has no attributes. Errors come from WrapError.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.Get(ctx, p, ks[0])
@@ -182,8 +182,8 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 // primaryKey is a primary key in a form that can be a map key.
 type primaryKey struct{ pk, sk string }
 
-// getBatch sends a BatchGetItem. It sends another BatchGetItem for the keys that DynamoDB did not
-// process, until all keys are processed.
+// getBatch sends a BatchGetItem. If DynamoDB did not process some of the keys, it sends another
+// BatchGetItem for these keys, until all keys are processed.
 func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	var found []model.Reader
 	pending := ks
@@ -209,7 +209,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	return found, nil
 }
 
-// measuredBatch sends a batch like batchGetItem, and measures the request.
+// measuredBatch calls batchGetItem and measures the request for traces and metrics.
 func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) (readResult, error) {
 	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "BatchGetItem"})
 	a, err := t.batchGetItem(ctx, ks, timer.Enabled())
@@ -279,9 +279,9 @@ func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// BackOff waits before an attempt. It does not wait before attempt 0. Before each later attempt, it
-// waits for a random time, so that many servers do not retry at the same time. The maximum time is
-// 25 ms before attempt 1, and doubles up to 1 s.
+// BackOff waits before an attempt, but not before attempt 0. The time is random, so that many
+// servers do not retry at the same time. The maximum time is 25 ms before attempt 1. It doubles
+// with each further attempt, up to 1 s.
 //
 // BackOff returns the context's error if the context ends first.
 func BackOff(ctx context.Context, attempt int) error {

@@ -24,13 +24,13 @@ func (t *Table) NewULID(at time.Time) (string, error) {
 }
 
 // MaxClockSkew is the maximum time by which a stored time may be ahead of the local clock. A stored
-// time that is further ahead was written with a wrong clock. TimeAfter ignores such a time, because
-// later times would also be wrong.
+// time that is further ahead is wrong. TimeAfter ignores it, because a time after a wrong time
+// would also be wrong.
 const MaxClockSkew = 24 * time.Hour
 
-// TimeAfter returns a time that is later than all the given times. The result is the current time,
-// or the latest given time plus one millisecond if that is later. TimeAfter ignores times that are
-// more than MaxClockSkew ahead.
+// TimeAfter returns a time that is later than the given times. It returns the later of two times:
+// the current time, and the latest given time plus one millisecond. It ignores times that are more
+// than MaxClockSkew ahead of the local clock.
 func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	now := t.Now()
 	latest := now
@@ -46,10 +46,10 @@ func (t *Table) TimeAfter(times ...time.Time) time.Time {
 }
 
 // EventPosition returns the position of an event in the sequence of its customer's events. The
-// position is the event's ID. The result is empty if the event has no position.
+// position is the event's ID, or empty if the event has no position.
 //
 // An event has no position if its ID is not a ULID, because other software wrote the event. An
-// event also has no position if its time is more than MaxClockSkew ahead.
+// event also has no position if its time is more than MaxClockSkew ahead of the local clock.
 func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

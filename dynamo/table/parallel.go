@@ -9,12 +9,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Parallel calls do with each number from 0 to n-1 and waits for all calls. At most limit calls run
-// concurrently. If a call fails, Parallel cancels the context of the remaining calls and returns
-// the first error. A panic in a call becomes an error. A single call runs in the current goroutine.
+// Parallel calls do with each number from 0 to n-1, and waits for all calls to end. At most limit
+// calls run concurrently. If a call fails, Parallel cancels the context of the other calls and
+// returns the first error. A panic in a call becomes an error. If n is 1, the call runs in the
+// current goroutine.
 //
-// In a Trace, all calls wait for the same earlier requests. Later requests of the caller wait for
-// the requests of all calls.
+// If the context has a Trace, Parallel records dependencies: the calls wait for the caller's
+// earlier requests, but not for each other. The caller's later requests wait for all calls.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return callRecovering(ctx, 0, do)

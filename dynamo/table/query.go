@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query sends one Query. The bounds apply to the part of the sort key after prefix. Query reports
-// whether the bounds may contain more records.
+// Query sends one Query request. bounds is a range of the part of the sort key after prefix. The
+// Boolean result reports whether the range may contain more records.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
 	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timer.Enabled())
@@ -34,7 +34,8 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 }
 
 // QueryUpTo reads up to limit records of a partition, and reports whether more records may follow.
-// It sends another Query if DynamoDB stops a Query at MaxQueryBytes. Errors come from WrapError.
+// If DynamoDB stops a Query at MaxQueryBytes, QueryUpTo sends another Query. Errors come from
+// WrapError.
 func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
@@ -63,7 +64,7 @@ type queryRequest struct {
 // maxPreallocatedRecords limits the length of the record list that a Query allocates in advance.
 const maxPreallocatedRecords = 256
 
-// queryPage sends one Query. If reportCapacity is true, the response contains the consumed
+// queryPage sends one Query request. If reportCapacity is true, the response contains the consumed
 // capacity. queryPage returns the error of the AWS SDK, or ErrBudgetExceeded.
 func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
@@ -100,7 +101,8 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 	return a, nil
 }
 
-// queryUnits is like readUnits, but for a Query. A Query of the index is never strongly consistent.
+// queryUnits is like readUnits, but for a Query. A Query of the index is always eventually
+// consistent.
 func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
@@ -114,11 +116,11 @@ func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResul
 // MaxQueryBytes.
 const MaxCountPages = 10
 
-// Count counts the records in a partition of the table. It counts only records with sort keys that
-// begin with prefix. DynamoDB returns only the count, not the records.
+// Count counts the records of a partition that have a sort key with the given prefix. DynamoDB
+// returns only the number of records, not the records.
 //
-// Count returns ErrTooManyOrders if MaxCountPages Queries do not reach the end of the partition.
-// Other errors come from WrapError.
+// Count returns ErrTooManyOrders if counting takes more than MaxCountPages Queries. Other errors
+// come from WrapError.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.NewKeyCondition(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{

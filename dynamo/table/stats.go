@@ -7,7 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Stats counts events of a Table since the start of the program. It is safe for concurrent use.
+// Stats counts what has happened in a Table since it was opened, such as requests and conflicts. It
+// is safe for concurrent use.
 type Stats struct {
 	fast, fallbacks, replays atomic.Int64
 	// conflicts contains a counter for each write pattern, by the ID of the pattern. The map does not
@@ -30,13 +31,15 @@ func (s *Stats) FastPath() int64 { return s.fast.Load() }
 // send or complete them.
 func (s *Stats) Fallbacks() int64 { return s.fallbacks.Load() }
 
-// CountReplay counts a mutation that returned the stored result of its idempotency key.
+// CountReplay counts a mutation that repeated an earlier request and returned its stored result,
+// because both have the same idempotency key.
 func (s *Stats) CountReplay() { s.replays.Add(1) }
 
 // Replays returns the number of CountReplay calls.
 func (s *Stats) Replays() int64 { return s.replays.Load() }
 
-// CountConflict counts a transaction that the server builds again because a record has changed.
+// CountConflict counts a transaction that failed because a record has changed. The server builds
+// the transaction again.
 func (s *Stats) CountConflict(p *model.WritePattern) {
 	if n := s.conflicts[p.ID]; n != nil {
 		n.Add(1)

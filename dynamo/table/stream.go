@@ -28,11 +28,11 @@ func (t tableStream) CheckView() error {
 	case "":
 		return ErrNoStream
 	default:
-		return fmt.Errorf("%w after the existing stream is disabled, because its view type is %s instead of %s", ErrNoStream, t.View, RequiredStreamView)
+		return fmt.Errorf("%w; disable the existing stream first, because its view type is %s instead of %s", ErrNoStream, t.View, RequiredStreamView)
 	}
 }
 
-// StreamOf returns the stream from the description of a table.
+// StreamOf returns the stream that a table description contains.
 func StreamOf(d *types.TableDescription) tableStream {
 	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
 		return tableStream{}

@@ -17,8 +17,8 @@ import (
 type Table struct {
 	model.Codec
 	Name string
-	// Client is the SDK client. It charges each read to the ReadBudget in the context of the read. Its
-	// writes fail with a ClockError while the clocks differ.
+	// Client is the SDK client. It charges each read to the ReadBudget in the read's context. It
+	// rejects writes with a ClockError while the local clock and DynamoDB's clock differ.
 	Client *dynamodb.Client
 	// fastPath is nil if the client has a setting that only the AWS SDK supports. In that case,
 	// FallbackReason describes the setting.
@@ -28,7 +28,7 @@ type Table struct {
 	// watch compares the local clock with DynamoDB's clock.
 	watch   *clockWatch
 	entropy io.Reader
-	// observer is notified of all requests. It is nil if the table has no Observer.
+	// observer is notified of all requests to the table. It may be nil.
 	observer trace.Observer
 	stats    *Stats
 	// consistent selects strongly consistent reads. Reads of the index are always eventually
@@ -36,16 +36,16 @@ type Table struct {
 	consistent bool
 	// Guard limits and counts the attempts of all requests.
 	Guard *attempt.Guard
-	// writeOptions are the SDK options of transactions. BulkOptions are the SDK options of checks,
+	// writeOptions are the SDK options for transactions. BulkOptions are the SDK options for checks,
 	// exports and imports.
 	writeOptions, BulkOptions func(*dynamodb.Options)
 }
 
-// OpenTable returns a Table that uses the client db. It sends no request. clock provides the times
-// of new records, and entropy provides the random bytes of new IDs. A message is logged when clock
-// starts to differ from DynamoDB's clock, and when the clocks agree again. If observer is not nil,
-// it is notified of all requests, and all requests ask DynamoDB for the consumed capacity. guard
-// limits the attempts of all requests.
+// OpenTable returns a Table that sends its requests through the client db. OpenTable itself sends
+// no request. New records get their times from clock, and new IDs get their random bytes from
+// entropy. log receives a message when clock and DynamoDB's clock start to differ, and when they
+// agree again. If observer is not nil, it is notified of all requests, and the requests ask
+// DynamoDB for the consumed capacity. guard limits the attempts of all requests.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))

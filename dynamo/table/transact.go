@@ -12,7 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Write is one action of a transaction, with its key and write units for traces and metrics.
+// Write is one action of a TransactWriteItems request. Its key and write units are for traces and
+// metrics.
 type Write struct {
 	// Key is the key of the written or checked record.
 	Key    model.Keys
@@ -21,8 +22,9 @@ type Write struct {
 	Units float64
 }
 
-// TransactWrite sends one TransactWriteItems. Retries by the AWS SDK send the same bytes. It
-// returns a ClockError while the clocks differ, attempt.ErrOpen, or an error of the SDK.
+// TransactWrite sends one TransactWriteItems request. Retries by the AWS SDK send the same bytes.
+// While the local clock and DynamoDB's clock differ, TransactWrite returns a ClockError. Other
+// errors are attempt.ErrOpen and the errors of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
 	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0
 	for i, w := range writes {
@@ -35,8 +37,8 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	if err == nil || isCancellation(err) { // a cancelled transaction also consumes write units
 		r.WriteUnits = computed
 	}
-	// If the transaction was committed by an earlier attempt, DynamoDB reports only the read units of
-	// the last attempt.
+	// DynamoDB does not report the write units if an earlier attempt has already committed the
+	// transaction. It then reports only the read units of the last attempt.
 	if err == nil && a.unitsReported && a.transactionReads == 0 {
 		r.ReportedWriteUnits = a.units
 	}
@@ -65,8 +67,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 		if err := t.ClockErr(); err != nil {
 			return readResult{}, err
 		}
-		// If no token can be generated, the request is sent through the AWS SDK, which fails with the
-		// same error.
+		// If no token can be generated, the AWS SDK sends the request and fails with the same error.
 		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items, reportCapacity); ok && err == nil {
 			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
@@ -90,9 +91,8 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 	return a, nil
 }
 
-// TransactGet reads one record with TransactGetItems. It is retried like a transaction that writes.
-// It returns nil if the record does not exist. It returns attempt.ErrOpen or the error
-// of the AWS SDK.
+// TransactGet reads one record with TransactGetItems. It is retried as often as TransactWriteItems.
+// The record is nil if it does not exist. Errors are attempt.ErrOpen and the errors of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
 	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())

@@ -2,30 +2,30 @@ package trace
 
 import "context"
 
-// Observer is notified of all requests of a table. It must be safe for concurrent use.
+// Observer is notified of all DynamoDB requests to a table. It must be safe for concurrent use.
 //
 // An Observer must not record keys, because keys contain IDs and email addresses of customers.
 type Observer interface {
-	// BeginRequest is called before a request is sent. It returns the context of the request.
-	// TargetFromContext finds t in that context.
+	// BeginRequest is called before a request is sent. It returns the context for the request. It must
+	// derive this context from ctx, so that TargetFromContext finds t.
 	BeginRequest(ctx context.Context, t Target) context.Context
 	// EndRequest is called once for each BeginRequest, with the context that BeginRequest returned.
 	// r.Duration includes retries. r.Wave is 0 if the context has no Trace. err is nil, an error of
-	// the AWS SDK, or the reason why the request was not sent. Failed requests have no units, except
-	// for cancelled transactions.
+	// the AWS SDK, or the reason why the request was not sent. r has no capacity units if the request
+	// failed, unless DynamoDB cancelled a transaction.
 	EndRequest(ctx context.Context, r Request, err error)
 }
 
-// Sampler is an Observer of a part of the requests. If no Observer of a table observes a request,
-// the request is not measured.
+// Sampler is an Observer that is notified of only some requests. A request that no Observer
+// observes is not measured.
 type Sampler interface {
 	Observer
 	// Observes reports whether the Observer is notified of requests with this context.
 	Observes(ctx context.Context) bool
 }
 
-// Observers returns an Observer that notifies all given Observers, or nil if there are none. Each
-// BeginRequest receives the context of the previous one. Nil Observers are ignored.
+// Observers combines the given Observers into one. It ignores nil Observers, and returns nil if no
+// Observer remains. Each BeginRequest receives the context that the previous BeginRequest returned.
 func Observers(all ...Observer) Observer {
 	var joined observers
 	for _, o := range all {
@@ -65,8 +65,8 @@ type observedContext struct {
 
 type targetKey struct{}
 
-// Value returns the observedContext itself for targetKey. For other keys, it returns the value of
-// the parent context.
+// Value returns the observedContext itself for targetKey, so that TargetFromContext finds the
+// Target. For other keys, it returns the value of the parent context.
 func (c *observedContext) Value(key any) any {
 	if key == (targetKey{}) {
 		return c

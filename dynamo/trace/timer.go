@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Timer measures one request for the Observer of the table, and for the Trace and the Usage of the
-// context.
+// Timer measures one DynamoDB request for the Observer of the table, and for the Trace and the
+// Usage of the context.
 type Timer struct {
 	observer Observer
 	span     *Span
@@ -19,8 +19,8 @@ type Timer struct {
 }
 
 // Begin starts to measure a request, and returns the context for the request. o is the Observer of
-// the table, or nil. If nothing needs the measurement, Begin returns ctx and a Timer that only
-// counts the request in the Usage of ctx.
+// the table, or nil. If no Observer, Trace or Usage uses the measurement, Begin returns ctx and a
+// Timer that measures nothing. The Usage of ctx counts the request in any case.
 func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
@@ -42,23 +42,23 @@ func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	return ctx, timer
 }
 
-// Enabled reports whether Stop needs the number of items and the units. If so, a read should ask
-// DynamoDB for the consumed capacity.
+// Enabled reports whether the caller must pass the number of items and the capacity units to Stop.
+// A read should then ask DynamoDB for the consumed capacity.
 func (t *Timer) Enabled() bool { return t.enabled }
 
-// Observed reports whether an Observer needs the units. If so, a write should ask DynamoDB for the
-// consumed capacity. A Trace needs only computed write units, because local engines report wrong
-// units for transactions.
+// Observed reports whether an Observer is notified of the request. A write should then ask DynamoDB
+// for the consumed capacity. For a Trace, write units are computed, because local engines report
+// wrong units for transactions.
 func (t *Timer) Observed() bool { return t.observer != nil }
 
-// Traced reports whether Stop needs the key, because the context has a Trace.
+// Traced reports whether the caller must pass the key to Stop, because the context has a Trace.
 func (t *Timer) Traced() bool { return t.span != nil }
 
 // Stop ends the measurement. ctx is the context that Begin returned. r contains the key, the number
-// of items and the units. Stop sets the other fields. err is the error of the request. The Trace
-// omits failed requests that consumed no units.
+// of items and the capacity units, and Stop sets its other fields. err is the error of the request.
+// A failed request that consumed no units is not added to the Trace.
 //
-// A read need not call Stop if the Timer is not enabled. A write must always call Stop.
+// Stop must be called for every write. It may be omitted for a read if Enabled returns false.
 func (t *Timer) Stop(ctx context.Context, r Request, err error) {
 	t.usage.add(r)
 	if !t.enabled {

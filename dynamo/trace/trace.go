@@ -1,7 +1,7 @@
-// Package trace measures requests to DynamoDB. A Trace records the requests of one operation, and
-// which requests waited for other requests. A Usage counts the requests of one operation and their
-// units. An Observer is notified of all requests of a table. It imports no other package of the
-// module.
+// Package trace measures DynamoDB requests. A Trace records the requests of one GraphQL operation,
+// and which of them waited for others. A Usage counts the requests of one GraphQL operation and
+// their capacity units. An Observer is notified of all requests to a table. The package imports no
+// other package of the module.
 package trace
 
 import (
@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Trace records the DynamoDB requests of one caller, and which requests waited for other requests.
-// It is safe for concurrent use. A request in a context without a Trace costs only one context
-// lookup.
+// Trace records the DynamoDB requests of one GraphQL operation, and which of them waited for
+// others. It is safe for concurrent use. Without a Trace, the only additional work for a request is
+// one context lookup.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -40,21 +40,21 @@ type Request struct {
 	Path string
 	// Items is the number of records in the response or in the transaction.
 	Items int
-	// ReadUnits and WriteUnits are the consumed capacity units. For a Trace and a Usage, the write
-	// units of a transaction are computed. They therefore do not depend on the Observer of the table.
+	// ReadUnits and WriteUnits are the consumed capacity units. A Trace and a Usage receive computed
+	// write units for a transaction, so these are the same with and without an Observer.
 	ReadUnits, WriteUnits float64
 	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0. An
 	// Observer receives them as WriteUnits.
 	ReportedWriteUnits float64
 	Duration           time.Duration
-	// Wave numbers the waves of a Trace. A wave is a group of requests that can run at the same time.
-	// A request that waited for no other request is in wave 1. Any other request is in the wave
-	// after the latest wave that it waited for.
+	// Wave is the number of the request's wave: a group of requests that can run at the same time. A
+	// request that waited for no other request is in wave 1. Any other request is in the wave after
+	// the last request that it waited for.
 	Wave int
 }
 
-// Requests returns the recorded requests, sorted by Wave. Requests with the same Wave are sorted by
-// path, access pattern and key, because the order in which they ended is random.
+// Requests returns the recorded requests, sorted by Wave, path, access pattern and key. The result
+// does not depend on the order in which concurrent requests ended.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,26 +89,26 @@ func (t *Trace) lastWave() int {
 	return last
 }
 
-// Span is a sequence of requests in a Trace. Each request waits for the previous request. A context
-// without a Trace has a nil Span. The methods of a nil Span do nothing.
+// Span is a sequence of requests in a Trace. Each request of a Span waits for the previous request.
+// If a context has no Trace, its Span is nil. The methods of a nil Span do nothing.
 type Span struct {
 	trace *Trace
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the Wave of the requests that the next request waits for. It is 0 if the next
-	// request waits for no request. It can also be unknownWave.
+	// lastWave is the Request.Wave of the last request that the Span's next request waits for. It is 0
+	// if the next request waits for no request, and unknownWave if this is not known yet.
 	lastWave int
 }
 
-// unknownWave is the value of Span.lastWave before the first request of a Span that was created
-// with Unplanned. The first request then waits for all requests that the Trace has recorded.
+// unknownWave is the initial value of Span.lastWave in a Span that was created with Unplanned. The
+// Trace assumes that the first request of this Span waits for all requests recorded so far.
 const unknownWave = -1
 
 type spanKey struct{}
 
-// NewContext returns a context that records its requests in t. The first request of its Span waits
-// for no other request.
+// NewContext returns a context with a new Span. The Trace t records the requests in this context.
+// The first request waits for no other request.
 func (t *Trace) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: t})
 }
@@ -145,7 +145,8 @@ func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// Wave returns the Wave of the Span's last request. It returns 0 if there was no request.
+// Wave returns the number of the wave of the Span's last request (see Request.Wave). It returns 0
+// if there was no request.
 func (s *Span) Wave() int {
 	if s == nil {
 		return 0
@@ -161,7 +162,8 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// WaitForWave records that the next request of the Span waits for a request with the given Wave.
+// WaitForWave records that the next request of the Span waits for a request in the given wave (see
+// Request.Wave).
 func (s *Span) WaitForWave(wave int) {
 	if s == nil {
 		return
@@ -171,9 +173,9 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// ResolveWave replaces the value unknownWave of s.lastWave with the highest Wave that the Trace has
-// recorded. It must be called before Fork if the new Spans run at the same time. Otherwise, the
-// Trace would record that they wait for each other's requests.
+// ResolveWave replaces s.lastWave with the highest Wave that the Trace has recorded, if s.lastWave
+// is unknownWave. Call ResolveWave before Fork if the new Spans run at the same time. Otherwise,
+// the Trace would record that they wait for each other's requests.
 func (s *Span) ResolveWave() {
 	if s == nil || s.wave() != unknownWave {
 		return

@@ -6,24 +6,23 @@ import (
 	"sync/atomic"
 )
 
-// Usage counts the requests of one operation and their units. It is safe for concurrent use. The
-// methods of a nil Usage do nothing.
+// Usage counts the DynamoDB requests of one GraphQL operation and their capacity units. It is safe
+// for concurrent use.
 type Usage struct {
-	// Exact makes each read ask DynamoDB for its units. Otherwise, ReadUnits returns only the units of
-	// reads that a Trace or an Observer measures. Set Exact before the call of NewContext.
+	// If Exact is true, each read asks DynamoDB for its read units. Otherwise, ReadUnits includes only
+	// the reads that a Trace or an Observer measures. Set Exact before the call of NewContext.
 	Exact bool
 
 	requests              atomic.Int64
 	readUnits, writeUnits atomicFloat
-	// outer is the Usage around a nested Usage. It counts the same requests. It is nil if the Usage is
-	// not nested.
+	// outer is the Usage of the parent context, or nil. It also counts the requests of this Usage.
 	outer *Usage
 }
 
 type usageKey struct{}
 
-// NewContext returns a context in which u counts the requests. A Usage in ctx counts these
-// requests, too. NewContext must be called only once.
+// NewContext returns a context in which u counts the requests. If ctx already has a Usage, it also
+// counts these requests. NewContext must be called only once.
 func (u *Usage) NewContext(ctx context.Context) context.Context {
 	u.outer = UsageFromContext(ctx)
 	u.Exact = u.Exact || u.outer.isExact()

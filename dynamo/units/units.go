@@ -1,6 +1,6 @@
-// Package units calculates the read and write units that DynamoDB charges. It follows the
-// documented rules, because not every DynamoDB engine reports the units. It imports dynamo/model.
-// Sources:
+// Package units calculates the read and write units that DynamoDB charges, because not every
+// DynamoDB engine reports them. It imports dynamo/model. The calculation follows AWS's
+// documentation:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 package units
@@ -35,9 +35,9 @@ func Batch(records []model.Reader, keys int) float64 {
 	return units
 }
 
-// writeSize is the number of bytes per write unit. In a transaction, each record costs twice as
-// much, because DynamoDB prepares and commits each write. The asynchronous write to an index costs
-// the normal price.
+// writeSize is the number of bytes per write unit. A write in a transaction costs twice the units,
+// because DynamoDB prepares and commits each write. The asynchronous write to an index costs the
+// normal number of units.
 const writeSize = 1024
 
 // writeUnits returns the write units of writing the given number of bytes outside a transaction.
@@ -46,11 +46,12 @@ func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
 }
 
-// Write returns the write units of changing the record before to the record after in a transaction.
-// A record that does not exist is nil. The larger record determines the units.
+// Write returns the write units that a transaction consumes to change the record before to the
+// record after. before is nil for a new record, and after is nil for a deleted record. The larger
+// record determines the units.
 //
-// An index entry costs one write if it is added, removed or changed. It costs two writes if its key
-// changes. Sources:
+// Adding, removing or changing an index entry costs one write. Changing the key of an index entry
+// costs two writes. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func Write(before, after model.Record) float64 {
@@ -71,8 +72,9 @@ func Write(before, after model.Record) float64 {
 	return units
 }
 
-// MaxWrite returns the maximum write units of one action of a transaction. bytes is the maximum
-// size of the record. The key of an indexed record may change.
+// MaxWrite returns the maximum write units that a transaction consumes to write one record. bytes
+// is the maximum size of the record. If indexed is true, the result includes a change of the
+// record's index key.
 func MaxWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
@@ -80,10 +82,10 @@ func MaxWrite(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// Adjust returns the write units of changing a number of an indexed record in a transaction. A nil
-// record is treated as a record of up to 1 KB.
+// Adjust returns the write units that a transaction consumes to change a number attribute of an
+// indexed record. The size of a nil record is taken as 1 KB.
 func Adjust(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
-// Check returns the write units of a condition check on a record in a transaction. A nil record is
-// treated as a record of up to 1 KB.
+// Check returns the write units that a transaction consumes to check a condition on a record. The
+// size of a nil record is taken as 1 KB.
 func Check(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }
