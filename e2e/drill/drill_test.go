@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
 const (
-	// timeLimit is the time limit of a step that hangs.
+	// timeLimit is the maximum time of one step. The limit detects a step that hangs.
 	timeLimit = time.Minute
 	// seed determines the order of the faults.
 	seed = 19
@@ -37,20 +37,21 @@ var (
 	rejections    = longtest.Size(50.0, 1000.0)
 )
 
-// throttled is the number of throttled requests of 100. In the short run, each pattern is throttled
-// only a few times, and Prometheus cannot see the first of them, which creates the counter. So the
-// short run throttles more requests.
+// throttled is the percentage of DynamoDB requests that are throttled. The first throttled request
+// of an access pattern creates a counter, and Prometheus cannot measure the first increase of a
+// counter. The short run has few requests for each access pattern, so it throttles a higher
+// percentage.
 var throttled = longtest.Size(8, 5)
 
 // budgetAlerts are the alerts that may fire during transient faults. Reads have 3 attempts, so
-// about one of 1,000 operations fails: the limit of the ticket. In the short run, a few failures
-// are more.
+// about one of 1,000 operations fails. This rate is the limit of the alert with severity ticket. In
+// the short run, a few failures can exceed higher limits, too.
 var budgetAlerts = longtest.Size(
 	[]string{"OrdergraphErrorBudgetBurn/ticket", "OrdergraphErrorBudgetBurn/page"},
 	[]string{"OrdergraphErrorBudgetBurn/ticket"})
 
-// transientFaults fails some requests: throttles, server errors, and delays of 200 ms. Of some
-// transactions, the response is lost after the commit.
+// transientFaults injects faults into some requests: throttling, server errors, and delays of 200
+// ms. For some transactions, the response is lost after the commit.
 func transientFaults() faults.Chooser {
 	return faults.Shares(seed,
 		faults.Counts{faults.ThroughputExceeded: throttled, faults.InternalServerError: 1, faults.Delayed: 5, faults.ConnectionReset: 2},
@@ -89,7 +90,8 @@ func newProxy(t *testing.T, endpoint string) (*proxy, string) {
 	return p, s.URL
 }
 
-// set sets the faults of the following requests. It returns the number of requests before.
+// set sets the faults of the following requests. It returns the number of requests that the proxy
+// has received so far.
 func (p *proxy) set(choose faults.Chooser) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,9 +108,10 @@ func (p *proxy) requests() int64 {
 // Two servers survive a drill:
 //
 //   - While DynamoDB works, no alert fires.
-//   - While it throttles requests, fails and is slow at times, all requests succeed after retries,
-//     or fail with an error that allows a retry. The breakers stay closed.
-//   - While all requests fail, the breakers open: the servers are not ready and reject operations.
+//   - While DynamoDB throttles, fails or delays some requests, all requests of clients succeed after
+//     retries, or fail with an error that allows a retry. The circuit breakers stay closed.
+//   - While all DynamoDB requests fail, the circuit breakers open: the servers are not ready and
+//     reject operations.
 //   - When DynamoDB works again, the servers recover without help.
 //
 // In all phases, each response is correct, and each acknowledged order exists once.
@@ -159,7 +162,8 @@ func TestDrill(t *testing.T) {
 	l.expectFewFailures(t)
 	t.Logf("%s with faults: %d DynamoDB requests, faults %v, %d commits without a response", faulty.seconds(), during, injected, between.client.LostCommits())
 
-	// First, orders are placed, but no client learns it. Then no request succeeds.
+	// At first, DynamoDB commits orders, but their responses are lost. Later, no DynamoDB request
+	// succeeds.
 	outage, lost := m.begin("outage"), between.client.LostCommits()
 	silent := faults.Rates{faults.ConnectionReset: 1}
 	between.set(faults.Random(seed, silent, nil))
