@@ -94,8 +94,8 @@ type OrderCounts struct {
 	ByStatus StatusCounts
 }
 
-// RepOrders is one of several counter records of an account rep. Each counter record contains the
-// number of orders in one part of the rep's orders.
+// RepOrders is one of several counter records of an account rep. The counts in all these records
+// add up to the number of the rep's orders.
 type RepOrders struct {
 	EmployeeID EmployeeID
 	// Part is the name of the counter record.

@@ -37,7 +37,7 @@ const (
 	customers = 6
 	// ordersEach is the number of initial orders of each customer.
 	ordersEach = 8
-	// clients is the number of clients that change orders. Every other client uses the server that is
+	// clients is the number of clients that change orders. Half of the clients use the server that is
 	// killed.
 	clients = 8
 	// timeLimit is the maximum time of a test. The limit detects a test that hangs.
