@@ -65,7 +65,8 @@ const (
 	PermissionResolveEntities
 	// PermissionReadSubgraph allows reading the schema of this subgraph, for schema composition.
 	PermissionReadSubgraph
-	// PermissionIntrospect allows introspection, and the names of types and fields in error messages.
+	// PermissionIntrospect allows introspection. Error messages then contain the names of types and
+	// fields.
 	PermissionIntrospect
 	// PermissionExplain allows the explain output of a request.
 	PermissionExplain

@@ -9,8 +9,8 @@ import (
 var ErrNotFound = errors.New("no such record")
 
 // InvalidError describes an invalid value from a caller. Reason completes a sentence that begins
-// with the name of the value, such as "is empty: use 1 to 64 characters". Clients can see the text,
-// because it contains nothing secret.
+// with the name of the value, such as "is empty: use 1 to 64 characters". The server shows the text
+// to clients, so the text must not contain anything secret.
 type InvalidError struct {
 	// Argument is the name of the value. It is empty until WithArgument sets it.
 	Argument string

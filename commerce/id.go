@@ -71,7 +71,7 @@ func ParseOrderID(s string) (OrderID, error) {
 }
 
 // Time returns the time when the order was placed, in UTC with a precision of milliseconds. It
-// returns false if the ID is not a ULID. Other software can write such IDs.
+// returns false if the ID is not a ULID, which is possible if other software wrote the order.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time returns the time of the event. It returns false if the ID is not a ULID.
@@ -89,7 +89,7 @@ func ulidTime(s string) (time.Time, bool) {
 // ULIDs with an earlier time sort before the result. All other ULIDs sort at or after the result.
 //
 // For a time before 1970, MinULID returns the smallest possible ULID. It returns false for a time
-// after the year 10889, because a ULID cannot represent the time.
+// after the year 10889, because a ULID cannot represent such a time.
 func MinULID(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
@@ -149,9 +149,9 @@ const MaxFoldedName = 256
 // case and Unicode NFC. It contains no invisible characters, and is truncated to MaxFoldedName
 // bytes.
 //
-// Spaces and the characters '!', '"' and '#' become '-', because '#' marks the end of the folded
-// name in a key. All other characters sort after '#', so a name sorts before longer names that
-// begin with it.
+// In a key, the character '#' follows the folded name. FoldName replaces '#', and the characters
+// that sort before '#' (the space, '!' and '"'), with '-'. So all characters of the result sort
+// after '#', and in a list, a name precedes longer names that begin with the same characters.
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {

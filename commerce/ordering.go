@@ -53,8 +53,9 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
-// withItems returns the order with these line items, and with their total and number. The field
-// Items of the result contains all line items, even if their number exceeds MaxEmbeddedItems.
+// withItems returns the order with new line items, and with the total and the item count of these
+// line items. The field Items of the result contains all line items, even if their number exceeds
+// MaxEmbeddedItems.
 //
 // It returns InvalidInput with this path if the total has too many digits or the currencies differ.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
@@ -65,7 +66,7 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	return o.withItemsAndTotal(items, total), nil
 }
 
-// withItemsAndTotal returns the order with these line items, and with their total and number.
+// withItemsAndTotal returns the order with new line items, their total and their item count.
 func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
@@ -113,8 +114,8 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 // WithItem returns the order with a new quantity of a product. The order must be pending, and Items
 // must hold all its line items. A quantity of 0 removes the product.
 //
-// product is the current product, or nil if it does not exist. reserved is the change of the
-// quantity that the order reserves. It is negative if the order reserves less.
+// product is the current product, or nil if it does not exist. reserved is the number of units that
+// the changed order reserves, minus the number that the order reserved before.
 //
 // It returns InvalidInput, NotFound, TooManyLines or InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {

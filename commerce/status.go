@@ -65,8 +65,8 @@ type StatusCount struct {
 	Count  int
 }
 
-// SumOrderCounts returns the sum of all counter records. It returns false if a counter record is
-// incomplete.
+// SumOrderCounts adds up the numbers of orders by status in all counter records. It returns false
+// if a counter record is incomplete.
 func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	var sum []*StatusCount
 	for _, s := range Statuses() {
@@ -82,8 +82,9 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	return sum, true
 }
 
-// OrderCounts is one of several counter records. It contains the number of orders by status, for a
-// part of all orders. Several records are used to avoid write contention.
+// OrderCounts is one of several counter records, which together contain the number of orders in
+// each status. Each counter record covers a part of all orders. With a single record, transactions
+// would often conflict.
 type OrderCounts struct {
 	// Part is the name of the counter record.
 	Part string
@@ -93,14 +94,14 @@ type OrderCounts struct {
 	ByStatus StatusCounts
 }
 
-// RepOrders is one of several counter records of an account rep. It contains the number of orders,
-// for a part of the rep's orders.
+// RepOrders is one of several counter records of an account rep. The counts in all these records
+// add up to the number of the rep's orders.
 type RepOrders struct {
 	EmployeeID EmployeeID
 	// Part is the name of the counter record.
 	Part string
 	// Complete is set only in the counter record "0". It reports whether the rep's counter records
-	// include all orders. If Complete is false there, the counter records must not be used.
+	// include all orders. If it is false, none of the rep's counter records may be used.
 	Complete bool
 	Orders   int
 }

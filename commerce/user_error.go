@@ -26,7 +26,7 @@ const (
 )
 
 // UserError is the reason why a business rule rejects a change. The rejected change writes nothing.
-// Clients can see the text of the error, which suggests a correction.
+// The server shows the text of the error to clients, so the text suggests a correction.
 type UserError interface {
 	error
 	Code() ErrorCode
@@ -182,8 +182,8 @@ func NewTooManyLines(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
-// NewTooManyLinesOver is like NewTooManyLines, but for an order with an unknown number of line
-// items. The number is known to exceed lines. limit is the maximum for an order.
+// NewTooManyLinesOver is like NewTooManyLines, but for an order whose exact number of line items is
+// unknown. The order has more line items than lines. limit is the maximum number for an order.
 func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }

@@ -99,8 +99,8 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// The alert for the error budget counts the codes of errors that clients do not cause. The
-// dashboard computes the share of failed operations with the same codes.
+// The alert for the error budget counts operations that failed with an error that the client did
+// not cause. The dashboard uses the same error codes for the ratio of failed operations.
 func TestFailureCodes(t *testing.T) {
 	want := []string{errcode.Internal, errcode.Overloaded, errcode.TimedOut, errcode.TooManySubscriptions, errcode.Unavailable}
 	expressions := map[string]string{}

@@ -63,7 +63,7 @@ func decode(t *testing.T, name string, into any) {
 	convert(t, name, document, into)
 }
 
-// convert copies a parsed document to a value of another type by encoding it as JSON.
+// convert encodes a parsed document as JSON, and decodes the JSON into a value of another type.
 func convert(t *testing.T, name string, document, into any) {
 	t.Helper()
 	text, err := json.Marshal(document)

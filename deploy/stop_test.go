@@ -10,9 +10,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Each platform gives a server enough time to stop. The longest request ends within the drain
-// timeout, and the platform kills the process only after that. The load balancer on AWS waits for
-// the longest request before ECS sends SIGTERM.
+// On each platform, a server has enough time to stop. The longest request ends within the drain
+// timeout, and the platform kills the process only after the drain timeout. On AWS, the load
+// balancer waits for the longest request before ECS sends SIGTERM.
 func TestStopTimes(t *testing.T) {
 	limits := setting.OrDefaults(server.Limits{})
 	longest := limits.BodyTime + limits.RequestTime + limits.AnswerTime

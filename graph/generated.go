@@ -2912,7 +2912,7 @@ type CustomerConnection {
 
 "An edge of a ` + "`" + `CustomerConnection` + "`" + `."
 type CustomerEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: Customer!
@@ -2930,7 +2930,7 @@ type OrderConnection {
 
 "An edge of an ` + "`" + `OrderConnection` + "`" + `."
 type OrderEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: Order!
@@ -2948,7 +2948,7 @@ type OrderItemConnection {
 
 "An edge of an ` + "`" + `OrderItemConnection` + "`" + `."
 type OrderItemEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: OrderItem!
@@ -2966,7 +2966,7 @@ type OrderEventConnection {
 
 "An edge of an ` + "`" + `OrderEventConnection` + "`" + `."
 type OrderEventEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: OrderEvent!
@@ -2984,7 +2984,7 @@ type CategoryConnection {
 
 "An edge of a ` + "`" + `CategoryConnection` + "`" + `."
 type CategoryEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: Category!
@@ -3002,7 +3002,7 @@ type ProductConnection {
 
 "An edge of a ` + "`" + `ProductConnection` + "`" + `."
 type ProductEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: Product!
@@ -3020,7 +3020,7 @@ type InventoryLevelConnection {
 
 "An edge of an ` + "`" + `InventoryLevelConnection` + "`" + `."
 type InventoryLevelEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: InventoryLevel!
@@ -3038,7 +3038,7 @@ type WarehouseConnection {
 
 "An edge of a ` + "`" + `WarehouseConnection` + "`" + `."
 type WarehouseEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: Warehouse!
@@ -3056,7 +3056,7 @@ type EmployeeConnection {
 
 "An edge of an ` + "`" + `EmployeeConnection` + "`" + `."
 type EmployeeEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: Employee!
@@ -3750,7 +3750,7 @@ type Mutation {
 
 """
 Declares the types of the user errors that a mutation can return. The description of the mutation's
-payload lists these types. Tests compare these types with the errors that occur.
+payload lists these types. Tests compare these types with the errors that the mutation returns.
 """
 directive @userErrors(
   "The types of the errors."
@@ -4175,8 +4175,8 @@ directive @reads(
   pattern: String!
   """
   The arguments that select this pattern. The server can use the pattern if all these arguments have
-  values. Of several such patterns, the server uses the pattern with the most arguments. If that
-  number is equal, the pattern declared first has precedence.
+  values. Of several such patterns, the server uses the pattern with the most arguments. If several
+  of them have equally many arguments, the server uses the pattern that is declared first.
   """
   with: [String!]
   "A child field. The server uses this pattern if the operation selects the child field."
@@ -4737,8 +4737,8 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   The totals of this customer's orders, grouped by month (in UTC) and currency, earliest month
   first. Cancelled orders are not included. If the list would have more than 120 entries, the field
   fails: use ` + "`" + `placed` + "`" + ` to request fewer months. If other software wrote the orders, the command
-  ` + "`" + `ordergraph check -repair` + "`" + ` must sum them first. Until then, the field is null and the response
-  contains an error.
+  ` + "`" + `ordergraph check -repair` + "`" + ` must add up their totals first. Until then, the field is null and the
+  response contains an error.
 
   Access pattern AP35: one Query.
   """
@@ -4814,16 +4814,16 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The number of line items, not the sum of their quantities.
 
-  Needs no request if the order's record contains the number. Otherwise access pattern AP4: one
-  Query.
+  Needs no DynamoDB request if the order's record contains the number. Otherwise access pattern AP4:
+  one Query.
   """
   itemCount: Int!
     @reads(pattern: "AP4", byHand: "If the record has no count, the line items are counted.")
   """
   The order's line items, sorted by SKU.
 
-  Needs no request if the order's record contains the line items, at most 25. Otherwise access
-  pattern AP4: one Query.
+  Needs no DynamoDB request if the order's record contains the line items (at most 25). Otherwise
+  access pattern AP4: one Query.
   """
   items(
     """
@@ -4845,8 +4845,8 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The line item of this product, or null if the order does not contain the product.
 
-  Needs no request if the order's record contains the line items. Otherwise access pattern AP5: one
-  GetItem.
+  Needs no DynamoDB request if the order's record contains the line items. Otherwise access pattern
+  AP5: one GetItem.
   """
   item(
     "The product's SKU."
@@ -5067,8 +5067,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   units that pending and confirmed orders reserve. The number is negative if imported orders reserve
   more units than are in stock.
 
-  Needs no request, because the product's record contains the number. In lists that are sorted by
-  name, access pattern AP10: one BatchGetItem.
+  Needs no DynamoDB request, because the product's record contains the number. In lists that are
+  sorted by name, access pattern AP10: one BatchGetItem.
   """
   available: Int! @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
@@ -5122,8 +5122,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   wrote the orders, the command ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the
   field is null and the response contains an error.
 
-  Needs no request, because the product's record contains the number. In lists that are sorted by
-  name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
+  Needs no DynamoDB request, because the product's record contains the number. In lists that are
+  sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
   """
   orderCount: Int @access(permission: LIST_ORDERS)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
@@ -5327,8 +5327,8 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
 "An amount of money."
 type Money @shareable {
   """
-  The amount in the major unit of the currency, such as dollars instead of cents. It has at least
-  the currency's number of decimal places, such as 2 for USD.
+  The amount in the major unit of the currency, such as dollars instead of cents. The currency
+  determines the minimum number of decimal places, such as 2 for USD.
   """
   amount: Decimal!
   "The currency."
@@ -5450,7 +5450,7 @@ type Subscription {
     @reads(pattern: "AP33")
 
   """
-  The orders that change to a status after the subscription starts.
+  The changes of order statuses after the subscription starts.
 
   Access: staff, admins, services.
   """
@@ -5480,8 +5480,8 @@ type OrderUpdate @access(permission: READ_ORDER) {
   The order after this change, or after a later change. The field is null if the order's record no
   longer exists.
 
-  Needs no request if the stream record contains the order. Otherwise access pattern AP1: one
-  GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.
+  Needs no DynamoDB request if the stream record contains the order. Otherwise access pattern AP1:
+  one GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.
   """
   order: Order
     @reads(pattern: "AP1", byHand: "The change feed may deliver the order with the event.")

@@ -27,7 +27,7 @@ func (c collectionSource[K, W, V]) load(ctx context.Context, key K) (v V, err er
 	return c.record(collection), nil
 }
 
-// withoutKnown returns the keys except the keys of records that s has planned or read.
+// withoutKnown returns the keys of the records that s has neither planned nor read.
 func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
 	if !slices.ContainsFunc(keys, s.isKnown) {
 		return keys
@@ -60,8 +60,9 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 // collection of each order with one Query. Order, OrderItems, Item and Timeline use the result. As
 // in Loader.Plan, the callback then receives the orders that were found.
 //
-// For a viewer limited to its own orders, it plans only the orders. The customer of an order is
-// known only after the order has been read, so the item collection must not be read earlier.
+// If the viewer may read only its own orders, PlanOrderCollections plans only the orders, without
+// their item collections. The order must be read first, to find out whether the viewer may read the
+// item collection.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
 	if l.OnlyOwnOrders() {
 		Records(l, model.OrderByID).Plan(ctx, level, ids, then)
@@ -125,8 +126,9 @@ func byEvent(e *commerce.Event) string { return string(e.ID) }
 
 func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// CachedItems returns a page of an order's line items if no request is needed. No request is needed
-// if the order embeds its items, or if its item collection was read.
+// CachedItems returns a page of an order's line items if it can do so without a DynamoDB request.
+// It can if the order's record contains the line items, or if the order's item collection was read.
+// Otherwise, it returns false.
 func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, bySKU, page), true
@@ -137,8 +139,9 @@ func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynam
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllItemsRequest returns the request for all line items of an order. It is used to count the items
-// of an order that has no stored count. Its limit exceeds the number of items of any order.
+// AllItemsRequest returns a list request for all line items of an order. The plan and ItemCount use
+// this request to count the line items if the order has no stored count. The limit of the request
+// exceeds the number of line items of any order.
 func AllItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
@@ -186,8 +189,8 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// CachedItem returns a line item of an order if no request is needed. If the order does not contain
-// the item, the item is nil. If a request is needed, CachedItem returns false.
+// CachedItem returns a line item of an order if it can do so without a DynamoDB request. Otherwise,
+// it returns false. If the order does not contain the line item, CachedItem returns nil and true.
 func (l *Loaders) CachedItem(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
@@ -383,9 +386,9 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanOrderCounts plans the order counts of customers that were read without a count. It first
-// reads the customers' own records. Then it counts the orders of each customer without a stored
-// count.
+// PlanOrderCounts plans the order counts of customers that were read without a count. First, it
+// plans reading the customers' own records. If a record has no stored count, it then plans counting
+// the customer's orders.
 func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {

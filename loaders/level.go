@@ -8,10 +8,10 @@ import (
 )
 
 // Level is a set of planned reads that run concurrently. When a read finishes, the reads that
-// depend on it start immediately, as a level of their own.
+// depend on it start immediately, as another Level.
 type Level struct {
 	reads []levelRead
-	// initial is the initial memory of reads. It is large enough for most levels.
+	// initial is the first array behind the slice reads. Most levels need no larger array.
 	initial [2]levelRead
 }
 
@@ -44,8 +44,8 @@ func (v *Level) run() {
 }
 
 // Plan runs a query plan. first adds the keys that are known at the start. Plan returns when these
-// keys, and all keys that callbacks added, have been read. If first panics, Plan reads the keys
-// that first has added, and the panic then continues.
+// keys, and all keys that callbacks added, have been read. If first panics, Plan still reads the
+// keys that first has added, and then panics, too.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run()
@@ -60,12 +60,11 @@ type FoundValue[K comparable, V any] struct {
 
 // Plan adds keys to a level, which reads them as one batch. Keys that were already planned, primed
 // or loaded are not read again. After the read, Plan calls the callback then with the values that
-// exist and with the next level. The callback's context contains the trace span of the requests
-// that the values waited for. then may be nil.
+// exist and with the next level. The callback's context contains a trace span that counts the round
+// trips of these values. then may be nil.
 //
-// If the callback panics, the panic is reported. The values, and the keys that the callback has
-// added, stay usable, because planning only saves requests. If ctx has ended, the callback is not
-// called.
+// If the callback panics, Plan reports the panic. The values, and the keys that the callback has
+// already added, can still be loaded. If ctx has ended, the callback is not called.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)
@@ -109,7 +108,8 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 type plannedRead[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// refs locate the values of the keys. refs is nil if own reads all keys in the same order.
+	// refs contains the location of each key's value. refs is nil if the batch own reads all keys, in
+	// the same order.
 	refs []valueRef[K, V]
 	then func(context.Context, *Level, []FoundValue[K, V])
 	next Level

@@ -25,8 +25,8 @@ type Loader[K comparable, V any] struct {
 	loaders *Loaders
 	// pattern is the ID of the access pattern.
 	pattern string
-	// Exactly one of the two readers is set. batchReader reads several keys with one request.
-	// keyReader reads one key, if keys cannot share a request.
+	// Exactly one of the two readers is set. batchReader reads several keys with one DynamoDB request.
+	// keyReader reads one key, and is set if several keys cannot share a DynamoDB request.
 	batchReader batchReader[K, V]
 	keyReader   keyReader[K, V]
 	// collections returns records that were read as part of an item collection. It is nil if the
@@ -41,7 +41,7 @@ type Loader[K comparable, V any] struct {
 	unplanned *dataloader.Loader[K, timedValue[V]]
 }
 
-// initSingle sets a read function for keys that cannot share a request. At most
+// initSingle sets a read function for keys that cannot share a DynamoDB request. At most
 // maxConcurrentQueries reads of one batch run concurrently.
 func (l *Loader[K, V]) initSingle(all *Loaders, pattern string, read func(*Loaders, context.Context, K) (V, error)) {
 	l.loaders, l.pattern, l.keyReader = all, pattern, singleFunc[K, V](read)
@@ -52,8 +52,8 @@ type (
 	keyReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, key K) (V, error)
 	}
-	// batchReader reads keys that can share a request. It returns a result for each key, in the order
-	// of the keys. An error applies to all keys.
+	// batchReader reads keys that can share a DynamoDB request. It returns a result for each key, in
+	// the order of the keys. An error applies to all keys.
 	batchReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error)
 	}
@@ -94,18 +94,17 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// timedValue is a value and the timing of its read in round trips, which the explain output calls
-// waves. wave is the number of the round trip that returned the value. waves is the number of
-// sequential round trips that the read took.
+// timedValue is a value and the round trips of its read. In the explain output, a round trip is
+// called a wave, and waves are numbered. wave is the number of the round trip that returned the
+// value. waves is the number of sequential round trips that the read took.
 type timedValue[V any] struct {
 	value       V
 	wave, waves int
 }
 
-// availableAfter returns the number of the round trip after which a caller has the value. wave is
-// the round trip in which the caller requested the value. Another caller may have started the read
-// in a later round trip. A caller that joins the read waits no longer than if it had started the
-// read itself.
+// availableAfter returns the number of the round trip that returns the value to a caller. wave is
+// the number of the caller's last round trip before it requested the value. If another caller
+// started the read in a later round trip, the result does not count the additional delay.
 func (v timedValue[V]) availableAfter(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. It reads the value unless the key was planned or primed.
@@ -130,8 +129,8 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	return v.value, err
 }
 
-// loadUnplanned starts the read of a key that was not planned. Keys that can share a request are
-// batched until a caller waits for a value. The caller must hold l.mu.
+// loadUnplanned starts the read of a key that was not planned. Keys that can share a DynamoDB
+// request are batched until a caller waits for a value. The caller must hold l.mu.
 func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.batchReader == nil {
@@ -201,13 +200,13 @@ func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Resu
 }
 
 // batch is a set of keys that are read together, once. The first goroutine that needs a value reads
-// the batch, and the other goroutines wait for it. A goroutine never waits for a read that has not
-// started.
+// the batch. The other goroutines wait until this read has finished. A goroutine never waits for a
+// read that has not started.
 type batch[K comparable, V any] struct {
 	once   sync.Once
 	loader *Loader[K, V]
-	// ctx contains the trace span of the requests that the read waited for. The read continues if ctx
-	// ends.
+	// ctx contains the trace span of the caller, which counts the round trips before this read. The
+	// read continues if ctx ends.
 	ctx  context.Context
 	keys []K
 	// unplanned returns the value of a key that was not planned. It is nil for planned keys.

@@ -24,18 +24,18 @@ type Loaders struct {
 	// OrderCountQueries counts the orders of customers whose records have no count.
 	OrderCountQueries Loader[commerce.CustomerID, int]
 
-	// The loaders of item collections. The loaders of orders and products use the item collections
-	// that were planned.
+	// The loaders of item collections. If the item collection of an order or a product was planned,
+	// the loader of orders or products uses it.
 	orderCollections   Loader[commerce.OrderID, *dynamo.OrderItemCollection]
 	productCollections Loader[commerce.SKU, *dynamo.ProductItemCollection]
 
 	mu sync.Mutex
-	// patterns are the loaders by the number of their access pattern. A loader is created when it is
-	// first used.
+	// patterns contains the other loaders. The index is the number of the access pattern. A loader is
+	// created when it is first used.
 	patterns [model.LastPattern + 1]any
 
-	// ctx is the context of all requests to the store. Reads are shared, so a caller that is cancelled
-	// must not end the reads of other callers.
+	// ctx is the context of all requests to the store. Several callers can wait for the same read, so
+	// a caller that is cancelled must not end the read.
 	ctx         context.Context
 	store       *dynamo.Store
 	viewer      Viewer
@@ -106,8 +106,9 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// The client chooses the email address, so the address may be invalid in a key. ReadRecord then
-		// returns an InvalidError to the client. ReadRecords would report a corrupt reference.
+		// The client chooses the email address, so the address may be invalid in a key. For an invalid
+		// address, ReadRecord returns an InvalidError, which the client sees. ReadRecords would report
+		// that the table contains a corrupt reference.
 		loader.batchReader, loader.keyReader = nil, singleFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

@@ -9,10 +9,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Viewer is the principal that reads records, and the access policy. A record that the viewer may
-// not read is reported as not found, and records that belong to it are not read. The requests for
-// such a record are the same as for a missing record, so guessing IDs reveals nothing. The zero
-// value may read no customers and no orders.
+// Viewer is the principal that reads records, and the access policy. If the viewer may not read a
+// record, the loaders report that the record does not exist. They also send the same DynamoDB
+// requests as for a missing record, so guessing IDs reveals nothing. The zero value may read no
+// customers and no orders.
 type Viewer struct {
 	Principal commerce.Principal
 	Policy    commerce.Policy
@@ -38,9 +38,9 @@ func (v Viewer) canReadAllCustomers() bool {
 	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
-// readPermitted reads the records that the viewer may read. If all is true, these are all records.
-// Otherwise, visible reports whether the viewer may read the record with a key. Other keys are not
-// read, and their result is commerce.ErrNotFound.
+// readPermitted reads the records that the viewer may read. If all is true, the viewer may read
+// every record. Otherwise, visible reports whether the viewer may read the record with a key.
+// Records that the viewer may not read are not requested, and their result is commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.Lookup[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.Result[V], error) {
@@ -82,9 +82,9 @@ func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrder
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
-// ordersByID reads orders by ID. For a viewer limited to its own orders, it reads the copies of the
-// orders in the customer's partition. The keys of these copies contain the customer's ID, so the
-// orders of other customers are not found.
+// ordersByID reads orders by ID. If the viewer may read only its own orders, ordersByID reads the
+// copies of the orders in the customer's partition. The keys of these copies contain the viewer's
+// customer ID, so orders of other customers are not found.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
@@ -96,8 +96,8 @@ func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dyn
 	return l.customerOrders(ctx, keys)
 }
 
-// OnlyOwnOrders reports whether the viewer is limited to its own orders. Records that belong to an
-// order, such as its timeline, may then be read only after the order was found.
+// OnlyOwnOrders reports whether the viewer may read only its own orders. If so, records that belong
+// to an order, such as its timeline, may be read only after the order was found.
 func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 
 // ItemByID returns a line item by the ID of its order and its SKU.
@@ -115,9 +115,9 @@ func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commer
 	return l.Item(ctx, order, key.SKU)
 }
 
-// PlanOwnItems plans line items for a viewer limited to its own orders. It first reads the orders.
-// Next, it reads the items of the orders that were found, unless the orders embed their items. The
-// callback then receives the keys of the items with an order that was found.
+// PlanOwnItems plans line items for a viewer that may read only its own orders. It plans the orders
+// first. For each order that was found, it then plans the line items, unless the order's record
+// contains them. The callback receives the keys of the line items whose orders were found.
 func (l *Loaders) PlanOwnItems(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

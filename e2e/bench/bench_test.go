@@ -46,7 +46,7 @@ func benchmarkHandler(b *testing.B, api *testServer) {
 }
 
 // BenchmarkHandlerParallel measures concurrent requests with enough clients to keep a server busy.
-// It shows waiting for locks.
+// If requests wait for locks, the result is worse than that of BenchmarkHandler.
 func BenchmarkHandlerParallel(b *testing.B) {
 	api := newTestServer(b)
 	for _, o := range operations() {
@@ -76,8 +76,8 @@ func BenchmarkHandlerParallel(b *testing.B) {
 	}
 }
 
-// The number of allocations per request stays below its limit. Tests do not measure times, but
-// allocation counts hardly differ between machines.
+// No request makes more allocations than its limit. Tests limit allocations instead of times,
+// because allocation counts are almost equal on all machines.
 func TestAllocations(t *testing.T) {
 	if raceenabled.On || testing.CoverMode() != "" {
 		t.Skip("skipped: the race detector and coverage allocate more")
@@ -104,8 +104,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Each of many concurrent operations makes the requests of its budget. explain reports the same
-// requests and read units.
+// Under load, each operation sends exactly the number of DynamoDB requests in its budget. The
+// explain output reports the same numbers of requests and read units.
 func TestRequestBudgetsUnderLoad(t *testing.T) {
 	api := newTestServer(t)
 	const clients = 32
@@ -113,7 +113,7 @@ func TestRequestBudgetsUnderLoad(t *testing.T) {
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)
-			// The first client reads everything once. From then on, responses are replayed.
+			// The first client sends each operation once. After that, DynamoDB's responses are replayed.
 			first := api.client()
 			for _, explained := range []string{"false", "true"} {
 				first.template.Header.Set(server.ExplainHeader, explained)

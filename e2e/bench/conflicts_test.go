@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// orderCountKey and repOrderKey match the key of a counter record in a request.
+// orderCountKey and repOrderKey match the key of a counter record in a DynamoDB request.
 var (
 	orderCountKey = regexp.MustCompile(`"PART#[0-9]+"`)
 	repOrderKey   = regexp.MustCompile(`"ORDERS#[0-9]+"`)
@@ -28,20 +28,21 @@ var (
 
 // BenchmarkOrderCountConflicts places 50 orders a second, then confirms, ships and delivers each
 // order. It reports the number of conflicts per second between transactions that write the same
-// order count record. With one part, all orders are counted in one record.
+// order count record. The number of counter records is the number of parts.
 func BenchmarkOrderCountConflicts(b *testing.B) {
 	conflicts(b, model.OrderCountParts, orderCountKey, 1, true)
 }
 
-// BenchmarkAccountRepConflicts places 50 orders a second, ten at once, all of one account rep. It
-// reports the number of conflicts per second between transactions that write the same counter
-// record.
+// BenchmarkAccountRepConflicts places 50 orders a second, ten of them concurrently, all for one
+// account rep. It reports the number of conflicts per second between transactions that write the
+// same counter record.
 func BenchmarkAccountRepConflicts(b *testing.B) {
 	conflicts(b, model.RepOrderParts, repOrderKey, 10, false)
 }
 
-// conflicts places 50 orders a second, atOnce at the same time, and delivers them if all is true.
-// Each transaction locks its records for 10 ms. An order fails after 50 conflicts.
+// conflicts places 50 orders a second, with atOnce orders placed concurrently. If all is true, it
+// also delivers the orders. Each transaction locks its records for 10 ms. An order fails after 50
+// conflicts.
 func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all bool) {
 	const hold, every = 10 * time.Millisecond, 20 * time.Millisecond
 	for _, parts := range []int{parts, 1} {

@@ -39,7 +39,7 @@ func orderID(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// status returns the status of the n-th order. Each round of orders has pending orders of other
+// status returns the status of the n-th order. The pending orders are distributed over all
 // customers.
 func status(n int) commerce.Status { return commerce.Statuses()[(n+n/customers)%5] }
 
@@ -60,8 +60,8 @@ func productSKU(n int) commerce.SKU {
 	return commerce.SKU(fmt.Sprintf("product-%03d", n%products))
 }
 
-// newDataset returns a dataset. Its orders belong to the customers in turn, and every fifth order
-// is pending.
+// newDataset returns a dataset. Its orders are distributed evenly over the customers, and every
+// fifth order is pending.
 func newDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
 	dataset := commerce.Dataset{

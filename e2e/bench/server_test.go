@@ -1,6 +1,6 @@
 // Package bench_test measures the whole HTTP handler with the options of `ordergraph serve` on
-// DynamoDB. DynamoDB's responses are replayed from memory, so the results show only the cost of
-// this product. docs/performance.md explains the results.
+// DynamoDB. DynamoDB's responses are replayed from memory, so the results do not include DynamoDB's
+// response times. docs/performance.md explains the results.
 package bench_test
 
 import (
@@ -88,14 +88,14 @@ type operation struct {
 	name, document string
 	// variables returns the variables of the n-th request.
 	variables func(n int) map[string]any
-	// requests is the number of requests to DynamoDB, and units the number of read units: the budget
-	// of the operation.
+	// The budget of the operation: requests is the number of DynamoDB requests, and units is the
+	// number of DynamoDB read units.
 	requests  int
 	readUnits float64
 	// orders and items are the numbers of orders and line items in each response.
 	orders, items int
-	// allocations is the maximum number of allocations: the current number plus a fifth, for new
-	// releases of Go or of a library. Lower it after an optimization.
+	// allocations is the maximum number of allocations. It is 20 % above the current number, because
+	// new releases of Go or of a library may allocate more. Lower the maximum after an optimization.
 	allocations float64
 }
 
@@ -198,7 +198,7 @@ func (a *testServer) client() *client {
 	return c
 }
 
-// do sends one request. As in net/http, its context is cancelled at the end.
+// do sends one request. As in net/http, the context of the request is cancelled after the response.
 func (c *client) do(ctx context.Context, body []byte) (int, []byte) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -212,8 +212,8 @@ func (c *client) do(ctx context.Context, body []byte) (int, []byte) {
 	return c.response.status, c.response.body.Bytes()
 }
 
-// responseRecorder keeps a response until the next one. It has deadlines like the writer of a
-// connection.
+// responseRecorder keeps the last response. Like the ResponseWriter of a connection, it supports
+// deadlines.
 type responseRecorder struct {
 	header http.Header
 	status int

@@ -143,7 +143,7 @@ export async function setQuery(page, text, name) {
   await page.getByRole('tab', { name, selected: true }).waitFor()
 }
 
-/** What becomes of the next socket that the page opens: when the server has acknowledged it, and when it is closed. */
+/** Observes the next WebSocket that the page opens: when the server acknowledges it, and when it is closed. */
 export function nextSocket(page) {
   return {
     // Listeners have to be there before the first message is.

@@ -102,7 +102,7 @@ describe('subscriptions in the query editor', { timeout: 180_000 }, () => {
     const socket = nextSocket(page)
     await executing(page).click()
     await socket.acknowledged
-    // The server begins to follow a moment later, and tells nothing of the time before.
+    // The subscription starts a moment later. The server delivers no earlier changes.
     const placed = []
     for (let seen = false; !seen; ) {
       placed.push(await placeOrder())

@@ -42,8 +42,8 @@ type clientLoad struct {
 	repeated atomic.Int64
 }
 
-// attempts is the maximum number of attempts per request. Every kill costs each client one or a
-// few.
+// attempts is the maximum number of attempts per request. After each kill of the server, each
+// client needs one or a few more attempts.
 const attempts = 10_000
 
 func (l *clientLoad) send(t *testing.T, m workload.Mutation) workload.Response {

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
 const (
-	// timeLimit is the time limit of a step that hangs.
+	// timeLimit is the maximum time of one step. The limit detects a step that hangs.
 	timeLimit = time.Minute
 	// seed determines the order of the faults.
 	seed = 19
@@ -35,11 +35,11 @@ const (
 	rejections = 1000
 )
 
-// throttled is the number of throttled requests of 100.
+// throttled is the percentage of DynamoDB requests that are throttled.
 const throttled = 5
 
-// transientFaults fails some requests: throttles, server errors, and delays of 200 ms. Of some
-// transactions, the response is lost after the commit.
+// transientFaults injects faults into some requests: throttling, server errors, and delays of 200
+// ms. For some transactions, the response is lost after the commit.
 func transientFaults() faults.Chooser {
 	return faults.Shares(seed,
 		faults.Counts{faults.ThroughputExceeded: throttled, faults.InternalServerError: 1, faults.Delayed: 5, faults.ConnectionReset: 2},
@@ -78,7 +78,8 @@ func newProxy(t *testing.T, endpoint string) (*proxy, string) {
 	return p, s.URL
 }
 
-// set sets the faults of the following requests. It returns the number of requests before.
+// set sets the faults of the following requests. It returns the number of requests that the proxy
+// has received so far.
 func (p *proxy) set(choose faults.Chooser) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,9 +96,10 @@ func (p *proxy) requests() int64 {
 // Two servers survive a drill:
 //
 //   - While DynamoDB works, no alert fires.
-//   - While it throttles requests, fails and is slow at times, all requests succeed after retries,
-//     or fail with an error that allows a retry. The breakers stay closed.
-//   - While all requests fail, the breakers open: the servers are not ready and reject operations.
+//   - While DynamoDB throttles, fails or delays some requests, all requests of clients succeed after
+//     retries, or fail with an error that allows a retry. The circuit breakers stay closed.
+//   - While all DynamoDB requests fail, the circuit breakers open: the servers are not ready and
+//     reject operations.
 //   - When DynamoDB works again, the servers recover without help.
 //
 // In all phases, each response is correct, and each acknowledged order exists once.
@@ -150,7 +152,8 @@ func TestDrill(t *testing.T) {
 	l.expectFewFailures(t)
 	t.Logf("%s with faults: %d DynamoDB requests, faults %v, %d commits without a response", faulty.seconds(), during, injected, between.client.LostCommits())
 
-	// First, orders are placed, but no client learns it. Then no request succeeds.
+	// At first, DynamoDB commits orders, but their responses are lost. Later, no DynamoDB request
+	// succeeds.
 	outage, lost := m.begin("outage"), between.client.LostCommits()
 	silent := faults.Rates{faults.ConnectionReset: 1}
 	between.set(faults.Random(seed, silent, nil))

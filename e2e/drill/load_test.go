@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// buyers place orders, and readers read orders that do not change. Each has a customer and a
-	// product of its own.
+	// buyers and readers are the numbers of clients. Buyers place orders, and readers read orders that
+	// do not change. Each client has its own customer and product.
 	buyers, readers = 4, 4
 	// ordersEach is the number of orders of each reader.
 	ordersEach = 3
-	// pause is the pause of a client after a response. After a failure, a client repeats the request
-	// after retryPause.
+	// A client waits for pause after a response, and for retryPause before it repeats a failed
+	// request.
 	pause, retryPause = 50 * time.Millisecond, 20 * time.Millisecond
 )
 
@@ -41,8 +41,8 @@ type load struct {
 	stopping atomic.Bool
 	running  sync.WaitGroup
 
-	// sent counts requests, and failed those with an error that allows a retry. partial counts
-	// responses to queries in which some fields failed.
+	// sent counts requests. failed counts requests that failed with an error that allows a retry.
+	// partial counts responses to queries in which some fields failed.
 	sent, failed, partial atomic.Int64
 
 	mu      sync.Mutex

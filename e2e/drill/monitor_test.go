@@ -18,7 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// sampleInterval is the interval of the samples, of this test and of Prometheus.
+// sampleInterval is the interval between two samples, both in this test and in Prometheus.
 const sampleInterval = time.Second
 
 // sample contains metrics of one server, and the status of its readiness check.
@@ -93,7 +93,8 @@ func (m *monitor) run(ctx context.Context, t *testing.T) {
 	}
 }
 
-// read takes a sample. The readiness check comes first, because a metric shows its result.
+// read takes a sample. It calls the readiness check before it reads the metrics, because a metric
+// contains the result of the check.
 func (m *monitor) read(ctx context.Context, url string) (sample, error) {
 	ready, err := m.get(ctx, strings.TrimSuffix(url, "/metrics")+server.PathReady)
 	if err != nil {
@@ -149,7 +150,7 @@ type phase struct {
 // seconds formats the duration of the phase until now.
 func (p phase) seconds() time.Duration { return time.Since(p.start).Round(time.Millisecond) }
 
-// begin begins a phase. It has no samples of the time before.
+// begin begins a phase. The phase contains only samples that are taken from now on.
 func (m *monitor) begin(name string) phase {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,8 +196,8 @@ func (m *monitor) wait(ctx context.Context, t *testing.T, event string, conditio
 	}
 }
 
-// checkTransitions verifies the changes of a breaker in the log of a server. The breaker opens only
-// in the outage, and closes for good after the recovery.
+// checkTransitions verifies the state changes of a circuit breaker in the log of a server. The
+// breaker must open only during the outage, and must stay closed after the recovery.
 func checkTransitions(t *testing.T, number int, log string, outage, recovery time.Time) {
 	t.Helper()
 	var changes []string

@@ -27,13 +27,13 @@ import (
 // alertRules are the rules for operators.
 const alertRules = "../../deploy/prometheus/alerts.yml"
 
-// undetermined are alerts that depend on the speed of this machine. No phase requires or forbids
-// them: slow requests, retries during the outage, and orders of one customer that overlap because
-// their responses were lost.
+// undetermined contains alerts that depend on the speed of this machine, so the test neither
+// requires nor forbids them. Their causes are slow requests, retries during the outage, and
+// concurrent orders of one customer after lost responses.
 var undetermined = []string{"OrdergraphDynamoDBSlow/ticket", "OrdergraphRetryBudgetExhausted/ticket", "OrdergraphConflicts/ticket"}
 
-// alert is an alert without its duration, which is longer than the drill. The name contains the
-// severity.
+// alert is an alert rule of deploy/prometheus. The duration of the rule is omitted, because it is
+// longer than the drill. The name contains the severity.
 type alert struct{ name, expression string }
 
 // prometheusServer is a running Prometheus that reads the metrics of both servers. It is nil if
@@ -65,8 +65,9 @@ func prometheusPath(t *testing.T) string {
 	return ""
 }
 
-// targets serve the metrics of the servers to Prometheus. They have addresses before the servers
-// start, because Prometheus begins to read metrics seconds after its own start.
+// targets forwards Prometheus's requests for metrics to the servers. Its addresses are known before
+// the servers start, so that Prometheus can start first. Prometheus begins to read metrics only
+// seconds after its start.
 type targets struct {
 	addresses [2]string
 	urls      [2]atomic.Pointer[url.URL]
@@ -198,11 +199,11 @@ func readAlerts(t *testing.T) (alerts []alert) {
 	return alerts
 }
 
-// windows are the ranges of an expression, such as [5m].
+// windows matches the time ranges in an expression, such as [5m].
 var windows = regexp.MustCompile(`\[\d+[smhd]\]`)
 
-// query evaluates an expression. Each of its ranges is replaced by the duration of the phase until
-// now. It reports whether the result has a value.
+// query evaluates an expression of Prometheus and reports whether the result has a value. Each time
+// range in the expression is replaced by the duration of the current phase.
 func (p *prometheusServer) query(ctx context.Context, t *testing.T, expression string, within phase) bool {
 	t.Helper()
 	now := time.Now()
@@ -231,8 +232,8 @@ func (p *prometheusServer) query(ctx context.Context, t *testing.T, expression s
 const measured = `count(rate(ordergraph_operations_total{job="ordergraph", type="query", code="OK"}[1m]) >= 0) == 2 and ` +
 	`count(count_over_time(ordergraph_ready{job="ordergraph"}[1m]) >= 2) == 2`
 
-// expect waits until the firing alerts fire in the current phase. The tolerated and undetermined
-// alerts may fire, all others must not.
+// expect waits until all alerts in firing fire in the current phase. Alerts in tolerated and
+// undetermined may also fire. All other alerts must not fire.
 func (p *prometheusServer) expect(ctx context.Context, t *testing.T, current phase, firing []string, tolerated ...string) {
 	t.Helper()
 	if p == nil {
@@ -272,7 +273,7 @@ func (p *prometheusServer) expect(ctx context.Context, t *testing.T, current pha
 	p.fired = append(p.fired, fmt.Sprintf("phase %s: %q", current.name, fired))
 }
 
-// report logs the alerts of all phases. It is skipped without Prometheus.
+// report logs the alerts of all phases. Without Prometheus, it skips the test.
 func (p *prometheusServer) report(t *testing.T) {
 	t.Run("alerts", func(t *testing.T) {
 		if p == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// placed is what one client has done: the placement of an order, and its cancellation if there is
-// one.
+// placed contains the mutations of one client: the placement of an order and, if the client
+// cancelled the order, the cancellation.
 type placed struct {
 	order        sentMutation
 	cancellation *sentMutation
@@ -29,8 +29,9 @@ func (p placed) last() sentMutation {
 	return p.order
 }
 
-// The server is killed again and again while clients place orders. Clients repeat a request with
-// its idempotency key until they get a response. Then each order exists once, and is complete.
+// The server is killed repeatedly while clients place orders. Clients repeat a request with the
+// same idempotency key until they get a response. At the end, each order exists once and is
+// complete.
 func TestKilledUnderLoad(t *testing.T) {
 	kills := longtest.Size(3, 500)
 	s := newServer(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// server is a server on a file that is killed and started again.
+// server is a server that keeps its data in a file. It is repeatedly killed and started again.
 type server struct {
 	binary, file string
 	address      *workload.ServerAddress
@@ -81,7 +81,7 @@ func (s *server) kill(t *testing.T) {
 }
 
 // killSoon kills the server after a random number of responses, and starts it again. It returns
-// false if the clients have ended before.
+// false if all clients ended first.
 func (s *server) killSoon(t *testing.T, ended <-chan struct{}) bool {
 	t.Helper()
 	for range s.source.IntN(30) {
@@ -102,7 +102,8 @@ func (s *server) killSoon(t *testing.T, ended <-chan struct{}) bool {
 	return true
 }
 
-// attempts is the maximum number of attempts per request. Every kill costs a client a few.
+// attempts is the maximum number of attempts per request. After each kill of the server, each
+// client needs a few more attempts.
 const attempts = 10_000
 
 // send sends a mutation until it gets a response, which must be a success. It returns the number of

@@ -115,7 +115,7 @@ func TestSubscriptionAcrossKills(t *testing.T) {
 	}
 	closed.Store(true)
 	<-ended
-	// All events before this event must be delivered before it, or not at all.
+	// All earlier events must be delivered before this event.
 	last, _ := s.send(t, "placeOrder", "last", order(source, customer))
 	if t.Failed() {
 		stop()
@@ -157,7 +157,7 @@ func TestSubscriptionAcrossKills(t *testing.T) {
 		}
 		got[e.ID] = true
 	}
-	// Events that were delivered twice arrive before a further event.
+	// If the server delivers an event twice, the second delivery arrives before this further event.
 	further, _ := s.send(t, "placeOrder", "further", order(source, customer))
 	if e := next(); e.OrderID != further.response.Record().ID {
 		t.Errorf("after all events, %+v was delivered", e)

@@ -24,7 +24,7 @@ const attackerConnections = 400
 
 // attack is an attack of a hostile or faulty client on a pool.
 type attack struct {
-	// sizes makes the pool small enough for an attacker to exhaust its share.
+	// sizes makes the pool so small that the attacker can use up its share of the pool.
 	sizes admission.Sizes
 	// run is called repeatedly by each connection of the attacker.
 	run func(ctx context.Context, a *attacker)
@@ -254,9 +254,9 @@ func readSlowly(ctx context.Context, a *attacker) {
 	<-time.After(3 * time.Second)
 }
 
-// subscribe keeps subscriptions of a kind open. The kind "" opens many. "long" subscriptions have
-// long documents, "behind" ones have many events to catch up on, and "busy" ones are for orders
-// that the attacker places continuously.
+// subscribe keeps subscriptions of a kind open. The kind "" opens many subscriptions. With the kind
+// "long", their documents are long. With "behind", they have to read many missed events. With
+// "busy", they receive orders that the attacker places continuously.
 func subscribe(kind string) func(context.Context, *attacker) {
 	return func(ctx context.Context, a *attacker) {
 		if kind == "busy" && a.n%40 == 0 {

@@ -1,6 +1,6 @@
 // Package fairness_test attacks each pool that callers share and measures the effect on another
-// caller. The attacker is a separate process on the same processors. It has its own IP address,
-// because the server distinguishes callers by address before it verifies their tokens.
+// caller. The attacker is a separate process on the same machine. It has its own IP address,
+// because the server distinguishes callers by their addresses until it has verified their tokens.
 package fairness_test
 
 import (
@@ -252,9 +252,10 @@ func (v *victim) firstEvent(t *testing.T, customer, order string) string {
 	return data.Order.Timeline.Nodes[0].ID
 }
 
-// subscribe subscribes to the victim's orders over a WebSocket and as an event stream. The
-// subscriptions begin after an event: a subscription is not acknowledged, so otherwise an order
-// could be placed too early. It returns a function that waits until both have delivered an order.
+// subscribe subscribes to the victim's orders over a WebSocket and as an event stream. The server
+// does not confirm that a subscription has started, so the victim passes an event ID, and cannot
+// miss an order that is placed earlier. subscribe returns a function that waits until both have
+// delivered an order.
 func (v *victim) subscribe(t *testing.T, after string) (delivered func(order string)) {
 	t.Helper()
 	query := fmt.Sprintf(`subscription { customerOrders(customerId: "c0", after: %q) { orderId } }`, after)
@@ -365,7 +366,7 @@ func (v *victim) measureAttack(t *testing.T, id admission.PoolID, byStrangers bo
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	}()
-	// The attack has begun when the attacker uses half of its maximum.
+	// The attack has begun when the attacker uses half of the capacity that it can use at most.
 	pool := v.pools[id]
 	most := pool.Size
 	if byStrangers {

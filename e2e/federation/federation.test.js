@@ -33,7 +33,7 @@ for (const [name, start] of Object.entries(gateways)) {
       await orderbook?.stop()
     })
 
-    /** Answers a query, and what it took: the order book's requests over HTTP and, for each, those to DynamoDB. */
+    /** Returns the response to a query, with the gateway's requests to the order book, and the DynamoDB requests of each. */
     async function run(query, variables) {
       orderbook.take()
       const answer = await gateway.ask(query, variables)
@@ -136,7 +136,7 @@ for (const [name, start] of Object.entries(gateways)) {
         `query ($ids: [ID!]!) { parcels(ids: $ids) { id customer { name } itemCount } }`,
         { ids: [ids[0], nobody, ids[1]] },
       )
-      // Hive Gateway says by itself that an order cannot be without its itemCount; the order book does not complain.
+      // Hive Gateway itself reports that itemCount must not be null. The order book reports no error.
       assert.deepEqual(refused, [])
       const whole = (id) => ({ id, customer: { name: 'Fay' }, itemCount: 1 })
       assert.deepEqual(data.parcels, [whole(ids[0]), null, whole(ids[1])])

@@ -11,7 +11,7 @@ function composed({ errors, supergraphSdl }) {
   return supergraphSdl
 }
 
-/** The gateways that the graph is served through, each with the composer of its house. */
+/** The tested gateways, each with the composer of the same vendor. */
 export const gateways = {
   async '@apollo/gateway'(subgraphs) {
     const logger = { debug() {}, info() {}, warn: console.warn, error: console.error }

@@ -6,7 +6,7 @@ if (!address) {
 }
 const endpoint = new URL('/graphql', address)
 
-/** Asks the order book, without a gateway. */
+/** Sends a query to the order book directly, without a gateway. */
 export async function ask(query, variables) {
   const response = await fetch(endpoint, {
     method: 'POST',
@@ -23,7 +23,7 @@ export async function ask(query, variables) {
 export const customer = 'federation-customer'
 
 /**
- * The ids of 100 orders of one customer. They are placed with keys, so that on a server that has them already they are not placed again.
+ * Returns the IDs of 100 orders of one customer. The orders have idempotency keys, so a second run of the test places no new orders.
  */
 export async function hundredOrders() {
   const sku = 'federation-product'

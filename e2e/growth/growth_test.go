@@ -1,6 +1,6 @@
-// Package growth_test reads long lists from the first page to the last. It verifies that all pages
-// cost the same requests and read units, however deep they are in the list. It reports response
-// times but sets no limit for them.
+// Package growth_test reads long lists from the first page to the last. It verifies that each page
+// costs the same number of DynamoDB requests and read units, regardless of its position in the
+// list. It reports response times, but does not limit them.
 package growth_test
 
 import (
@@ -31,8 +31,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// orders is the number of orders of the larger dataset. The smaller dataset has a hundredth of it.
-// docs/performance.md has time and memory for a million orders.
+// orders is the number of orders in the larger dataset. The smaller dataset has a hundredth of this
+// number. docs/performance.md contains the time and memory for a million orders.
 var orders = flag.Int("orders", longtest.Size(1000, 3000), "number of orders of the larger dataset; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
@@ -46,8 +46,9 @@ const pageSize = 100
 // list is a list to read.
 type list struct {
 	name string
-	// document queries the page after $after. path is the path of the page in the response, and
-	// variables has the other variables. end queries the cursor of the first of the last 100 records.
+	// document is a query for the page after $after. path is the path of the page in the response, and
+	// variables contains the other variables. end is a query for the cursor of the first of the last
+	// 100 records.
 	document, end string
 	path          []string
 	variables     map[string]any
@@ -65,7 +66,8 @@ func lists(dataset *sampledata.Generator) []list {
 			end:      `{ ordersByStatus(status: PENDING, last: 100) { pageInfo { startCursor } } }`,
 		},
 		{
-			// One round over five statuses, two of them with orders, and up to two rounds over these two.
+			// The first round reads five statuses. Only two of them have orders, so at most two more rounds
+			// read these two statuses.
 			name: "orders", path: []string{"orders"}, requests: 5 + 2 + 2,
 			document: `query ($n: Int, $after: String) { orders(first: $n, after: $after) ` + page + ` }`,
 			end:      `{ orders` + end + ` }`,
@@ -100,7 +102,8 @@ func TestPageCostIsIndependentOfDepth(t *testing.T) {
 		if most := max(slices.Max(small.requests), slices.Max(large.requests)); most > inLarger.requests {
 			t.Errorf("%s: a page took %d requests, want at most %d", inLarger.name, most, inLarger.requests)
 		}
-		// The records of pages differ slightly in size. A read of 4 KB costs half a unit.
+		// The records of two pages differ slightly in size, so the costs may differ slightly. DynamoDB
+		// charges half a read unit for each 4 KB.
 		if a, b := median(small.units), median(large.units); small.orders >= pageSize && (a-b > 1 || b-a > 1) {
 			t.Errorf("%s: a page takes %v read units in the smaller dataset, but %v in the larger one", inLarger.name, a, b)
 		}
@@ -126,8 +129,8 @@ type timedPage struct {
 	took   []time.Duration
 }
 
-// compareTimes reads pages in turn, so that other load on the machine affects all pages equally. It
-// logs their response times as ratios to the first page.
+// compareTimes reads the pages alternately, so that other load on the machine affects all pages
+// equally. It logs the ratio of each page's response time to the response time of the first page.
 func compareTimes(t *testing.T, list string, pages []*timedPage) {
 	t.Helper()
 	rounds := longtest.Size(3, 60)
@@ -145,8 +148,7 @@ func compareTimes(t *testing.T, list string, pages []*timedPage) {
 	t.Logf("%-15s median time of %d: %s", list, rounds, summary)
 }
 
-// lastPage returns the cursor before the last page without its first record. It returns "" if the
-// list has only one page.
+// lastPage returns the cursor of the first of the last 100 records.
 func (s *datasetServer) lastPage(t *testing.T, l list) string {
 	t.Helper()
 	_, p, _ := s.readPage(t, l, l.end, 0, "")

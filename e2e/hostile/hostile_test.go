@@ -1,6 +1,6 @@
 // Package hostile_test sends a running server requests that try to slow, bloat or stop it. For each
-// request, the server must return an error or close the connection within 10 s. It must grow by
-// less than 100 MB and respond to the next honest query.
+// request, the server must return an error or close the connection within 10 s. The server's memory
+// must grow by less than 100 MB, and the next honest query must succeed.
 package hostile_test
 
 import (
@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// timeLimit is the time limit for a response or a closed connection. The server needs
-	// milliseconds; the limit detects a hang.
+	// timeLimit is the maximum time until the server responds or closes the connection. The server
+	// usually takes milliseconds. The limit detects a server that hangs.
 	timeLimit = 10 * time.Second
 	// maxGrowth is the maximum growth of the server's memory, in bytes.
 	maxGrowth = 100 << 20
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each part starts its own server. The parts are subtests, so the binary is built once. Parts that
-// mostly wait are parallel: they run after the others.
+// Each subtest starts its own server, and all subtests use the same binary. Subtests that mostly
+// wait are parallel, so they run after the other subtests.
 func TestHostile(t *testing.T) {
 	binary := workload.BuildServer(t, "../..")
 	for _, part := range []struct {

@@ -110,8 +110,9 @@ func manyQueries(n int) string {
 	return all.String()
 }
 
-// silentSockets opens 500 WebSockets without connection_init, 500 with half of it, and slow
-// upgrades. The server still responds to other clients, and finally closes all connections.
+// silentSockets opens 500 WebSockets that send no connection_init, 500 WebSockets that send half of
+// the message, and slow upgrades. The server still responds to other clients, and finally closes
+// all connections.
 func silentSockets(t *testing.T, binary string) {
 	longtest.Skip(t)
 	t.Parallel()
@@ -152,8 +153,8 @@ func largeSubscriptions(t *testing.T, binary string) {
 			_, err = io.WriteString(conn, maskedFrame(textFrame, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":%q}}`, i, document)))
 		}
 	}()
-	// About 20 subscriptions fit. Read until the server has processed the rest, so that its memory
-	// growth is complete.
+	// About 20 subscriptions fit within the limit. The test waits until the server has rejected the
+	// others, because the server's memory can grow until then.
 	received, part := "", make([]byte, 64<<10)
 	for strings.Count(received, `"type":"error"`) < 450 {
 		n, err := conn.Read(part)

@@ -128,8 +128,8 @@ func checkEqual(t *testing.T, name string, got, want *http.Response) (gotBody, w
 }
 
 // For each golden query, the Lambda function and the HTTP server return the same response, for
-// events of both format versions. The requests to DynamoDB use the fast path, and carry the trace
-// ID of the invocation.
+// events of both format versions. The function sends its DynamoDB requests on the fast path, with
+// the trace ID of the invocation.
 func TestGoldenQueries(t *testing.T) {
 	d := newDatabase(t)
 	settings := d.settings(d.load(t, sample(t)))
@@ -167,8 +167,8 @@ func TestGoldenQueries(t *testing.T) {
 	}
 }
 
-// For each golden mutation, the Lambda function returns the same response as the HTTP server on
-// another table.
+// For each golden mutation, the Lambda function and the HTTP server return the same response. They
+// use different tables with the same records.
 func TestGoldenMutations(t *testing.T) {
 	d := newDatabase(t)
 	dataset := func() string {
@@ -186,8 +186,8 @@ func TestGoldenMutations(t *testing.T) {
 	all := archives(t, "golden-writes")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		files := all[name]
-		// In the golden files, the first placed order has a fixed ID. Here each server generates another
-		// ID for it.
+		// In the golden files, the order that is placed first has a fixed ID. In this test, each server
+		// generates a different ID for this order.
 		orders := [2]string{goldenOrder, goldenOrder}
 		for i, query := range append(strings.Split(strings.TrimSpace(files["setup.graphql"]), "\n"), files["query.graphql"]) {
 			if strings.TrimSpace(query) == "" {
@@ -208,8 +208,8 @@ func TestGoldenMutations(t *testing.T) {
 			}
 		}
 	}
-	// These two golden mutations have errors. The first shows a changed price. In the second, other
-	// orders have already changed the stock.
+	// Two golden mutations return user errors. The first tests a changed price. Before the second,
+	// other orders have already changed the stock.
 	if want := []string{"wp04-place-order-price-changed", "wp15-set-inventory-level"}; !slices.Equal(failed, want) {
 		t.Errorf("the mutations %v failed, want %v", failed, want)
 	}

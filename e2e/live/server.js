@@ -46,7 +46,7 @@ export async function send(server, query, variables, headers = {}) {
   return data
 }
 
-/** Places an order of Alice, and tells its id and that of its last event, behind which it can be followed. */
+/** Places an order of Alice. Returns the ID of the order and of its last event, after which a subscription can start. */
 export async function place(server, headers) {
   const { placeOrder } = await send(
     server,

@@ -25,7 +25,7 @@ type sentMutation struct {
 }
 
 // histories generates the steps of 2 to 4 clients, each with up to 40 mutations. It concatenates
-// short lists, because rapid rarely generates long ones.
+// short lists, because the library rapid rarely generates long lists.
 func histories(w workload.Fixture) *rapid.Generator[[][]workload.Step] {
 	step := rapid.Custom(func(t *rapid.T) workload.Step {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
@@ -118,8 +118,9 @@ func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
 }
 
 // checkVersions verifies that each version of a record was returned in a response. So each
-// confirmed change made one version, and there were no other changes. It returns the number of
-// changes. checkStock verifies inventory levels, because shipping changes them, too.
+// confirmed change created one version, and no other change was made. checkVersions returns the
+// number of changes. It omits inventory levels, because shipments change them, too. checkStock
+// verifies them.
 func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int {
 	returned, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
@@ -172,8 +173,9 @@ type levelChange struct {
 	adjusted        bool
 }
 
-// checkStock replays the responses about each inventory level. Shipments make versions that no
-// response returns. The shipped orders determine their quantities.
+// checkStock computes each inventory level from the responses to the mutations that changed the
+// level. Shipments create versions of a level that no response contains. For these versions,
+// checkStock uses the quantities of the shipped orders.
 func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w workload.Fixture) {
 	known, shipped := map[string]map[int]levelChange{}, map[string][]int{}
 	for i := range w.Products {
@@ -241,8 +243,8 @@ func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w work
 			sum -= n
 			changes++
 		}
-		// Setting a level to its current quantity makes no version, so the number of versions is not
-		// known.
+		// If a mutation sets a level to its current quantity, it creates no version. The expected number
+		// of versions is then unknown.
 		if !set[level] && (r.Int("quantity") != sum || r.Int("version") != order[0]+changes) {
 			t.Errorf("%s has %d pieces in version %d, but the responses add up to %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
 		}

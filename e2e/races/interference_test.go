@@ -123,7 +123,7 @@ type fixtureCopier struct {
 }
 
 // newFixtureCopier returns a fixtureCopier. The fixture's pending order has 2 line items plus the
-// given number.
+// number in more.
 func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopier {
 	t.Helper()
 	db = storetest.WithoutResponseDate(db)
@@ -164,8 +164,8 @@ func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopie
 	return w
 }
 
-// newCopy creates a table. The requests of the Store failing meet the faults of choose; clean
-// has no faults.
+// newCopy creates a table and two Stores for it. In the requests of failing, choose injects faults.
+// The requests of clean have no faults.
 func (w *fixtureCopier) newCopy(t *testing.T, choose faults.Chooser) (failing, clean *dynamo.Store, table string) {
 	t.Helper()
 	table = storetest.TableName()
@@ -191,9 +191,9 @@ func (w *fixtureCopier) options(table string, seed byte) dynamo.Options {
 
 var ulidPattern = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 
-// snapshot formats the responses and the records of a table. It replaces new IDs, and omits the
-// order counts, because the ID of an order determines its part of the counts. The audit has
-// compared the counts with the orders.
+// snapshot formats the responses and the records of a table. It replaces generated IDs. It omits
+// the order counts, because the generated ID of an order determines which counter record counts the
+// order. The audit has already compared the counts with the orders.
 func (w *fixtureCopier) snapshot(a *storetest.AuditResult, answers ...string) string {
 	lines := slices.Clone(answers)
 	for k, r := range a.Records {
@@ -272,8 +272,8 @@ func collectKeys(v any, into map[storetest.Key]bool) {
 	}
 }
 
-// A concurrent change commits between the reads and the writes of a mutation. The response and
-// every record are as if that change had committed before the mutation.
+// Another mutation commits between the reads and the writes of a mutation. The response and every
+// record are the same as if the other mutation had committed first.
 func TestConcurrentMutationCommitsFirst(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -306,8 +306,9 @@ func TestConcurrentMutationCommitsFirst(t *testing.T) {
 	})
 }
 
-// The same as TestConcurrentMutationCommitsFirst, with an order that has one item too many to embed
-// its items. Adding or removing a line item changes the form of its records.
+// The same as TestConcurrentMutationCommitsFirst, with an order that has MaxEmbeddedItems + 1 line
+// items. If a line item is removed, the order's record contains the line items. If it is added
+// again, the record does not contain them.
 func TestConcurrentMutationCommitsFirstWithLargeOrder(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -388,8 +389,8 @@ func diffLines(want, got string) string {
 }
 
 // A copy of a request with the same idempotency key commits first. Both callers get the same
-// response, and the mutation is executed once. By default DynamoDB Local runs every fourth
-// mutation.
+// response, and the mutation is executed once. By default, the test on DynamoDB Local runs only
+// every fourth mutation.
 func TestRepeatedRequestCommitsFirst(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -425,8 +426,8 @@ func TestRepeatedRequestCommitsFirst(t *testing.T) {
 	})
 }
 
-// Other changes keep committing first. When the request's deadline passes, the request fails with
-// ErrUnavailable and writes nothing.
+// Other mutations always commit first. When the deadline of the request passes, the request fails
+// with ErrUnavailable and writes nothing.
 func TestConcurrentMutationsAlwaysCommitFirst(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newFixtureCopier(t, db, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// drawMutation draws a mutation. Mutations that advance orders are more frequent.
+// drawMutation chooses a random mutation. It chooses mutations that advance orders more often.
 func drawMutation(pick func(n int) int) string {
 	all := append([]string{"placeOrder", "placeOrder", "confirmOrder", "placeOrder", "shipOrder", "placeOrder", "confirmOrder", "setOrderItem",
 		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder"},
@@ -22,8 +22,8 @@ func drawMutation(pick func(n int) int) string {
 	return all[pick(len(all))]
 }
 
-// Clients send all kinds of mutations, with and without keys, while requests to DynamoDB fail. The
-// table stays consistent: each change is made completely or not at all.
+// Clients send all kinds of mutations, with and without idempotency keys, while some DynamoDB
+// requests fail. The table stays consistent: each change is made completely or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {

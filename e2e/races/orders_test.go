@@ -39,8 +39,8 @@ func newFaultyServer(t testing.TB, db *dynamodb.Client, w workload.Fixture, choo
 func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
 	t.Helper()
 	failing, between := faults.WrapClient(s.db, choose)
-	// Failed reads are repeated by the client, because the SDK would wait for seconds. Writes have
-	// their own retry options.
+	// The SDK does not retry failed reads, because it would wait for seconds. Instead, the test's
+	// clients repeat their requests. Writes have their own retry options.
 	failing = dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 	store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 	if err != nil {
@@ -85,9 +85,9 @@ func newLossyClient(seed uint64) (*workload.Client, *lossyTransport) {
 	return c, f
 }
 
-// writeFaults and readFaults make about a quarter of the writes and a tenth of the reads fail. The
-// SDK waits longer after each failure of a write. At these rates it rarely waits for more than 20
-// ms.
+// With writeFaults, about a quarter of the writes fail. With readFaults, about a tenth of the reads
+// fail. After each failed write, the SDK waits longer. At this rate of failures, it rarely waits
+// for more than 20 ms.
 func writeFaults() faults.Rates {
 	return faults.Rates{
 		faults.ThroughputExceeded: 0.02, faults.Throttling: 0.02, faults.InternalServerError: 0.02, faults.TransactionConflict: 0.04, faults.TransactionInProgress: 0.02, faults.ConnectionRefused: 0.02,
@@ -124,8 +124,8 @@ func inParallel(n, clients int, task func(i int)) {
 	wg.Wait()
 }
 
-// Each request is repeated until it gets a response, and some are sent twice concurrently. Each
-// idempotency key creates one order.
+// Clients repeat each request until they get a response, and send some requests twice concurrently.
+// Each idempotency key creates one order.
 func TestOneOrderForEachKey(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {

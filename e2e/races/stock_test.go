@@ -44,8 +44,8 @@ func placeConcurrently(t *testing.T, n int, urls []string, input func(i int) map
 	return placed
 }
 
-// forEachServerCount runs a test on both engines, with one server and with two servers on one
-// table. By default DynamoDB Local runs only with two servers.
+// forEachServerCount runs a test on both engines, with one server and with two servers for one
+// table. By default, the test on DynamoDB Local runs only with two servers.
 func forEachServerCount(t *testing.T, w workload.Fixture, test func(t *testing.T, s faultyServer, urls []string)) {
 	for _, servers := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestOversoldProduct(t *testing.T) {
 	})
 }
 
-// Each client orders one to three pieces of several products. Each order gets all pieces or none.
-// No order is refused if all its pieces are available.
+// Each client orders one to three units of several products. An order reserves either all its units
+// or none. No order is rejected if all its units are available.
 func TestOversoldProducts(t *testing.T) {
 	const buyers, products = 80, 4
 	lines := func(i int) []map[string]any {
@@ -104,7 +104,7 @@ func TestOversoldProducts(t *testing.T) {
 		if len(a.Orders) != placed || placed == buyers {
 			t.Errorf("%d orders are in the table, %d were placed, want equal numbers and fewer than %d", len(a.Orders), placed, buyers)
 		}
-		// The clients order more than is available, so few pieces are left of at least one product.
+		// The clients order more units than are available, so at least one product has few units left.
 		least := 50
 		for j := range products {
 			least = min(least, a.Records[storetest.Key{PK: fmt.Sprintf("PRODUCT#p%d", j), SK: "#METADATA"}].Int("available"))
@@ -115,8 +115,8 @@ func TestOversoldProducts(t *testing.T) {
 	})
 }
 
-// Twelve confirmed orders are shipped concurrently from a warehouse with pieces for five. Five
-// orders are shipped, and the others can be shipped from another warehouse.
+// Twelve confirmed orders are shipped concurrently from a warehouse that has units for five orders.
+// Five shipments succeed. The other orders can then be shipped from another warehouse.
 func TestOversoldWarehouse(t *testing.T) {
 	const orders, pieces = 12, 5
 	forEachServerCount(t, workload.Fixture{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {

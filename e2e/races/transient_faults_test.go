@@ -74,7 +74,8 @@ func TestTransientFaults(t *testing.T) {
 }
 
 // lastingFault returns a Chooser with the same fault for every transaction. At the fourth
-// transaction it calls passed, which makes the request's deadline pass.
+// transaction, it calls the function passed. The test's function then lets the deadline of the
+// request pass.
 func lastingFault(kind faults.Kind, passed func()) faults.Chooser {
 	attempts := 0
 	return func(r faults.Request) faults.Kind {
@@ -88,7 +89,8 @@ func lastingFault(kind faults.Kind, passed func()) faults.Chooser {
 	}
 }
 
-// A fault that lasts until the request's deadline returns ErrUnavailable, and nothing is written.
+// If a fault lasts until the deadline of a request, the request returns ErrUnavailable and writes
+// nothing.
 func TestLastingFaults(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.TransactionConflict, faults.TransactionInProgress, faults.ThroughputExceeded, faults.Throttling, faults.InternalServerError, faults.ConnectionRefused} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -191,8 +193,9 @@ func TestLostReplyWithoutKey(t *testing.T) {
 	}
 }
 
-// User errors depend on the records in the table. A repeated request with the same key, concurrent
-// with the first, must not fail with INSUFFICIENT_STOCK because the first one took the last piece.
+// User errors depend on the records in the table. If a client repeats a request with the same key
+// while the first request is running, both requests order the same last unit. The second request
+// must not fail with INSUFFICIENT_STOCK.
 func TestConcurrentRetryOfLastPiece(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const pieces = 10
@@ -202,7 +205,7 @@ func TestConcurrentRetryOfLastPiece(t *testing.T) {
 		for i := range pieces {
 			key := string(rune('a' + i))
 			ids := make([]string, 4)
-			// Order all remaining pieces in concurrent requests with one key.
+			// Concurrent requests with one idempotency key order all remaining units.
 			inParallel(len(ids), len(ids), func(n int) {
 				m := orderOnePiece(key)
 				m.Input["items"] = []map[string]any{{"sku": "p0", "quantity": pieces}}

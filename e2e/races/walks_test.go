@@ -20,14 +20,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// walks is the number of times the list is read. For a thorough run:
+// walks is the number of times that the list is read completely. For a thorough run:
 //
 //	go test ./e2e/races -run Walks -v -walks 1000 -timeout 2h
 var walks = flag.Int("walks", longtest.Size(8, 40), "how many times each engine's list of changing orders is read completely")
 
 const (
-	// walkedOrders is the number of orders in a table. walksOfTable is the number of walks per table:
-	// then most orders are final.
+	// walkedOrders is the number of orders in a table. walksOfTable is the number of times that the
+	// list of one table is read. After that, most orders have a final status.
 	walkedOrders, walksOfTable = 40, 8
 	// changesPerPage is the number of orders that change their status while a page is read.
 	changesPerPage = 4
@@ -41,8 +41,8 @@ type changingOrders struct {
 	ids []string
 
 	mu sync.Mutex
-	// statuses are the statuses of the orders. If an order is busy, its status here is the new one,
-	// which the table may not have yet.
+	// statuses contains the statuses of the orders. If an order is busy, a mutation is changing its
+	// status. Then statuses contains the new status, but the table may still contain the old status.
 	statuses []string
 	busy     []bool
 	changes  int
@@ -134,7 +134,7 @@ func (p listedPage) ids() []string {
 	return ids
 }
 
-// readPage reads the page of a walk after a cursor.
+// readPage reads the page after a cursor, with the options w.
 func (m *changingOrders) readPage(t *testing.T, w listOptions, cursor string) listedPage {
 	t.Helper()
 	query := `query($n: Int, $cursor: String, $statuses: [OrderStatus!]) { orders(first: $n, after: $cursor, statuses: $statuses) {
@@ -178,7 +178,7 @@ func (m *changingOrders) readAll(t *testing.T, w listOptions) int {
 	var found []string
 	pages, cursor := 0, ""
 	for more := true; more; pages++ {
-		// Orders that leave the list move later orders to this page.
+		// If orders leave the list, later orders move to this page.
 		from := min(len(found), walkedOrders-w.first)
 		to := min(from+2*w.first, walkedOrders)
 		if w.backward {
@@ -217,8 +217,8 @@ func (m *changingOrders) readAll(t *testing.T, w listOptions) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, id := range m.ids {
-		// No order returns to an old status. So an order that is in the list now was in the list all the
-		// time.
+		// The argument statuses names the first statuses of the lifecycle, and no order returns to an
+		// earlier status. So an order that the list contains now was in the list all the time.
 		if (w.statuses == nil || slices.Contains(w.statuses, m.statuses[i])) && !slices.Contains(found, id) {
 			t.Errorf("%+v: order %d with status %s is missing", w, i, m.statuses[i])
 		}

@@ -40,7 +40,8 @@ const (
 	products = 20
 	stock    = 20
 	// longestPause is the maximum pause of a client between two mutations. It is shorter than a
-	// recount, so stock changes and changes back during a recount.
+	// recount of the stock. So during a recount, the stock can change and then return to the same
+	// numbers.
 	longestPause = 400 * time.Millisecond
 	// attempts is the maximum number of attempts per request.
 	attempts = 20
@@ -51,8 +52,8 @@ func newFixture() workload.Fixture {
 	return workload.Fixture{Customers: products, Products: products, Warehouses: 1, Employees: 1, Stock: stock}
 }
 
-// client repeatedly buys one product and then restores the stock. Its counters have few values, so
-// they are often equal before and after a recount.
+// client repeatedly buys one product and then restores the stock. The product's counters have only
+// few different values, so they are often equal before and after a recount.
 type client struct {
 	*workload.Client
 	url     string
@@ -73,7 +74,7 @@ func (c *client) send(ctx context.Context, field string, input map[string]any) (
 	if keyed := !slices.Contains([]string{"setOrderItem", "removeOrderItem", "setInventoryLevel"}, field); keyed {
 		m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-%d", c.n, c.random.Uint64())
 	}
-	// A request is never cancelled, also if the machine is too busy to respond in time.
+	// No request is cancelled, even if the busy machine responds late.
 	a, times, err := c.SendWithRetries(context.WithoutCancel(ctx), func() string { return c.url }, m, attempts)
 	if err != nil {
 		return "", fmt.Errorf("%s %v: %w", field, input, err)
@@ -155,9 +156,9 @@ func TestRepairsDuringTraffic(t *testing.T) {
 				}
 			})
 		}
-		// The recounts have several durations: the default, and shorter ones for an index with little or
-		// no lag. With lower parallelism, more time passes between making the sums and comparing the last
-		// of them.
+		// The recounts have different durations: the default, and shorter durations for an index with
+		// little or no lag. With lower parallelism, more time passes between computing the sums and
+		// comparing the last sum.
 		lags := []time.Duration{100 * time.Millisecond, check.NoIndexLag, longtest.Size(20*time.Millisecond, 0)}
 		parallel := []int{8, 1, 2, 1}
 		checks, found, unsettled := 0, 0, 0

@@ -37,13 +37,13 @@ const (
 	customers = 6
 	// ordersEach is the number of initial orders of each customer.
 	ordersEach = 8
-	// clients is the number of clients that change orders. Every other client uses the server that is
+	// clients is the number of clients that change orders. Half of the clients use the server that is
 	// killed.
 	clients = 8
-	// timeLimit is the time limit of a test that hangs.
+	// timeLimit is the maximum time of a test. The limit detects a test that hangs.
 	timeLimit = 2 * time.Minute
-	// attempts is the maximum number of attempts per request. Every kill costs each client one or a
-	// few.
+	// attempts is the maximum number of attempts per request. After each kill of the server, each
+	// client needs one or a few more attempts.
 	attempts = 10_000
 )
 
@@ -55,7 +55,7 @@ type fixture struct {
 
 	mu     sync.Mutex
 	orders []string
-	// changes counts the changes. named counts the requests that contain a unique value.
+	// changes counts the changes. uniqueValues counts the requests that contain a unique value.
 	changes, uniqueValues atomic.Int64
 }
 
@@ -92,8 +92,8 @@ func (s *fixture) placeOrder(t *testing.T, serverURL func() string, customer str
 	return o
 }
 
-// changeAddress changes the shipping address of an order to a new one. Every order that is not
-// shipped allows that, and a repeated request makes no second change.
+// changeAddress sets a new shipping address of an order. The order must not have been shipped. If
+// the request is repeated, the server makes no second change.
 func (s *fixture) changeAddress(t *testing.T, serverURL func() string, order string) *workload.Record {
 	return s.send(t, serverURL, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
 		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.uniqueValues.Add(1)), "city": "Leeds", "countryCode": "GB",
@@ -305,8 +305,8 @@ func TestResume(t *testing.T) {
 	s.checkExternalChanges(ctx, t, subscribers)
 }
 
-// checkExternalChanges changes each subscribed order as other software does. It verifies that all
-// its subscribers receive an update without an event ID.
+// checkExternalChanges changes each subscribed order as other software would change it. It verifies
+// that all subscribers of the order receive an update without an event ID.
 func (s *fixture) checkExternalChanges(ctx context.Context, t *testing.T, subscribers []*subscriber) {
 	t.Helper()
 	subscribers = slices.DeleteFunc(subscribers, func(f *subscriber) bool { return f.field != "orderUpdated" })

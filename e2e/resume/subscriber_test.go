@@ -30,10 +30,12 @@ type subscriber struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	// after is the event ID to resume after: the last update, or the initial event.
+	// after is the event ID after which the subscription resumes: the ID of the last update, or of the
+	// initial event.
 	after   string
 	updates []update
-	// external has the order IDs of updates without an event, which are changes by other software.
+	// external contains the order IDs of updates without an event. Such updates are changes by other
+	// software.
 	external []string
 	// connected counts the acknowledged connections.
 	connected int

@@ -19,7 +19,7 @@ export default [
     rules: Object.fromEntries([
       rule('relay-connection-types'),
       // Lists of records are pages with `nodes` beside `edges`, and refusals are plain lists: not every list wraps an edge.
-      // There is no Node: ids are the order book's own, and no id tells its type.
+      // There is no interface Node, because the IDs of the order book do not contain a type.
       rule('relay-edge-types', { withEdgeSuffix: true, listTypeCanWrapOnlyEdgeType: false, shouldImplementNode: false }),
       rule('relay-arguments', { includeBoth: true }),
       rule('relay-page-info'),

@@ -43,7 +43,7 @@ graphql\`
 `,
 }
 
-/** What the compiler makes of sources, by name. It fails where they do not fit the schema. */
+/** Compiles sources and returns the names of the generated files. It fails if a source does not match the schema. */
 function compiled(files) {
   const project = mkdtempSync(join(tmpdir(), 'relay-'))
   try {

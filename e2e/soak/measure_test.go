@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// slack is the number of bytes, and share the fraction, by which memory may grow from one half of
-// the time to the other. Memory also depends on the time of the last garbage collection.
+// Between the first and the second half of the run, memory may grow by growthBytes plus the fraction
+// growthShare. Some growth is allowed, because memory depends on the time of the last garbage
+// collection.
 const (
 	growthBytes = 24 << 20
 	growthShare = 0.1
@@ -74,7 +75,7 @@ func goroutines(log string) map[string]int {
 }
 
 // checkFlat fails the test if memory grew. It ignores the first third of the samples, because the
-// server is not warm yet. It compares the two halves of the other samples.
+// server still fills its caches. It compares the two halves of the other samples.
 func checkFlat(t *testing.T, name string, samples []int) {
 	t.Helper()
 	warm := samples[len(samples)/3:]

@@ -42,11 +42,12 @@ const (
 	// clients is the number of concurrent requests: enough to keep the server busy.
 	clients = 32
 	// distinctRequests is the number of different requests, without the unique documents. The built-in
-	// store is slow and responds to each of them once.
+	// store is slow, so it responds to each of these requests only once. Then its responses are
+	// replayed.
 	distinctRequests = 40
 	// samplePause is the time between two samples.
 	samplePause = 200 * time.Millisecond
-	// timeLimit is the time limit of a step that hangs.
+	// timeLimit is the maximum time of one step. The limit detects a step that hangs.
 	timeLimit = time.Minute
 )
 
@@ -101,8 +102,8 @@ type request struct {
 	cancel bool
 }
 
-// request returns the n-th request. The kinds of requests take turns: long and short responses, new
-// documents, explain, compression, invalid queries and cancelled requests.
+// request returns the n-th request. The requests alternate between several kinds: long and short
+// responses, new documents, explain output, compression, invalid queries and cancelled requests.
 func (tb *replayedTable) request(n int) request {
 	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
 	header := http.Header{"Content-Type": {"application/json"}, "Accept-Encoding": {"identity"}}
@@ -118,7 +119,7 @@ func (tb *replayedTable) request(n int) request {
 	case 4:
 		query = `{ ordersByStatus(status: DELIVERED, first: 50) { nodes { ` + order + ` customer { name } } pageInfo { endCursor } } }`
 	case 5:
-		// Each document is new, so the document cache must evict others.
+		// Each document is new, so the document cache must remove other documents.
 		query = fmt.Sprintf(`{ answer%d: customer(id: %q) { name orders(first: 2) { nodes { id } } } }`, n, tb.dataset.Customer(n%distinctRequests))
 	case 6:
 		query = `{ orders(first: 20) { edges { cursor node { ` + order + ` } } } }`
@@ -183,8 +184,8 @@ func TestSoak(t *testing.T) {
 	checkFlat(t, "resident memory", memory)
 	checkFlat(t, "live heap", liveHeap(t, log))
 	for made, n := range goroutines(log) {
-		// leave counts the connections of clients and to DynamoDB by their sockets. Their goroutines end
-		// shortly after the sockets.
+		// leave counts connections by their sockets: the connections of clients and the connections to
+		// DynamoDB. The goroutines of a connection end shortly after its socket is closed.
 		if n > baseline[made] && !strings.Contains(made, "dialConn") && !strings.HasSuffix(made, "(*Server).Serve") {
 			t.Errorf("%d goroutines created by %s remain; after few requests there are %d", n, made, baseline[made])
 		}

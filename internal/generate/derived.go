@@ -158,7 +158,7 @@ type %[2]sConnection {
 
 "An edge of %[3]s ` + "`%[2]sConnection`" + `."
 type %[2]sEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`after` or `before`" + `, with the same other arguments, to request more records."
+  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`after` or `before`" + `, with the same filter arguments."
   cursor: String!
   "The record."
   node: %[2]s!

@@ -16,7 +16,7 @@ export async function spendingOfYear(request: Request, customer: string, year: n
   return [...sums].map(([currencyCode, amount]) => ({ amount, currencyCode }))
 }
 
-/** Adds two amounts of one currency, exactly: they have the same number of digits behind the point. */
+/** Adds two amounts of one currency exactly. Both must have the same number of decimal places. */
 function add(a = '0', b: string): string {
   const digits = b.split('.')[1]?.length ?? 0
   const sum = (BigInt(a.replace('.', '')) + BigInt(b.replace('.', ''))).toString().padStart(digits + 1, '0')

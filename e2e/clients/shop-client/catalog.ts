@@ -6,6 +6,6 @@ import type { Request } from './request.js'
 export const categories = (request: Request, first = 100) =>
   pages(async (after) => (await request(CategoriesDocument, { first, after })).categories)
 
-/** The products of a category, or those whose name begins with a text, or both, page by page. */
+/** The products, page by page: filtered by category, by the beginning of the name, or by both. */
 export const products = (request: Request, filter: { category?: string; namePrefix?: string }, first = 20) =>
   pages(async (after) => (await request(ProductsDocument, { ...filter, first, after })).products)

@@ -35,7 +35,7 @@ export async function moveOrder(request: Request, order: OrderStateFragment, mov
   }
 }
 
-/** The mutations have one alias in operations.graphql, so their payloads are of one type. */
+/** In operations.graphql, all these mutations have the same alias, so their payloads have the same type. */
 async function send(request: Request, order: OrderStateFragment, move: Move): Promise<ConfirmOrderMutation['move']> {
   const input = { orderId: order.id, expectedVersion: order.version, idempotencyKey: crypto.randomUUID() }
   switch (move.to) {

@@ -4,7 +4,7 @@ import { print, type GraphQLFormattedError } from 'graphql'
 /** Sends an operation and returns its data. */
 export type Request = <Data, Variables>(document: TypedDocumentNode<Data, Variables>, variables: Variables) => Promise<Data>
 
-/** The top-level errors of an answer. User errors are not among them: they are data. */
+/** The top-level errors of a response. They do not include user errors, which are part of the data. */
 export class RequestError extends Error {
   constructor(readonly errors: readonly GraphQLFormattedError[]) {
     super(errors.map(({ message }) => message).join('\n'))
@@ -43,7 +43,7 @@ async function send<Data, Variables>(endpoint: string, headers: Record<string, s
     headers: { 'content-type': 'application/json', accept: 'application/graphql-response+json', ...headers },
     body: JSON.stringify({ query: print(document), variables }),
   })
-  // The types are generated from the schema, so the server's word is taken for the data.
+  // The types are generated from the schema, so the data is not verified here.
   const answer = (await response.json()) as Answer<Data>
   if (answer.errors) {
     throw new RequestError(answer.errors)
@@ -53,7 +53,7 @@ async function send<Data, Variables>(endpoint: string, headers: Record<string, s
 
 const passing: unknown[] = ['UNAVAILABLE', 'TIMED_OUT', 'OVERLOADED', 'RATE_LIMITED']
 
-/** Reports whether the same request can succeed later. A TypeError is fetch's, without an answer. */
+/** Reports whether the same request can succeed later. A TypeError means that fetch received no response. */
 function passes(error: unknown): boolean {
   return error instanceof RequestError ? error.codes.some((code) => passing.includes(code)) : error instanceof TypeError
 }
