@@ -231,7 +231,7 @@ func TestGoldenMostLines(t *testing.T) {
 	tight := mostExpensivePattern()
 	fixed := tight.MaxActions(0)
 	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` needs the most: %d actions, and %d more\n"+
-		"per line item. This allows %d line items. The maximum of an order is %d.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
+		"per line item. So %d line items fit. Ordergraph allows %d per order.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
 }
 
 // mostExpensivePattern returns the pattern with the most actions for an order of commerce.MaxLines
