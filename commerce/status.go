@@ -115,9 +115,9 @@ func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
 	return sum, complete
 }
 
-// StatusLevels divides statuses into groups, in lifecycle order. If an order can change from one
+// StatusGroups divides statuses into groups, in lifecycle order. If an order can change from one
 // status to another, directly or through other statuses, the later status is in a later group.
-func StatusLevels(statuses []Status) [][]Status {
+func StatusGroups(statuses []Status) [][]Status {
 	var levels [][]Status
 	for len(statuses) > 0 {
 		var level, later []Status

@@ -44,8 +44,8 @@ func (r UserErrors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Reason holds the fields that all user errors have.
-type Reason struct {
+// ErrorDetails holds the fields that all user errors have.
+type ErrorDetails struct {
 	code ErrorCode
 	// Message is a sentence that names the problem and suggests a correction.
 	Message string
@@ -55,14 +55,14 @@ type Reason struct {
 }
 
 // Error returns the message.
-func (r Reason) Error() string { return r.Message }
+func (r ErrorDetails) Error() string { return r.Message }
 
 // Code returns the kind of the user error.
-func (r Reason) Code() ErrorCode { return r.code }
+func (r ErrorDetails) Code() ErrorCode { return r.code }
 
 // newErrorReason returns the Reason of a user error about the value at path in the request's input.
-func newErrorReason(code ErrorCode, path []string, format string, args ...any) Reason {
-	r := Reason{code: code, Message: fmt.Sprintf(format, args...)}
+func newErrorReason(code ErrorCode, path []string, format string, args ...any) ErrorDetails {
+	r := ErrorDetails{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
 		r.Field = append([]string{"input"}, path...)
 	}
@@ -74,45 +74,45 @@ func FieldPath(names ...string) []string { return names }
 
 type (
 	// NotFound reports that a record does not exist.
-	NotFound struct{ Reason }
+	NotFound struct{ ErrorDetails }
 	// InvalidInput reports an invalid value.
-	InvalidInput struct{ Reason }
+	InvalidInput struct{ ErrorDetails }
 	// VersionConflict reports that the record has changed since the caller read it.
 	VersionConflict struct {
-		Reason
+		ErrorDetails
 		// CurrentVersion is the current version of the record, or 0 if it does not exist.
 		CurrentVersion int
 	}
 	// InvalidTransition reports that the order cannot change to the requested status.
 	InvalidTransition struct {
-		Reason
+		ErrorDetails
 		From, To Status
 		// Allowed contains the statuses to which the order can change.
 		Allowed []Status
 	}
 	// InsufficientStock reports that the available quantity of a product is too small.
 	InsufficientStock struct {
-		Reason
+		ErrorDetails
 		SKU SKU
 		// Available is the available quantity.
 		Available int
 	}
 	// EmailTaken reports that another customer has the email address.
-	EmailTaken struct{ Reason }
+	EmailTaken struct{ ErrorDetails }
 	// AlreadyExists reports that a record with the ID exists.
-	AlreadyExists struct{ Reason }
+	AlreadyExists struct{ ErrorDetails }
 	// IdempotencyKeyReused reports that the idempotency key was used for a different request.
-	IdempotencyKeyReused struct{ Reason }
+	IdempotencyKeyReused struct{ ErrorDetails }
 	// TooManyLines reports that the order has more than MaxLines line items.
 	TooManyLines struct {
-		Reason
+		ErrorDetails
 		Limit int
 	}
 	// AddressMissing reports that the order has no shipping address.
-	AddressMissing struct{ Reason }
+	AddressMissing struct{ ErrorDetails }
 	// PriceChanged reports that the total differs from the expected total.
 	PriceChanged struct {
-		Reason
+		ErrorDetails
 		CurrentTotal Money
 		// Lines are the lines at current prices.
 		Lines []QuotedLine

@@ -56,12 +56,12 @@ const KeysPerRequest = table.BatchSize
 
 // KeyUnits returns the maximum read units of looking up one key.
 func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
-	return p.ConsistencyFactor(consistent) * units.Read(b.largestRecord(p.Records()))
+	return p.ConsistencyFactor(consistent) * units.Read(b.largestRecord(p.Entities()))
 }
 
-// List returns the maximum cost of reading one page of a list. For a list of orders by status,
+// ListBound returns the maximum cost of reading one page of a list. For a list of orders by status,
 // statuses are the statuses of the orders to list. For other lists, statuses is empty.
-func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
+func (b Bounds) ListBound(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
@@ -69,18 +69,18 @@ func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerc
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}
-		for _, level := range commerce.StatusLevels(statuses) {
+		for _, level := range commerce.StatusGroups(statuses) {
 			most = most.plus(maxMergeCost(len(level)*shards, page))
 		}
 	}
 	if p.MaxLength > 0 {
 		most.rows = min(most.rows, p.MaxLength)
 	}
-	return b.queriesBound(p, most, b.largestRecord(p.Records()), consistent)
+	return b.queriesBound(p, most, b.largestRecord(p.Entities()), consistent)
 }
 
-// Collection returns the maximum cost of reading an item collection with one Query.
-func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
+// CollectionBound returns the maximum cost of reading an item collection with one Query.
+func (b Bounds) CollectionBound(p model.AccessPattern, consistent bool) ReadBound {
 	var rest []model.Entity
 	bytes := 0
 	for _, e := range model.Entities() {
@@ -96,11 +96,11 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 	return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(min(bytes, table.MaxQueryBytes))}
 }
 
-// Count returns the maximum cost of counting the records of a list. A list with a maximum length
-// needs one Query. Other lists need up to table.MaxCountPages queries.
-func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
+// CountBound returns the maximum cost of counting the records of a list. A list with a maximum
+// length needs one Query. Other lists need up to table.MaxCountPages queries.
+func (b Bounds) CountBound(p model.AccessPattern, consistent bool) ReadBound {
 	if p.MaxLength > 0 {
-		return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(p.MaxLength*b.largestRecord(p.Records()))}
+		return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(p.MaxLength*b.largestRecord(p.Entities()))}
 	}
 	return ReadBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.Read(table.MaxQueryBytes)}
 }
@@ -129,7 +129,7 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	}
 	if p.ReadsItems {
 		// Each attempt reads the items.
-		items := b.List(model.OrderItems.AccessPattern, PageRequest{Limit: table.MaxTransactionActions, DetectMore: true}, nil, true)
+		items := b.ListBound(model.OrderItems.AccessPattern, PageRequest{Limit: table.MaxTransactionActions, DetectMore: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
@@ -197,7 +197,7 @@ func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, co
 	bound.ReadUnits = units.Read(bytes)
 	if bound.Requests > 1 {
 		// Each Query rounds up its own units.
-		bound.ReadUnits = (float64(bytes)/units.ReadSize + float64(bound.Requests)) / 2
+		bound.ReadUnits = (float64(bytes)/units.BytesPerReadUnit + float64(bound.Requests)) / 2
 	}
 	bound.ReadUnits *= p.ConsistencyFactor(consistent)
 	return bound

@@ -64,7 +64,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	for _, move := range []commerce.OrderStatusChange{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: house}, {To: commerce.Delivered}} {
 		move.OrderID, move.Note = placed.ID, strings.Repeat("n", commerce.MaxNote)
 		move.TrackingNumber, move.Carrier = strings.Repeat("t", commerce.MaxName), strings.Repeat("c", commerce.MaxName)
-		_, err = store.MoveOrder(ctx, caller(), move)
+		_, err = store.ChangeOrderStatus(ctx, caller(), move)
 		must(err)
 	}
 

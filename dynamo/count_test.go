@@ -17,9 +17,9 @@ func TestOrderCountCountsAllOrders(t *testing.T) {
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
-		store := storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
+		store := storetest.StoreWithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
 		trace := &trace.Trace{}
-		n, err := store.OrderCount(trace.NewContext(t.Context()), "c1")
+		n, err := store.CountCustomerOrders(trace.NewContext(t.Context()), "c1")
 		if err != nil || n != 3 {
 			t.Errorf("%d orders, %v, want 3", n, err)
 		}

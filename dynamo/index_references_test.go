@@ -131,7 +131,7 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 				return r.Store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: order, SKU: "p00", Quantity: 2})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
-				return r.Store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
+				return r.Store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
 				return r.Store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})

@@ -94,7 +94,7 @@ func (m *movingOrders) query(partition string, b model.Range, limit int, forward
 }
 
 // read reads a page in the same way as Store.read.
-func (m *movingOrders) read(l listing) ([]row, error) {
+func (m *movingOrders) read(l listQuery) ([]row, error) {
 	m.rounds, m.queries, m.rows = 0, 0, 0
 	return l.read(func(readers []*partitionReader) error {
 		m.rounds++
@@ -139,7 +139,7 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).listing(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
+			l, err := (&Store{table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).newListQuery(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}

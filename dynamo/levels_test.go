@@ -75,7 +75,7 @@ func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 							if cancelled != (to == commerce.Cancelled) || !slices.Contains(c.statuses, to) || !c.moves(now[i], to, next, read) {
 								continue
 							}
-							if _, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: warehouseFor(to), WithoutAddress: true}); err != nil {
+							if _, err := r.Store.ChangeOrderStatus(t.Context(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: warehouseFor(to), WithoutAddress: true}); err != nil {
 								t.Error(err)
 							}
 							now[i] = to

@@ -109,11 +109,11 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	if r.Range.Empty {
 		return Page[V]{}, nil
 	}
-	l, err := s.listing(&p.AccessPattern, r)
+	l, err := s.newListQuery(&p.AccessPattern, r)
 	if err != nil {
 		return Page[V]{}, err
 	}
-	rows, err := s.read(ctx, l)
+	rows, err := s.readRows(ctx, l)
 	if err != nil {
 		return Page[V]{}, err
 	}
@@ -128,13 +128,13 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 	return newPage(r.Page, items, positions), nil
 }
 
-// listing determines which partitions to read for the page r of a list, and which range of sort
-// keys to read in them.
-func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
+// newListQuery determines which partitions to read for the page r of a list, and which range of
+// sort keys to read in them.
+func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, error) {
 	if r.Pattern != nil {
 		p = r.Pattern
 	}
-	l := listing{pattern: p, prefix: string(p.SK), page: r.Page, bounds: model.Range{From: r.Range.From, To: r.Range.To}}
+	l := listQuery{pattern: p, prefix: string(p.SK), page: r.Page, bounds: model.Range{From: r.Range.From, To: r.Range.To}}
 	if p.PK == model.EntityOrder.IndexPK {
 		return l, s.addStatuses(&l, r.Statuses)
 	}
@@ -144,7 +144,7 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 	}
 	key, err := p.PK.Build(values...)
 	if err != nil {
-		return listing{}, err
+		return listQuery{}, err
 	}
 	if p.Operation == model.PerShard {
 		l.levels = [][]string{s.appendShards(nil, key)}
@@ -157,8 +157,8 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 // addStatuses adds the partitions of the orders with the given statuses. Partitions of earlier
 // statuses, such as pending, are read first. If the status of an order changes during the read, the
 // order moves to a partition that is read later.
-func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
-	for _, level := range commerce.StatusLevels(statuses.list()) {
+func (s *Store) addStatuses(l *listQuery, statuses StatusSet) error {
+	for _, level := range commerce.StatusGroups(statuses.list()) {
 		var partitions []string
 		for _, status := range level {
 			key, err := l.pattern.PK.Build(status.String())
@@ -286,11 +286,11 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	return complete, nil
 }
 
-// OrderCount counts a customer's orders by reading the list of orders (AP2). Use it only if the
-// customer's record contains no order count.
+// CountCustomerOrders counts a customer's orders by reading the list of orders (AP2). Use it only
+// if the customer's record contains no order count.
 //
 // Errors: ErrTooManyOrders, and the errors of ReadPage.
-func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
+func (s *Store) CountCustomerOrders(ctx context.Context, id commerce.CustomerID) (int, error) {
 	p := &model.CustomerOrders.AccessPattern
 	partition, err := p.PK.Build(string(id))
 	if err != nil {

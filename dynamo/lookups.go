@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Result is the result for one of the IDs that ReadRecords looks up.
-type Result[V any] struct {
+// LookupResult is the result for one of the IDs that ReadRecords looks up.
+type LookupResult[V any] struct {
 	Value V
 	// Err is nil if the record was read. It is commerce.ErrNotFound if the record does not exist. It
 	// is ErrCorrupt if the record cannot be decoded, or if the ID is not valid in a key.
@@ -20,8 +20,8 @@ type Result[V any] struct {
 // BatchGetItem request per 100 IDs, or a GetItem request for a single ID.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]Result[V], error) {
-	results := make([]Result[V], len(ids))
+func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]LookupResult[V], error) {
+	results := make([]LookupResult[V], len(ids))
 	keys := make([]model.Keys, 0, len(ids))
 	indexes := make([]int, 0, len(ids))
 	for i, id := range ids {

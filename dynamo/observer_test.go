@@ -100,15 +100,15 @@ func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 				return err
 			},
 			func() error { _, err := store.OrderItemCollection(ctx, "01HVNR4Q3R0000000000000002"); return err },
-			func() error { _, err := store.OrderCount(ctx, "cust_01"); return err },
+			func() error { _, err := store.CountCustomerOrders(ctx, "cust_01"); return err },
 			func() error {
-				_, err := store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
+				_, err := store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
 				return err
 			},
 			// The order cannot be moved to the same status again. The server therefore checks whether an
 			// idempotency record contains the result.
 			func() error {
-				_, err := store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
+				_, err := store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})
 				return err
 			},
 		} {

@@ -9,8 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// listing describes which partitions and sort keys to read for one page of a list.
-type listing struct {
+// listQuery describes which partitions and sort keys to read for one page of a list.
+type listQuery struct {
 	pattern *model.AccessPattern
 	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
 	// levels one after another. A record that moves to another partition always moves to a later
@@ -24,7 +24,7 @@ type listing struct {
 }
 
 // forward reports whether the rows are read in ascending order of their sort keys.
-func (l listing) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
+func (l listQuery) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
 
 // row is a record of a list and its position: its sort key without the constant prefix.
 type row struct {
@@ -46,11 +46,11 @@ type partitionReader struct {
 	need int
 }
 
-// read returns the rows of the page in the order of reading, which is reversed with FromEnd. If
-// DetectMore is set and the list has more rows, read returns one row more than the limit.
+// readRows returns the rows of the page in the order of reading, which is reversed with FromEnd. If
+// DetectMore is set and the list has more rows, readRows returns one row more than the limit.
 //
 // Errors: the errors of table.WrapError.
-func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
+func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
@@ -60,7 +60,7 @@ func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 // A record may move to a later level during the read. If the index is up to date, the read finds
 // the record either in its old level or, later, in its new level. Therefore each level is read only
 // once.
-func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
+func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
 		var err error
@@ -80,7 +80,7 @@ func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 // next round reads the partitions that can still contribute to the page. All rounds together read
 // at most three pages plus one row per partition. maxMergeCost calculates the maximum number of
 // requests and rounds.
-func (l listing) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
+func (l listQuery) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	if len(found) == want {
 		end := found[want-1].position
@@ -188,7 +188,7 @@ func partitionsToRead(readers []*partitionReader, earlier []row, left int, forwa
 }
 
 // readRound reads the rows that planRound requested from the partitions, concurrently.
-func (s *Store) readRound(ctx context.Context, l listing, readers []*partitionReader) error {
+func (s *Store) readRound(ctx context.Context, l listQuery, readers []*partitionReader) error {
 	var pending []*partitionReader
 	for _, pr := range readers {
 		if pr.need > 0 {
@@ -201,7 +201,7 @@ func (s *Store) readRound(ctx context.Context, l listing, readers []*partitionRe
 }
 
 // readPartition reads the rows that a partition needs.
-func (s *Store) readPartition(ctx context.Context, l listing, pr *partitionReader) error {
+func (s *Store) readPartition(ctx context.Context, l listQuery, pr *partitionReader) error {
 	forward := l.forward()
 	records, more, err := s.table.QueryUpTo(ctx, l.pattern, pr.key, l.prefix, pr.bounds, pr.need, forward)
 	if err != nil {

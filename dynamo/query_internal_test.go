@@ -34,7 +34,7 @@ func TestMergesStayWithinBounds(t *testing.T) {
 		want = want[:min(len(want), page.fetchLimit())]
 
 		read, rounds, requests := 0, 0, 0
-		l := listing{pattern: &model.Timeline.AccessPattern, page: page}
+		l := listQuery{pattern: &model.Timeline.AccessPattern, page: page}
 		rows, err := l.readLevel(nil, partitions, func(readers []*partitionReader) error {
 			rounds++
 			for i, pr := range readers {

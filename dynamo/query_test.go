@@ -111,7 +111,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		if len(chosen) == 0 {
 			listed = commerce.Statuses()
 		}
-		for _, level := range commerce.StatusLevels(listed) {
+		for _, level := range commerce.StatusGroups(listed) {
 			if partitions := len(level) * shards; partitions > 1 {
 				most += 3*limit + partitions
 			} else {

@@ -108,9 +108,9 @@ func (s *Store) Stats() *table.Stats { return s.table.Stats() }
 // returns 0 if the difference is at most table.MaxClockDifference.
 func (s *Store) ClockDifference() time.Duration { return s.table.ClockDifference() }
 
-// Attempts returns the Guard that counts attempts to send DynamoDB requests. The Guard also reports
-// the state of the circuit breaker.
-func (s *Store) Attempts() *attempt.Guard { return s.table.Guard }
+// AttemptGuard returns the Guard that counts attempts to send DynamoDB requests. The Guard also
+// reports the state of the circuit breaker.
+func (s *Store) AttemptGuard() *attempt.Guard { return s.table.Guard }
 
 // OpenFeed returns the change feed of the table. The feed does not read from DynamoDB before the
 // first subscription.

@@ -64,7 +64,7 @@ func requiredStream() *types.StreamSpecification {
 // Errors: ErrStreamViewType if the table has a stream of another view type, ErrNoTable,
 // ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
-	stream, err := s.table.Stream(ctx)
+	stream, err := s.table.DescribeStream(ctx)
 	if err != nil || stream.View == table.RequiredStreamView {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 		return TableDescription{}, table.WrapError("DescribeTable", s.table.Name, err)
 	}
 	t := out.Table
-	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), StreamErr: table.StreamOf(t).CheckView()}
+	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), StreamErr: table.StreamFromDescription(t).CheckView()}
 	differ := func(property, want, have string) {
 		if want != have {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: expected %s, the table has %s", property, want, have))
@@ -247,10 +247,10 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Check returns an error if the server cannot use the table.
+// CheckTable returns an error if the server cannot use the table.
 //
 // Errors: ErrTableMismatch, and the errors of DescribeTable.
-func (s *Store) Check(ctx context.Context) error {
+func (s *Store) CheckTable(ctx context.Context) error {
 	d, err := s.compareTable(ctx)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (s *Store) Check(ctx context.Context) error {
 //
 // Errors: ErrNoStream, and the errors of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {
-	stream, err := s.table.Stream(ctx)
+	stream, err := s.table.DescribeStream(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 // tableWithAllAttributes returns a table that contains every attribute that the model writes.
 func tableWithAllAttributes(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-	_, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderStatusChange{OrderID: commerce.OrderID(storetest.SmallOrderID(2)), To: commerce.Delivered, Note: "by phone"})
+	_, err := r.Store.ChangeOrderStatus(t.Context(), change.Caller{Name: "c"}, commerce.OrderStatusChange{OrderID: commerce.OrderID(storetest.SmallOrderID(2)), To: commerce.Delivered, Note: "by phone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +174,11 @@ func TestMutationsKeepUnreadableAttributes(t *testing.T) {
 		do   func(ctx context.Context, s *dynamo.Store) error
 	}{
 		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
-			_, err := s.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
+			_, err := s.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
 			return err
 		}},
 		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
-			_, err := s.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Cancelled})
+			_, err := s.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Cancelled})
 			return err
 		}},
 		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {

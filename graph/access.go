@@ -73,7 +73,7 @@ func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.Order
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {
-		_, err = loaders.Records(loadersOf(ctx), model.CustomerByID).Load(ctx, id)
+		_, err = loaders.RecordLoader(loadersOf(ctx), model.CustomerByID).Load(ctx, id)
 	}
 	return orNotFoundError(err, "there is no such customer")
 }

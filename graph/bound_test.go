@@ -253,7 +253,7 @@ func exceeded(e explain.Explanation, most bound.Bound) string {
 		excess = append(excess, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
 	}
 	for _, r := range e.Requests {
-		i := slices.IndexFunc(most.Patterns, func(p bound.Pattern) bool { return p.AccessPattern == r.AccessPattern })
+		i := slices.IndexFunc(most.Patterns, func(p bound.PatternBound) bool { return p.AccessPattern == r.AccessPattern })
 		if i < 0 {
 			excess = append(excess, r.AccessPattern+" is not in the bound")
 			continue

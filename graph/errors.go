@@ -42,7 +42,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		shown.Extensions["pool"] = full.Pool().Name
 		return shown
 	case errors.As(err, &invalid):
-		return show(errcode.BadUserInput, "%s", sentence(invalid, shown.Path))
+		return show(errcode.BadUserInput, "%s", invalidValueMessage(invalid, shown.Path))
 	case located != nil && located.Err == nil && located.Extensions["code"] != nil:
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
@@ -130,9 +130,9 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	r.report(ctx, err)
 }
 
-// sentence returns the message for an invalid value. If the error contains no argument name, the
-// message contains the last name in the path instead.
-func sentence(e *commerce.InvalidError, path ast.Path) string {
+// invalidValueMessage returns the message for an invalid value. If the error contains no argument
+// name, the message contains the last name in the path instead.
+func invalidValueMessage(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
 		return fmt.Sprintf("argument %q: %s", errcode.LastName(path), e.Reason)
 	}

@@ -121,7 +121,7 @@ func (x *execution) respond(data []byte) *graphql.Response {
 // query executes a query and returns the data. The data is null if a non-null root field is null.
 func (x *execution) query() []byte {
 	x.newLoaders(x.executor.resolver.store, "")
-	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.Root) })
+	x.plan(x.ctx, func(p plan) { p.planRootFields(x.ctx, x.operation.prepared.Root) })
 	return x.writeRoot(x.fieldQuery)
 }
 
@@ -160,7 +160,7 @@ func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
 	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) }, r.observeBatch)
-	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).Unplanned(x.ctx, path), x}
+	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).ForkUnplanned(x.ctx, path), x}
 }
 
 // plan reads the records that the operation needs, before the resolvers run. If the plan panics,
@@ -257,7 +257,7 @@ func (x *execution) rootField(f *operation.Field, field func(*operation.Field) b
 			x.recordPanic(x.pathContext(f), panicked)
 			x.path = x.path[:0]
 			x.rewind(start)
-			written = !f.Definition.Type.NonNull && x.null()
+			written = !f.Definition.Type.NonNull && x.writeNull()
 		}
 	}()
 	return field(f)
@@ -330,7 +330,7 @@ func (x *execution) closeList(start responseMark, valid bool) bool {
 	return true
 }
 
-func (x *execution) null() bool {
+func (x *execution) writeNull() bool {
 	x.out = append(x.out, "null"...)
 	return true
 }

@@ -258,10 +258,10 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 	case 3: // line2
 		v, ok := x.resolveAddressLine2(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
@@ -271,10 +271,10 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 	case 5: // region
 		v, ok := x.resolveAddressRegion(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
@@ -351,9 +351,9 @@ func (x *execution) fieldAddressMissing(f *operation.Field, obj *commerce.Addres
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	default:
 		panic("AddressMissing has no field number " + strconv.Itoa(f.Number))
 	}
@@ -400,12 +400,12 @@ func (x *execution) fieldAdjustInventoryPayload(f *operation.Field, obj *Payload
 		return true
 	case 1: // inventoryLevel
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectInventoryLevel(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -461,9 +461,9 @@ func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.Already
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	default:
 		panic("AlreadyExists has no field number " + strconv.Itoa(f.Number))
 	}
@@ -510,12 +510,12 @@ func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payloa
 		return true
 	case 1: // customer
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -559,12 +559,12 @@ func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[com
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -801,12 +801,12 @@ func (x *execution) fieldConfirmOrderPayload(f *operation.Field, obj *Payload[co
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -850,12 +850,12 @@ func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[
 		return true
 	case 1: // customer
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -899,12 +899,12 @@ func (x *execution) fieldCreateProductPayload(f *operation.Field, obj *Payload[c
 		return true
 	case 1: // product
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectProduct(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -948,12 +948,12 @@ func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload
 		return true
 	case 1: // warehouse
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectWarehouse(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -1029,15 +1029,15 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 	case 5: // accountRep
 		v, ok := x.resolveCustomerAccountRep(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 6: // orders
 		v, ok := x.resolveCustomerOrders(f, obj)
 		if !ok {
@@ -1053,24 +1053,24 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 	case 7: // spending
 		v, ok := x.resolveCustomerSpending(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listSpending(f, v) || x.null()
+		return x.listSpending(f, v) || x.writeNull()
 	case 8: // order
 		v, ok := x.resolveCustomerOrder(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 9: // orderCount
 		v, ok := x.resolveCustomerOrderCount(f, obj)
 		if !ok {
@@ -1377,12 +1377,12 @@ func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[co
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -1438,9 +1438,9 @@ func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	default:
 		panic("EmailTaken has no field number " + strconv.Itoa(f.Number))
 	}
@@ -1518,15 +1518,15 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 	case 6: // warehouse
 		v, ok := x.resolveEmployeeWarehouse(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 7: // customers
 		v, ok := x.resolveEmployeeCustomers(f, obj)
 		if !ok {
@@ -1554,10 +1554,10 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 	case 9: // orderCount
 		v, ok := x.resolveEmployeeOrderCount(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendInt32(x.out, *v)
 		return true
@@ -1833,12 +1833,12 @@ func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[co
 		return true
 	case 1: // employee
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectEmployee(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -1894,9 +1894,9 @@ func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	default:
 		panic("IdempotencyKeyReused has no field number " + strconv.Itoa(f.Number))
 	}
@@ -1959,9 +1959,9 @@ func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.Ins
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	case 4: // sku
 		x.out = scalar.AppendString(x.out, string(obj.SKU))
 		return true
@@ -2026,9 +2026,9 @@ func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidI
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	default:
 		panic("InvalidInput has no field number " + strconv.Itoa(f.Number))
 	}
@@ -2093,9 +2093,9 @@ func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.Inv
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	case 4: // from
 		x.out = appendOrderStatus(x.out, obj.From)
 		return true
@@ -2162,30 +2162,30 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 	case 2: // product
 		v, ok := x.resolveInventoryLevelProduct(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectProduct(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 3: // warehouseId
 		x.out = scalar.AppendString(x.out, string(obj.WarehouseID))
 		return true
 	case 4: // warehouse
 		v, ok := x.resolveInventoryLevelWarehouse(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 5: // quantity
 		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
@@ -2464,219 +2464,219 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 	case 1: // createCustomer
 		v, ok := x.resolveMutationCreateCustomer(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCreateCustomerPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // updateCustomer
 		v, ok := x.resolveMutationUpdateCustomer(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectUpdateCustomerPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 3: // assignAccountRep
 		v, ok := x.resolveMutationAssignAccountRep(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectAssignAccountRepPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 4: // placeOrder
 		v, ok := x.resolveMutationPlaceOrder(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectPlaceOrderPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 5: // confirmOrder
 		v, ok := x.resolveMutationConfirmOrder(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectConfirmOrderPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 6: // shipOrder
 		v, ok := x.resolveMutationShipOrder(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectShipOrderPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 7: // deliverOrder
 		v, ok := x.resolveMutationDeliverOrder(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectDeliverOrderPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 8: // cancelOrder
 		v, ok := x.resolveMutationCancelOrder(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCancelOrderPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 9: // setOrderItem
 		v, ok := x.resolveMutationSetOrderItem(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectSetOrderItemPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 10: // removeOrderItem
 		v, ok := x.resolveMutationRemoveOrderItem(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectRemoveOrderItemPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 11: // updateShippingAddress
 		v, ok := x.resolveMutationUpdateShippingAddress(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 12: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 13: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 14: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 15: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 16: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 17: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 18: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	default:
 		panic("Mutation has no field number " + strconv.Itoa(f.Number))
 	}
@@ -3198,9 +3198,9 @@ func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bo
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	default:
 		panic("NotFound has no field number " + strconv.Itoa(f.Number))
 	}
@@ -3282,15 +3282,15 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 	case 3: // customer
 		v, ok := x.resolveOrderCustomer(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 4: // total
 		x.enter(f)
 		written := x.objectMoney(f.Set, &obj.Total)
@@ -3318,15 +3318,15 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 	case 7: // item
 		v, ok := x.resolveOrderItem(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrderItem(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 8: // timeline
 		v, ok := x.resolveOrderTimeline(f, obj)
 		if !ok {
@@ -3353,44 +3353,44 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		return x.listOrderStatus(f, v)
 	case 12: // shippingAddress
 		if obj.ShippingAddress == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 13: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 14: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 15: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 16: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
@@ -3734,20 +3734,20 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 	case 3: // from
 		v, ok := x.resolveOrderEventFrom(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = appendOrderStatus(x.out, *v)
 		return true
 	case 4: // to
 		v, ok := x.resolveOrderEventTo(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = appendOrderStatus(x.out, *v)
 		return true
@@ -3760,25 +3760,25 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 	case 7: // note
 		v, ok := x.resolveOrderEventNote(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 8: // warehouse
 		v, ok := x.resolveOrderEventWarehouse(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	default:
 		panic("OrderEvent has no field number " + strconv.Itoa(f.Number))
 	}
@@ -4040,27 +4040,27 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 	case 8: // product
 		v, ok := x.resolveOrderItemProduct(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectProduct(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 9: // order
 		v, ok := x.resolveOrderItemOrder(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	default:
 		panic("OrderItem has no field number " + strconv.Itoa(f.Number))
 	}
@@ -4320,10 +4320,10 @@ func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) 
 	case 1: // id
 		v, ok := x.resolveOrderUpdateID(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendID(x.out, *v)
 		return true
@@ -4332,24 +4332,24 @@ func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) 
 		return true
 	case 3: // event
 		if obj.Event == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrderEvent(f.Set, obj.Event)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 4: // order
 		v, ok := x.resolveOrderUpdateOrder(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	default:
 		panic("OrderUpdate has no field number " + strconv.Itoa(f.Number))
 	}
@@ -4416,20 +4416,20 @@ func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool
 	case 3: // startCursor
 		v, ok := x.resolvePageInfoStartCursor(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
 	case 4: // endCursor
 		v, ok := x.resolvePageInfoEndCursor(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
@@ -4484,12 +4484,12 @@ func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[comm
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -4549,9 +4549,9 @@ func (x *execution) fieldPriceChanged(f *operation.Field, obj *commerce.PriceCha
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	case 4: // currentTotal
 		x.enter(f)
 		written := x.objectMoney(f.Set, &obj.CurrentTotal)
@@ -4674,10 +4674,10 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 	case 9: // orderCount
 		v, ok := x.resolveProductOrderCount(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.out = scalar.AppendInt32(x.out, *v)
 		return true
@@ -5005,27 +5005,27 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 2: // customer
 		v, ok := x.resolveQueryCustomer(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 3: // customerByEmail
 		v, ok := x.resolveQueryCustomerByEmail(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 4: // customers
 		v, ok := x.resolveQueryCustomers(f)
 		if !ok {
@@ -5041,15 +5041,15 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 5: // order
 		v, ok := x.resolveQueryOrder(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 6: // ordersById
 		v, ok := x.resolveQueryOrdersByID(f)
 		if !ok {
@@ -5059,15 +5059,15 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 7: // orderItem
 		v, ok := x.resolveQueryOrderItem(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrderItem(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 8: // orders
 		v, ok := x.resolveQueryOrders(f)
 		if !ok {
@@ -5083,12 +5083,12 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 9: // orderCounts
 		v, ok := x.resolveQueryOrderCounts(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listOrderStatusCount(f, v) || x.null()
+		return x.listOrderStatusCount(f, v) || x.writeNull()
 	case 10: // ordersByStatus
 		v, ok := x.resolveQueryOrdersByStatus(f)
 		if !ok {
@@ -5104,15 +5104,15 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 11: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectProduct(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 12: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
@@ -5122,15 +5122,15 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 13: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectQuote(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 14: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
@@ -5158,27 +5158,27 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 16: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 17: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 18: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
@@ -5218,15 +5218,15 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	case 21: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 22: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
@@ -5951,12 +5951,12 @@ func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 		return x.listQuotedLine(f, obj.Lines)
 	case 2: // total
 		if obj.Total == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectMoney(f.Set, obj.Total)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 3: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6093,12 +6093,12 @@ func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6142,12 +6142,12 @@ func (x *execution) fieldSetInventoryLevelPayload(f *operation.Field, obj *Paylo
 		return true
 	case 1: // inventoryLevel
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectInventoryLevel(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6191,12 +6191,12 @@ func (x *execution) fieldSetOrderItemPayload(f *operation.Field, obj *Payload[co
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6240,12 +6240,12 @@ func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[comme
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6470,9 +6470,9 @@ func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyL
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	case 4: // limit
 		x.out = scalar.AppendInt(x.out, obj.Limit)
 		return true
@@ -6522,12 +6522,12 @@ func (x *execution) fieldUpdateCustomerPayload(f *operation.Field, obj *Payload[
 		return true
 	case 1: // customer
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6571,12 +6571,12 @@ func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[
 		return true
 	case 1: // employee
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectEmployee(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6620,12 +6620,12 @@ func (x *execution) fieldUpdateProductPayload(f *operation.Field, obj *Payload[c
 		return true
 	case 1: // product
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectProduct(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6669,12 +6669,12 @@ func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *P
 		return true
 	case 1: // order
 		if obj.Value == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, obj.Value)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
@@ -6732,9 +6732,9 @@ func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.Versi
 		return true
 	case 3: // field
 		if obj.Field == nil {
-			return x.null()
+			return x.writeNull()
 		}
-		return x.listString(f, obj.Field) || x.null()
+		return x.listString(f, obj.Field) || x.writeNull()
 	case 4: // currentVersion
 		x.out = scalar.AppendInt(x.out, obj.CurrentVersion)
 		return true
@@ -6796,15 +6796,15 @@ func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) boo
 	case 3: // customer
 		v, ok := x.resolveViewerCustomer(f, obj)
 		if !ok {
-			return x.null()
+			return x.writeNull()
 		}
 		if v == nil {
-			return x.null()
+			return x.writeNull()
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, v)
 		x.leave()
-		return written || x.null()
+		return written || x.writeNull()
 	default:
 		panic("Viewer has no field number " + strconv.Itoa(f.Number))
 	}
@@ -7486,7 +7486,7 @@ func (x *execution) listOrderOrNull(f *operation.Field, list []*commerce.Order) 
 	for i, v := range list {
 		x.element(i)
 		if v == nil || !x.objectOrder(f.Set, v) {
-			x.null()
+			x.writeNull()
 		}
 	}
 	return x.closeList(from, valid)
@@ -7554,7 +7554,7 @@ func (x *execution) listProductOrNull(f *operation.Field, list []*commerce.Produ
 	for i, v := range list {
 		x.element(i)
 		if v == nil || !x.objectProduct(f.Set, v) {
-			x.null()
+			x.writeNull()
 		}
 	}
 	return x.closeList(from, valid)
@@ -7637,7 +7637,7 @@ func (x *execution) list_EntityOrNull(f *operation.Field, list []Entity) bool {
 	for i, v := range list {
 		x.element(i)
 		if !x.member_Entity(f, v) {
-			x.null()
+			x.writeNull()
 		}
 	}
 	return x.closeList(from, valid)

@@ -166,14 +166,14 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 
 // Execute executes a query or mutation. The result contains all errors.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
-	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
+	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Subscription, Result) {
 		return e.refuseSubscription(ctx, o, errcode.BadUserInput, "a subscription requires a streaming transport: use WebSocket (graphql-transport-ws), or accept text/event-stream")
 	})
 	return result
 }
 
 // start executes a query or a mutation. For a subscription, it calls subscribe.
-func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Stream, Result)) (stream *Stream, result Result) {
+func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Subscription, Result)) (stream *Subscription, result Result) {
 	ctx, r.measurement = observe.Begin(withReportedErrors(ctx), e.observer, r.Query)
 	defer func() { r.measurement.End(ctx, result.Errors) }()
 	defer func() {

@@ -57,7 +57,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 			x.mutations++
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
 			x.newLoaders(o.resolver.store.Consistent(), alias)
-			ctx = context.WithValue(trace.SpanFromContext(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
+			ctx = context.WithValue(trace.SpanFromContext(ctx).ForkUnplanned(ctx, alias), loadersKey{}, x.loaders)
 		}
 		made := next(ctx)
 		spent.Add(int64(valuesIn(made)))
@@ -77,7 +77,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	case change != nil:
 		x.plan(x.ctx, func(p plan) { p.event(x.ctx, prepared.prepared.Root, change) })
 	case executed.Operation.Operation == ast.Query:
-		x.plan(x.ctx, func(p plan) { p.query(x.ctx, prepared.prepared.Root) })
+		x.plan(x.ctx, func(p plan) { p.planRootFields(x.ctx, prepared.prepared.Root) })
 	}
 	ctx = graphql.WithOperationContext(context.WithValue(x.resolverCtx.(*resolverContext).Context, loadersKey{}, x.loaders), executed)
 	response := &graphql.Response{}

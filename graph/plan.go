@@ -219,7 +219,7 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 // planRecords plans reads of records by key.
 func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
-		planKeys(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
+		planKeys(ctx, p, w, loaders.RecordLoader(p.loaders, pattern).Plan, then)
 	}
 }
 
@@ -228,7 +228,7 @@ func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequ
 	if len(w.keys) == 0 {
 		return
 	}
-	l := loaders.Pages(p.loaders, pattern)
+	l := loaders.PageLoader(p.loaders, pattern)
 	ctx = trace.SpanFromContext(ctx).WithPath(ctx, w.path)
 	if then == nil || !w.selections.readsMore() {
 		l.Plan(ctx, p.level, w.keys, nil)
@@ -322,8 +322,8 @@ func (p plan) record(ctx context.Context, record any, selections []*operation.Se
 	}
 }
 
-// query plans the root fields.
-func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
+// planRootFields plans the root fields.
+func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var (
 		referenced references
 		emails     pendingKeys[string]
@@ -359,7 +359,7 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	p.planCollections(ctx, &referenced)
 	p.itemsByID(ctx, &items, &referenced)
 	p.planReferences(ctx, &referenced)
-	p.emails(ctx, &emails)
+	p.planCustomersByEmail(ctx, &emails)
 	planList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
 }
@@ -381,12 +381,13 @@ func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey],
 	})
 }
 
-// emails plans reads of customers by email address: first the customer's ID, then the customer.
-func (p plan) emails(ctx context.Context, w *pendingKeys[string]) {
+// planCustomersByEmail plans reads of customers by email address: first the customer's ID, then the
+// customer.
+func (p plan) planCustomersByEmail(ctx context.Context, w *pendingKeys[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	loaders.Records(p.loaders, model.EmailClaim).Plan(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[string, commerce.CustomerID]) {
+	loaders.RecordLoader(p.loaders, model.EmailClaim).Plan(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[string, commerce.CustomerID]) {
 		var ids pendingKeys[commerce.CustomerID]
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.selections.of(f.Key))

@@ -107,10 +107,10 @@ func plannedQueries() []plannedQuery {
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, busyCustomer); err != nil {
+				if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, busyCustomer); err != nil {
 					return err
 				}
-				_, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(busyCustomer), Page: dynamo.PageRequest{Limit: 10}})
+				_, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(busyCustomer), Page: dynamo.PageRequest{Limit: 10}})
 				return err
 			},
 		},
@@ -133,7 +133,7 @@ func plannedQueries() []plannedQuery {
 				if err := itemsOf(ctx, l, o); err != nil {
 					return err
 				}
-				_, err = loaders.Records(l, model.CustomerByID).Load(ctx, o.CustomerID)
+				_, err = loaders.RecordLoader(l, model.CustomerByID).Load(ctx, o.CustomerID)
 				return err
 			},
 		},
@@ -151,12 +151,12 @@ func plannedQueries() []plannedQuery {
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				page, err := loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
+				page, err := loaders.PageLoader(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 				if err != nil {
 					return err
 				}
 				for _, o := range page.Items {
-					if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, o.CustomerID); err != nil {
+					if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, o.CustomerID); err != nil {
 						return err
 					}
 				}
@@ -183,7 +183,7 @@ func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 	return func() {
 		x := e.newExecution(context.Background(), operation)
 		x.newLoaders(e.resolver.store, "")
-		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.Root) })
+		x.plan(x.ctx, func(p plan) { p.planRootFields(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {
 			t.Fatal(err)
 		}

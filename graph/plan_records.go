@@ -95,7 +95,7 @@ func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce
 	for customer, f := range selectedFields(targets) {
 		// A customer without a count can be a copy from a list, which cannot replace the full record.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsReading(f.Records, "customer") {
-			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
+			loaders.RecordLoader(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
 }
@@ -320,13 +320,14 @@ func itemReferences(targets []planTarget[model.OrderItemKey], to *references) {
 
 // products plans the selections of products in a list.
 func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
-	p.stock(ctx, targets)
+	p.planStock(ctx, targets)
 	p.productInventory(ctx, targets)
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
-// stock plans reads of full products if a list contains copies that lack the selected stock.
-func (p plan) stock(ctx context.Context, targets []planTarget[*commerce.Product]) {
+// planStock plans reads of full products if a list contains copies that lack the selected
+// planStock.
+func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {
 		if product.Partial && (f.Name == "totalInventory" || f.Name == "available" || f.Name == "orderCount") {
@@ -403,7 +404,7 @@ func (p plan) employeeIDs(ctx context.Context, targets []planTarget[commerce.Emp
 	var counts pendingKeys[dynamo.ListRequest]
 	for employee, f := range selectedFields(targets) {
 		if f.Name == "orderCount" {
-			counts.add(loaders.RepOrdersOf(employee), f.Path, nil)
+			counts.add(loaders.RepOrdersRequest(employee), f.Path, nil)
 		}
 	}
 	planList(ctx, p, &counts, model.EmployeeOrderCount, nil)

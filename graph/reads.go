@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// orNull returns nil instead of commerce.ErrNotFound.
-func orNull[T any](v *T, err error) (*T, error) {
+// nullIfNotFound returns nil instead of commerce.ErrNotFound.
+func nullIfNotFound[T any](v *T, err error) (*T, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func lookupID[ID ~string](text string) (ID, bool) {
 
 // record returns the record with this key, or nil if the record does not exist.
 func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], key K) (*T, error) {
-	return orNull(loaders.Records(loadersOf(ctx), p).Load(ctx, key))
+	return nullIfNotFound(loaders.RecordLoader(loadersOf(ctx), p).Load(ctx, key))
 }
 
 // lookupIDs parses the IDs of a batch. A malformed ID becomes an empty ID. If there are more than
@@ -80,9 +80,9 @@ func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce
 	if err != nil {
 		return nil, nil // no customer can have this address
 	}
-	id, err := loaders.Records(loadersOf(ctx), model.EmailClaim).Load(ctx, address)
+	id, err := loaders.RecordLoader(loadersOf(ctx), model.EmailClaim).Load(ctx, address)
 	if err != nil {
-		return orNull[commerce.Customer](nil, err)
+		return nullIfNotFound[commerce.Customer](nil, err)
 	}
 	return record(ctx, model.CustomerByID, id)
 }
@@ -100,7 +100,7 @@ func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*c
 	if !ok {
 		return nil, nil
 	}
-	return orNull(loadersOf(ctx).ItemByID(ctx, key))
+	return nullIfNotFound(loadersOf(ctx).ItemByID(ctx, key))
 }
 
 func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
@@ -108,7 +108,7 @@ func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, pr
 	if !ok {
 		return nil, nil
 	}
-	return orNull(loadersOf(ctx).Item(ctx, order, sku))
+	return nullIfNotFound(loadersOf(ctx).Item(ctx, order, sku))
 }
 
 // pageRequest returns a page request for the list that a field returns. parent is the ID of the
@@ -122,7 +122,7 @@ func connection[T any](ctx context.Context, from *model.List[T], q *paging.Reque
 	if q.Err != nil {
 		return nil, q.Err
 	}
-	slice, err := loaders.Pages(loadersOf(ctx), from).Load(ctx, q.Key)
+	slice, err := loaders.PageLoader(loadersOf(ctx), from).Load(ctx, q.Key)
 	return newConnection(q, slice, err)
 }
 
@@ -183,5 +183,5 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 // stockNumber returns a number that describes a product's stock, such as the available quantity.
 func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := loadersOf(ctx).WithStock(ctx, product)
-	return scalar.Count(number(p), err)
+	return scalar.ToInt(number(p), err)
 }

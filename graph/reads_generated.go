@@ -15,7 +15,7 @@ import (
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	placed := q.TimeRange("placed", a.placed)
+	placed := q.FilterTimeRange("placed", a.placed)
 	switch {
 	case placed:
 		q.Key.Pattern = &model.CustomerOrdersPlaced.AccessPattern
@@ -145,19 +145,19 @@ func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrde
 }
 
 func (r *mutationResolver) ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error) {
-	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.ChangeOrderStatus, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error) {
-	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.ChangeOrderStatus, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) DeliverOrder(ctx context.Context, input input.DeliverOrderInput) (*Payload[commerce.Order], error) {
-	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.ChangeOrderStatus, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) CancelOrder(ctx context.Context, input input.CancelOrderInput) (*Payload[commerce.Order], error) {
-	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.ChangeOrderStatus, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error) {
@@ -333,7 +333,7 @@ func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 // except the arguments that choose the page.
 func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	statuses := q.Statuses(a.statuses)
-	placed := q.TimeRange("placed", a.placed)
+	placed := q.FilterTimeRange("placed", a.placed)
 	switch {
 	case statuses:
 		q.Key.Pattern = &model.OrdersInStatuses.AccessPattern
@@ -346,8 +346,8 @@ func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.PageInfo
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	q.Status("status", a.status)
-	placed := q.TimeRange("placed", a.placed)
+	q.FilterStatus("status", a.status)
+	placed := q.FilterTimeRange("placed", a.placed)
 	switch {
 	case placed:
 		q.Key.Pattern = &model.OrdersPlaced.AccessPattern
@@ -411,14 +411,14 @@ func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.PageI
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	q.Text(a.name)
+	q.FilterText(a.name)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	q.Text(a.jobTitle)
+	q.FilterText(a.jobTitle)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 

@@ -14,12 +14,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Stream is an active subscription. Only one goroutine may use a Stream. It must call Close.
+// Subscription is an active subscription. Only one goroutine may use a Subscription. It must call
+// Close.
 //
-// Between events, a Stream holds its operation and its source of events, but no goroutine. gqlgen's
-// own streams are not used for two reasons. They execute all events with the same context and
-// loaders, and they return {"field": null} where GraphQL requires the data to be null.
-type Stream struct {
+// Between events, a Subscription holds its operation and its source of events, but no goroutine.
+// gqlgen's own streams are not used for two reasons. They execute all events with the same context
+// and loaders, and they return {"field": null} where GraphQL requires the data to be null.
+type Subscription struct {
 	executor  *Executor
 	operation *admittedOperation
 	// caller is the caller whose quota the subscription uses.
@@ -36,18 +37,18 @@ type changeSource interface {
 
 // Start is like Execute, for clients that can receive several responses. For a subscription, it
 // returns a Stream and an empty result. ctx applies only to the start of the subscription.
-func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
+func (e *Executor) Start(ctx context.Context, r Request) (*Subscription, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
 
 // refuseSubscription returns the response to a subscription that is refused.
-func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Stream, Result) {
+func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Subscription, Result) {
 	o.reservation.Settle(0, nil)
 	return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}
 }
 
 // subscribe starts a subscription. A successful start costs as much as one event.
-func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
+func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Subscription, Result) {
 	opened := &openedSource{}
 	stream, result := e.openStream(ctx, o, opened)
 	if stream == nil {
@@ -64,7 +65,7 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream
 const includedReads = 2
 
 // openStream opens the source of a subscription's events.
-func (e *Executor) openStream(ctx context.Context, operation *admittedOperation, opened *openedSource) (*Stream, Result) {
+func (e *Executor) openStream(ctx context.Context, operation *admittedOperation, opened *openedSource) (*Subscription, Result) {
 	caller := admission.CallerOf(ctx)
 	if refused := e.subscriptionMemory.Reserve(caller, operation.document, operation.Variables); refused != nil {
 		return nil, Result{Response: e.refusal(ctx, refused), Outcome: Refused, Refusal: refused}
@@ -85,7 +86,7 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 		}
 		return nil, Result{Response: response, Outcome: Refused}
 	}
-	return &Stream{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
+	return &Subscription{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
 }
 
 // Next waits for an event and executes the operation for the event. It returns false when the
@@ -93,7 +94,7 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 //
 // ctx limits the wait. It must carry the same values as the request's context, such as the
 // principal and the explain flag.
-func (s *Stream) Next(ctx context.Context) (Result, bool) {
+func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 	if s.ended {
 		return Result{Response: &graphql.Response{}}, false
 	}
@@ -124,14 +125,14 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 }
 
 // Close ends the subscription and releases its memory.
-func (s *Stream) Close() {
+func (s *Subscription) Close() {
 	s.source.Close()
 	s.executor.subscriptionMemory.Release(s.caller, s.operation.document, s.operation.Variables)
 }
 
 // deliver executes the operation for one event. Each event has its own context, loaders, request
 // budget and time limit.
-func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
+func (s *Subscription) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
 	e, spent := s.executor, 0
 	ctx, measurement := observe.BeginEvent(ctx, e.observer, s.operation.document, s.operation.Operation)
 	defer func() { measurement.End(ctx, result.Errors) }()

@@ -33,14 +33,14 @@ func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *f
 	if err != nil {
 		return nil, err
 	}
-	opened.source = visibleChanges{changeSource: subscription, canSee: func(customer commerce.CustomerID) bool {
+	opened.source = authorizedSource{changeSource: subscription, canSee: func(customer commerce.CustomerID) bool {
 		return r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, customer)
 	}}
 	return make(chan *feed.OrderChange), nil
 }
 
-// visibleChanges ends a subscription when its order becomes invisible to the subscriber.
-type visibleChanges struct {
+// authorizedSource ends a subscription when its order becomes invisible to the subscriber.
+type authorizedSource struct {
 	changeSource
 	// canSee reports whether the subscriber may see a customer's orders.
 	canSee func(commerce.CustomerID) bool
@@ -49,7 +49,7 @@ type visibleChanges struct {
 // Next waits for a change. If another program reassigns the order to a customer whose orders the
 // subscriber may not see, Next returns NOT_FOUND, which ends the subscription. All other errors
 // come from feed.Subscription.Next.
-func (c visibleChanges) Next(ctx context.Context) (feed.OrderChange, error) {
+func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {
 		return feed.OrderChange{}, orNotFoundError(commerce.ErrNotFound, "there is no such order")
@@ -62,7 +62,7 @@ func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (
 	if err != nil {
 		return nil, commerce.WithArgument("id", err)
 	}
-	afterID, err := eventID(after)
+	afterID, err := parseEventID(after)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *
 	if err != nil {
 		return nil, commerce.WithArgument("customerId", err)
 	}
-	afterID, err := eventID(after)
+	afterID, err := parseEventID(after)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Stat
 	})
 }
 
-// eventID parses the argument "after". It returns an empty ID if the argument is not set.
-func eventID(after *string) (commerce.EventID, error) {
+// parseEventID parses the argument "after". It returns an empty ID if the argument is not set.
+func parseEventID(after *string) (commerce.EventID, error) {
 	if after == nil {
 		return "", nil
 	}
@@ -119,7 +119,7 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 	if change.Order != nil {
 		return change.Order, nil
 	}
-	return orNull(loadersOf(ctx).Order(ctx, change.OrderID))
+	return nullIfNotFound(loadersOf(ctx).Order(ctx, change.OrderID))
 }
 
 // resumeID returns the event ID after which a client can resume, or nil if there is no such ID.

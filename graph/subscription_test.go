@@ -48,7 +48,7 @@ func (s *scriptedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 func (s *scriptedSource) Close() { s.closed++ }
 
 // newScriptedStream returns a stream of prepared changes.
-func newScriptedStream(t *testing.T, e *Executor, query string, from *scriptedSource) *Stream {
+func newScriptedStream(t *testing.T, e *Executor, query string, from *scriptedSource) *Subscription {
 	t.Helper()
 	operation, refused := e.admit(withReportedErrors(t.Context()), Request{Query: query})
 	if refused != nil {
@@ -57,7 +57,7 @@ func newScriptedStream(t *testing.T, e *Executor, query string, from *scriptedSo
 	if refused := e.subscriptionMemory.Reserve(admission.Caller{}, operation.document, operation.Variables); refused != nil {
 		t.Fatal(refused)
 	}
-	return &Stream{executor: e, operation: operation, source: from}
+	return &Subscription{executor: e, operation: operation, source: from}
 }
 
 const sampleOrder = "01HVMK3P2QRSV8T4X6Y9ZABCD1"

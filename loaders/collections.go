@@ -40,7 +40,7 @@ func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
 // It returns commerce.ErrNotFound if the order does not exist, and the errors of
 // dynamo.ReadRecords.
 func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
-	return Records(l, model.OrderByID).Load(ctx, id)
+	return RecordLoader(l, model.OrderByID).Load(ctx, id)
 }
 
 // PrimeOrders adds orders that were read from a list to the loader of orders by ID. The loader then
@@ -49,11 +49,11 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	if len(all) == 0 {
 		return
 	}
-	keys, values := make([]commerce.OrderID, len(all)), make([]dynamo.Result[*commerce.Order], len(all))
+	keys, values := make([]commerce.OrderID, len(all)), make([]dynamo.LookupResult[*commerce.Order], len(all))
 	for i, o := range all {
 		keys[i], values[i].Value = o.ID, o
 	}
-	Records(l, model.OrderByID).prime(ctx, keys, values)
+	RecordLoader(l, model.OrderByID).prime(ctx, keys, values)
 }
 
 // PlanOrderCollections plans orders with their line items and timelines. It reads the item
@@ -65,7 +65,7 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 // item collection.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
 	if l.OnlyOwnOrders() {
-		Records(l, model.OrderByID).Plan(ctx, level, ids, then)
+		RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, then)
 		return
 	}
 	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderItemCollection) *commerce.Order { return whole.Order }, then)
@@ -120,7 +120,7 @@ func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductIte
 	return nil
 }
 
-func bySKU(i *commerce.LineItem) string { return string(i.SKU) }
+func itemPosition(i *commerce.LineItem) string { return string(i.SKU) }
 
 func byEvent(e *commerce.Event) string { return string(e.ID) }
 
@@ -131,10 +131,10 @@ func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseI
 // Otherwise, it returns false.
 func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
-		return dynamo.PageOfValues(o.Items, bySKU, page), true
+		return dynamo.PageOfValues(o.Items, itemPosition, page), true
 	}
 	if whole := l.completeOrderCollection(o.ID); whole != nil {
-		return dynamo.PageOf(whole.Items, bySKU, page), true
+		return dynamo.PageOf(whole.Items, itemPosition, page), true
 	}
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
@@ -165,11 +165,11 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	if slice, ok := l.CachedItems(o, page); ok {
 		return slice, nil
 	}
-	pages := Pages(l, model.OrderItems)
+	pages := PageLoader(l, model.OrderItems)
 	if all := AllItemsRequest(o.ID); pages.isKnown(all) {
 		// The plan reads all items to count them.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
-			return dynamo.PageOf(slice.Items, bySKU, page), nil
+			return dynamo.PageOf(slice.Items, itemPosition, page), nil
 		}
 	}
 	return pages.Load(ctx, dynamo.ListRequest{PartitionValue: string(o.ID), Page: page})
@@ -186,7 +186,7 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 		}
 		return item, nil
 	}
-	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
+	return RecordLoader(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
 // CachedItem returns a line item of an order if it can do so without a DynamoDB request. Otherwise,
@@ -219,7 +219,7 @@ func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo
 	if slice, ok := l.CachedTimeline(id, page); ok {
 		return slice, nil
 	}
-	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{PartitionValue: string(id), Page: page})
+	return PageLoader(l, model.Timeline).Load(ctx, dynamo.ListRequest{PartitionValue: string(id), Page: page})
 }
 
 // CachedTimeline returns a page of an order's events if the order's item collection was read.
@@ -239,7 +239,7 @@ func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce
 	if !p.Partial {
 		return p, nil
 	}
-	own, err := Records(l, model.ProductBySKU).Load(ctx, p.SKU)
+	own, err := RecordLoader(l, model.ProductBySKU).Load(ctx, p.SKU)
 	switch {
 	case errors.Is(err, commerce.ErrNotFound):
 		return p, nil
@@ -256,7 +256,7 @@ func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page d
 	if slice, ok := l.CachedInventory(sku, page); ok {
 		return slice, nil
 	}
-	return Pages(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{PartitionValue: string(sku), Page: page})
+	return PageLoader(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{PartitionValue: string(sku), Page: page})
 }
 
 // CachedInventory returns a page of a product's inventory levels if the product's item collection
@@ -279,7 +279,7 @@ func AllOrderCountsRequest() dynamo.ListRequest {
 // It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
 // errors of dynamo.ReadPage.
 func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
-	parts, err := Pages(l, model.OrderCounts).Load(ctx, AllOrderCountsRequest())
+	parts, err := PageLoader(l, model.OrderCounts).Load(ctx, AllOrderCountsRequest())
 	if err != nil {
 		return nil, err
 	}
@@ -290,9 +290,9 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// RepOrdersOf returns the request for the records that count the orders of an account
+// RepOrdersRequest returns the request for the records that count the orders of an account
 // representative.
-func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
+func RepOrdersRequest(id commerce.EmployeeID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderParts}}
 }
 
@@ -301,7 +301,7 @@ func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
 // It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
 // errors of dynamo.ReadPage.
 func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
-	parts, err := Pages(l, model.EmployeeOrderCount).Load(ctx, RepOrdersOf(id))
+	parts, err := PageLoader(l, model.EmployeeOrderCount).Load(ctx, RepOrdersRequest(id))
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 	}
 	if !c.SpendingComplete {
 		// The customer may be a copy from a list, which lacks SpendingComplete.
-		own, err := Records(l, model.CustomerByID).Load(ctx, c.ID)
+		own, err := RecordLoader(l, model.CustomerByID).Load(ctx, c.ID)
 		switch {
 		case errors.Is(err, commerce.ErrNotFound):
 			return nil, nil // the viewer may not read the customer
@@ -361,7 +361,7 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 			return nil, table.ErrSpendingIncomplete
 		}
 	}
-	page, err := Pages(l, model.CustomerSpending).Load(ctx, key)
+	page, err := PageLoader(l, model.CustomerSpending).Load(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +380,7 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 		return *c.OrderCount, nil
 	}
 	// A copy of a customer from a list has no count, but the customer's own record may have one.
-	if own, err := Records(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
+	if own, err := RecordLoader(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.OrderCountQueries.Load(ctx, c.ID)
@@ -396,7 +396,7 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers [
 			unknown = append(unknown, c.ID)
 		}
 	}
-	Records(l, model.CustomerByID).Plan(ctx, level, unknown, func(ctx context.Context, next *Level, own []FoundValue[commerce.CustomerID, *commerce.Customer]) {
+	RecordLoader(l, model.CustomerByID).Plan(ctx, level, unknown, func(ctx context.Context, next *Level, own []FoundValue[commerce.CustomerID, *commerce.Customer]) {
 		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil

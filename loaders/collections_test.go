@@ -159,7 +159,7 @@ func TestItemOfAnOrder(t *testing.T) {
 				// Plan the item as a query plan does, so that both loads share a request if one is needed.
 				if _, atHand := l.CachedItem(o, "sku_007"); !atHand {
 					l.Plan(func(first *loaders.Level) {
-						loaders.Records(l, model.OrderItem).Plan(ctx, first, []model.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
+						loaders.RecordLoader(l, model.OrderItem).Plan(ctx, first, []model.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
 					})
 				}
 			}
@@ -245,9 +245,9 @@ func TestPagesOfProductInventory(t *testing.T) {
 					l.PlanProductCollections(ctx, first, []commerce.SKU{"sku_000"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 				})
 				l.Plan(func(first *loaders.Level) {
-					loaders.Records(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"sku_000"}, nil)
+					loaders.RecordLoader(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"sku_000"}, nil)
 				}) // it comes along
-				if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, "sku_000"); err != nil || p.SKU != "sku_000" {
+				if p, err := loaders.RecordLoader(l, model.ProductBySKU).Load(ctx, "sku_000"); err != nil || p.SKU != "sku_000" {
 					t.Fatalf("product %v, %v", p, err)
 				}
 				got, err := l.ProductInventory(ctx, "sku_000", page)
@@ -263,7 +263,7 @@ func TestMissingProductItemCollection(t *testing.T) {
 	l.Plan(func(first *loaders.Level) {
 		l.PlanProductCollections(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 	})
-	if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
+	if p, err := loaders.RecordLoader(l, model.ProductBySKU).Load(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
 		t.Errorf("product %v, %v, want ErrNotFound", p, err)
 	}
 	checkRequests(t, trace, "AP13 Query")
@@ -273,9 +273,9 @@ func TestMissingProductItemCollection(t *testing.T) {
 func TestPlannedProducts(t *testing.T) {
 	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	skus := []commerce.SKU{"prod_100", "prod_101", "prod_abc"}
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.ProductBySKU).Plan(ctx, first, skus, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.ProductBySKU).Plan(ctx, first, skus, nil) })
 	for _, sku := range skus {
-		if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, sku); err != nil || p.SKU != sku {
+		if p, err := loaders.RecordLoader(l, model.ProductBySKU).Load(ctx, sku); err != nil || p.SKU != sku {
 			t.Errorf("product %s: %v, %v", sku, p, err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestPlannedProducts(t *testing.T) {
 // Orders and customers that were read from a list are not read again by ID.
 func TestPrimedRecords(t *testing.T) {
 	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
-	page, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: dynamo.PageRequest{Limit: 10}})
+	page, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: dynamo.PageRequest{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestPrimedRecords(t *testing.T) {
 	}
 	checkRequests(t, trace, "AP2 Query")
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.OrderByID).Plan(ctx, first, []commerce.OrderID{"01KE70EHG00000000000000003", "01KE1VN3G00000000000000005"}, nil)
+		loaders.RecordLoader(l, model.OrderByID).Plan(ctx, first, []commerce.OrderID{"01KE70EHG00000000000000003", "01KE1VN3G00000000000000005"}, nil)
 	})
 	if o, err := l.Order(ctx, "01KE70EHG00000000000000003"); err != nil || o.CustomerID != "cust_002" {
 		t.Errorf("order %v, %v", o, err)
@@ -328,7 +328,7 @@ func TestOrderCount(t *testing.T) {
 			s := newFixture(t, sampleData(t), nil)
 			externalCustomer(s, 7)
 			ctx, l, trace := s.begin()
-			customer, err := loaders.Records(l, model.CustomerByID).Load(ctx, c.id)
+			customer, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, c.id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -349,7 +349,7 @@ func TestPlannedOrderCounts(t *testing.T) {
 	externalCustomer(s, 3)
 	s.putExternal(map[string]any{"pk": "CUSTOMER#foreign", "sk": "REP", "gsi1pk": "REP#rep_001", "gsi1sk": "CUSTOMER#foreign", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
 	ctx, l, trace := s.begin()
-	page, err := loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_001", Page: dynamo.PageRequest{Limit: 10}})
+	page, err := loaders.PageLoader(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_001", Page: dynamo.PageRequest{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 func TestMissingResults(t *testing.T) {
 	ctx := t.Context()
 	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) }, nil)
-	few := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {
-		return make([]dynamo.Result[string], len(keys)-1), nil
+	few := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.LookupResult[string], error) {
+		return make([]dynamo.LookupResult[string], len(keys)-1), nil
 	})}
-	none := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(*Loaders, context.Context, []int) ([]dynamo.Result[string], error) { return nil, nil })}
+	none := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(*Loaders, context.Context, []int) ([]dynamo.LookupResult[string], error) { return nil, nil })}
 	all.Plan(func(first *Level) {
 		for _, l := range []*Loader[int, string]{&few, &none} {
 			l.Plan(ctx, first, []int{1, 2}, func(_ context.Context, _ *Level, found []FoundValue[int, string]) {

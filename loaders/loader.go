@@ -55,7 +55,7 @@ type (
 	// batchReader reads keys that can share a DynamoDB request. It returns a result for each key, in
 	// the order of the keys. An error applies to all keys.
 	batchReader[K comparable, V any] interface {
-		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error)
+		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error)
 	}
 	// recordSource returns values that another loader has read.
 	recordSource[K comparable, V any] interface {
@@ -68,7 +68,7 @@ type (
 // memory.
 type (
 	singleFunc[K comparable, V any]   func(*Loaders, context.Context, K) (V, error)
-	batchFunc[K comparable, V any]    func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
+	batchFunc[K comparable, V any]    func(*Loaders, context.Context, []K) ([]dynamo.LookupResult[V], error)
 	lookupReader[K comparable, V any] struct{ pattern *model.Lookup[K, V] }
 	listReader[V any]                 struct{ pattern *model.List[V] }
 )
@@ -77,11 +77,11 @@ func (f singleFunc[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error
 	return f(l, ctx, key)
 }
 
-func (f batchFunc[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
+func (f batchFunc[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error) {
 	return f(l, ctx, keys)
 }
 
-func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
+func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error) {
 	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 }
 
@@ -182,11 +182,11 @@ func (l *Loader[K, V]) isKnown(key K) bool {
 // Prime adds a value that was read together with another record. The loader then does not read the
 // key.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
-	l.prime(ctx, []K{key}, []dynamo.Result[V]{{Value: value}})
+	l.prime(ctx, []K{key}, []dynamo.LookupResult[V]{{Value: value}})
 }
 
 // prime adds the values of several keys.
-func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
+func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.LookupResult[V]) {
 	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).Wave()}
 	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
@@ -213,7 +213,7 @@ type batch[K comparable, V any] struct {
 	unplanned dataloader.Thunk[timedValue[V]]
 
 	// The result of the read.
-	results     []dynamo.Result[V]
+	results     []dynamo.LookupResult[V]
 	err         error
 	wave, waves int
 }
@@ -222,7 +222,7 @@ func (b *batch[K, V]) read() {
 	if b.unplanned != nil {
 		b.loader.unplanned.Flush()
 		v, err := b.unplanned()
-		b.results, b.wave, b.waves = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.waves
+		b.results, b.wave, b.waves = []dynamo.LookupResult[V]{{Value: v.value, Err: err}}, v.wave, v.waves
 		return
 	}
 	ctx := trace.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
@@ -232,7 +232,7 @@ func (b *batch[K, V]) read() {
 }
 
 // read reads keys from the store. A panic becomes the error of all keys.
-func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
+func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.LookupResult[V], err error) {
 	defer table.RecoverTo(&err)
 	if observe := l.loaders.observeBatch; observe != nil {
 		observe(l.pattern, len(keys))
@@ -245,7 +245,7 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 		}
 		return results, err
 	}
-	results = make([]dynamo.Result[V], len(keys))
+	results = make([]dynamo.LookupResult[V], len(keys))
 	if len(keys) == 1 {
 		results[0].Value, results[0].Err = l.keyReader.read(ctx, l.loaders, keys[0])
 		return results, nil

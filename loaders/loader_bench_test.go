@@ -18,10 +18,10 @@ func TestLoadingPlannedKeysDoesNotAllocate(t *testing.T) {
 	}
 	for _, n := range []int{1, 50} {
 		ctx, l, ids := loadersOf(t, n)
-		l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
+		l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 		if allocations := testing.AllocsPerRun(100, func() {
 			for _, id := range ids {
-				if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, id); err != nil {
+				if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -53,10 +53,10 @@ func BenchmarkLoad(b *testing.B) {
 
 func benchmarkLoad(b *testing.B, n int) {
 	ctx, l, ids := loadersOf(b, n)
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, ids[i%n]); err != nil {
+		if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, ids[i%n]); err != nil {
 			b.Fatal(err)
 		}
 	}

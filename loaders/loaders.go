@@ -56,7 +56,7 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 		if !l.viewer.canReadOrdersOf(id) {
 			return 0, nil
 		}
-		return l.store.OrderCount(ctx, id)
+		return l.store.CountCustomerOrders(ctx, id)
 	})
 	l.orderCollections.initSingle(l, model.OrderCollection.ID, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderItemCollection, error) {
 		return l.store.OrderItemCollection(ctx, id)
@@ -67,8 +67,8 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 	return l
 }
 
-// Records returns the loader of an access pattern that looks up records by key.
-func Records[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, V] {
+// RecordLoader returns the loader of an access pattern that looks up records by key.
+func RecordLoader[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, V] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[K, V])
@@ -80,8 +80,8 @@ func Records[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, 
 	return loader
 }
 
-// Pages returns the loader of an access pattern that reads pages of lists.
-func Pages[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dynamo.Page[V]] {
+// PageLoader returns the loader of an access pattern that reads pages of lists.
+func PageLoader[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dynamo.Page[V]] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Page[V]])

@@ -194,7 +194,7 @@ func TestEveryKeyIsReadOnce(t *testing.T) {
 	for i := range 200 {
 		group.Go(func() {
 			id := ids[i%len(ids)]
-			c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+			c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 			checkCustomer(t, c, err, id)
 		})
 	}
@@ -213,7 +213,7 @@ func TestSingleLoadIsOneGetItem(t *testing.T) {
 	dataset, ids := customers(2)
 	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	for range 3 {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, ids[1])
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, ids[1])
 		checkCustomer(t, c, err, ids[1])
 	}
 	checkRequests(t, trace, "AP6 GetItem")
@@ -236,10 +236,10 @@ func TestAPlanIsOneBatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, l, trace := newFixture(t, dataset, nil).begin()
-			l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
-			l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
+			l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
+			l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
 			for _, id := range c.keys {
-				got, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+				got, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 				checkCustomer(t, got, err, id)
 			}
 			checkRequests(t, trace, c.want...)
@@ -260,7 +260,7 @@ func TestALargePlanIsOneBatch(t *testing.T) {
 	for i := range 2000 {
 		keys = append(keys, commerce.CustomerID(fmt.Sprintf("nobody_%d", i)))
 	}
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, keys, nil) })
 	if n := len(trace.Requests()); n != 20 {
 		t.Errorf("%d requests for 2000 keys, want 20", n)
 	}
@@ -273,11 +273,11 @@ func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
 	ctx, l, _ := newFixture(t, dataset, log.pass).begin()
 	l.Plan(func(first *loaders.Level) {
 		for from := range 20 {
-			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[from:from+10], nil)
+			loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids[from:from+10], nil)
 		}
 	})
 	for _, id := range ids[:29] {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		checkCustomer(t, c, err, id)
 	}
 	for key, times := range log.times {
@@ -311,16 +311,16 @@ func TestACallersCancellationDoesNotFailAnother(t *testing.T) {
 	ctx, l, _ := newFixture(t, dataset, h.pass).begin()
 	first, leave := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	group.Go(func() { _, _ = loaders.Records(l, model.CustomerByID).Load(first, ids[0]) })
+	group.Go(func() { _, _ = loaders.RecordLoader(l, model.CustomerByID).Load(first, ids[0]) })
 	<-h.arrived
 	leave()
 	group.Go(func() {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, ids[0])
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, ids[0])
 		checkCustomer(t, c, err, ids[0])
 	})
 	close(h.release)
 	group.Wait()
-	c, err := loaders.Records(l, model.CustomerByID).Load(ctx, ids[0])
+	c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, ids[0])
 	checkCustomer(t, c, err, ids[0])
 }
 
@@ -334,7 +334,7 @@ func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
 	var planning sync.WaitGroup
 	planning.Go(func() {
 		l.Plan(func(first *loaders.Level) {
-			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
+			loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 				t.Error("something was planned after the end")
 			})
 		})
@@ -343,7 +343,7 @@ func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
 	end()
 	planning.Wait() // for all goroutines of the plan, too
 	for _, id := range ids {
-		if c, err := loaders.Records(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) || c != nil {
+		if c, err := loaders.RecordLoader(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) || c != nil {
 			t.Errorf("customer %s: %v, %v, want the context's error", id, c, err)
 		}
 	}
@@ -355,20 +355,20 @@ func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 	dataset, ids := customers(2)
 	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:1], func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
+		loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids[:1], func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			if len(found) != 1 || found[0].Key != ids[0] {
 				t.Errorf("then was told %v", found)
 				return
 			}
 			checkCustomer(t, found[0].Value, nil, ids[0])
-			loaders.Records(l, model.CustomerByID).Plan(ctx, next, ids[1:], nil)
+			loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, next, ids[1:], nil)
 		})
 		checkRequests(t, trace) // nothing is read before all is known that can be read with it
 	})
 	for range 2 {
 		checkRequests(t, trace, "AP6 GetItem", "AP6 GetItem")
 		for _, id := range ids {
-			c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+			c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 			checkCustomer(t, c, err, id)
 		}
 	}
@@ -398,14 +398,14 @@ func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
 		followed = make(chan struct{})
 		ctx, l, trace := s.begin()
 		slow := func(first *loaders.Level) {
-			loaders.Records(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"prod_100"}, nil)
+			loaders.RecordLoader(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"prod_100"}, nil)
 		}
 		l.Plan(func(first *loaders.Level) {
 			if slowFirst {
 				slow(first)
 			}
-			loaders.Records(l, model.EmployeeByID).Plan(ctx, first, []commerce.EmployeeID{"emp_001"}, func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.EmployeeID, *commerce.Employee]) {
-				loaders.Records(l, model.WarehouseByID).Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
+			loaders.RecordLoader(l, model.EmployeeByID).Plan(ctx, first, []commerce.EmployeeID{"emp_001"}, func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.EmployeeID, *commerce.Employee]) {
+				loaders.RecordLoader(l, model.WarehouseByID).Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
 			})
 			if !slowFirst {
 				slow(first)
@@ -423,13 +423,13 @@ func TestAPanicInThenIsReported(t *testing.T) {
 	reported := make(chan any, 1)
 	l := loaders.New(ctx, s.store, adminViewer(), func(panicked any) { reported <- panicked }, nil)
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
-			loaders.Records(l, model.CustomerByID).Plan(ctx, next, ids[2:], nil)
+		loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
+			loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, next, ids[2:], nil)
 			panic("oh")
 		})
 	})
 	for _, id := range ids {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		checkCustomer(t, c, err, id)
 	}
 	if panicked := <-reported; panicked != "oh" {
@@ -442,18 +442,18 @@ func TestMissingRecords(t *testing.T) {
 	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	keys := append([]commerce.CustomerID{"nobody", "no.one"}, ids...)
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
+		loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			if len(found) != len(ids) {
 				t.Errorf("then received %d customers, want %d", len(found), len(ids))
 			}
 		})
 	})
 	for _, id := range ids {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		checkCustomer(t, c, err, id)
 	}
 	for _, id := range []commerce.CustomerID{"nobody", "no.one", "nothing planned this"} {
-		if c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id); !errors.Is(err, commerce.ErrNotFound) || c != nil {
+		if c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id); !errors.Is(err, commerce.ErrNotFound) || c != nil {
 			t.Errorf("customer %s: %v, %v, want ErrNotFound", id, c, err)
 		}
 	}
@@ -465,9 +465,9 @@ func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
 	s := newFixture(t, dataset, nil)
 	s.putExternal(map[string]any{"pk": "CUSTOMER#cust_001", "sk": "#METADATA", "customerId": "cust_001", "name": 5, "email": "x@example.com", "createdAt": "2026-02-01T00:00:00.000Z"})
 	ctx, l, trace := s.begin()
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		if i != 1 {
 			checkCustomer(t, c, err, id)
 		} else if !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "CUSTOMER#cust_001") || !strings.Contains(err.Error(), `"name"`) {
@@ -532,12 +532,12 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	b := &throttledEngine{some: 4}
 	ctx, l, trace := newFixture(t, dataset, b.pass).begin()
 	keys := append(slices.Clone(ids), "nobody")
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, keys, nil) })
 	for _, id := range ids {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		checkCustomer(t, c, err, id)
 	}
-	if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, "nobody"); !errors.Is(err, commerce.ErrNotFound) {
+	if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, "nobody"); !errors.Is(err, commerce.ErrNotFound) {
 		t.Errorf("error %v, want ErrNotFound", err)
 	}
 	checkRequests(t, trace, "AP6 BatchGetItem", "AP6 BatchGetItem", "AP6 BatchGetItem")
@@ -566,9 +566,9 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 		return res, err
 	})
 	l := loaders.New(ctx, s.store, adminViewer(), nil, nil)
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for _, id := range ids {
-		if _, err := loaders.Records(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) {
+		if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want the context's", err)
 		}
 	}
@@ -588,49 +588,49 @@ func TestListsAreReadOnce(t *testing.T) {
 		requests []string
 	}{
 		{"a customer's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: page}))
 		}, "[01HVNR4Q3R0000000000000002 01HVMK3P2Q0000000000000001]", []string{"AP2 Query"}},
 		{"a customer's orders of a time", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Pattern: &model.CustomerOrdersPlaced.AccessPattern, Range: dynamo.PlacedRange(placed), Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Pattern: &model.CustomerOrdersPlaced.AccessPattern, Range: dynamo.PlacedRange(placed), Page: page}))
 		}, "[01HVNR4Q3R0000000000000002]", []string{"AP23 Query"}},
 		{"orders by status", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Shipped), Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Shipped), Page: page}))
 		}, "[01KNVV2HR00000000000000101]", []string{"AP3 Query"}},
 		{"orders in two statuses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Confirmed, commerce.Shipped), Pattern: &model.OrdersInStatuses.AccessPattern, Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.Orders).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Confirmed, commerce.Shipped), Pattern: &model.OrdersInStatuses.AccessPattern, Page: page}))
 		}, "[01KNVV2HR00000000000000101 01KE1VN3G00000000000000005]", []string{"AP24 Query", "AP24 Query"}},
 		{"an account rep's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.Pages(l, model.EmployeeOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_002", Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.EmployeeOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_002", Page: page}))
 		}, "[01KE1VN3G00000000000000005 01K76ZW0G00000000000000004]", []string{"AP22 Query"}},
 		{"a product's order items", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderOf)(loaders.Pages(l, model.ProductOrderItems).Load(ctx, dynamo.ListRequest{PartitionValue: "prod_101", Page: page}))
+			return pageIDs(orderOf)(loaders.PageLoader(l, model.ProductOrderItems).Load(ctx, dynamo.ListRequest{PartitionValue: "prod_101", Page: page}))
 		}, "[01KCXT31G00000000000000002 01K76ZW0G00000000000000004]", []string{"AP11 Query"}},
 		{"customers", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(customerID)(loaders.Pages(l, model.Customers).Load(ctx, dynamo.ListRequest{Page: page}))
+			return pageIDs(customerID)(loaders.PageLoader(l, model.Customers).Load(ctx, dynamo.ListRequest{Page: page}))
 		}, "[cust_01 cust_001]", []string{"AP9 Query"}},
 		{"an account rep's customers", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(customerID)(loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_001", Page: page}))
+			return pageIDs(customerID)(loaders.PageLoader(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_001", Page: page}))
 		}, "[cust_001 cust_002]", []string{"AP21 Query"}},
 		{"products of a category", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(productSKU)(loaders.Pages(l, model.Products).Load(ctx, dynamo.ListRequest{PartitionValue: "Eyewear", Page: page}))
+			return pageIDs(productSKU)(loaders.PageLoader(l, model.Products).Load(ctx, dynamo.ListRequest{PartitionValue: "Eyewear", Page: page}))
 		}, "[AVON-TORTOISE GRANBY-CLEAR]", []string{"AP12 Query"}},
 		{"what lies in a warehouse", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(levelSKU)(loaders.Pages(l, model.WarehouseInventory).Load(ctx, dynamo.ListRequest{PartitionValue: "wh_pdx", Page: page}))
+			return pageIDs(levelSKU)(loaders.PageLoader(l, model.WarehouseInventory).Load(ctx, dynamo.ListRequest{PartitionValue: "wh_pdx", Page: page}))
 		}, "[prod_100 prod_101]", []string{"AP28 Query"}},
 		{"warehouses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(warehouseID)(loaders.Pages(l, model.Warehouses).Load(ctx, dynamo.ListRequest{Page: page}))
+			return pageIDs(warehouseID)(loaders.PageLoader(l, model.Warehouses).Load(ctx, dynamo.ListRequest{Page: page}))
 		}, "[wh_atl wh_pdx]", []string{"AP31 Query"}},
 		{"employees hired on some days", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(employeeID)(loaders.Pages(l, model.Employees).Load(ctx, dynamo.ListRequest{Range: dynamo.HireDateRange(commerce.DateRange{From: "2025-01-01"}), Page: page}))
+			return pageIDs(employeeID)(loaders.PageLoader(l, model.Employees).Load(ctx, dynamo.ListRequest{Range: dynamo.HireDateRange(commerce.DateRange{From: "2025-01-01"}), Page: page}))
 		}, "[emp_002 emp_003]", []string{"AP18 Query"}},
 		{"employees by name", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(employeeID)(loaders.Pages(l, model.EmployeesByName).Load(ctx, dynamo.ListRequest{PartitionValue: "Jane Doe", Page: page}))
+			return pageIDs(employeeID)(loaders.PageLoader(l, model.EmployeesByName).Load(ctx, dynamo.ListRequest{PartitionValue: "Jane Doe", Page: page}))
 		}, "[emp_002]", []string{"AP17 Query"}},
 		{"employees by job title", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(employeeID)(loaders.Pages(l, model.EmployeesByJobTitle).Load(ctx, dynamo.ListRequest{PartitionValue: "Associate", Page: page}))
+			return pageIDs(employeeID)(loaders.PageLoader(l, model.EmployeesByJobTitle).Load(ctx, dynamo.ListRequest{PartitionValue: "Associate", Page: page}))
 		}, "[emp_002 emp_003]", []string{"AP20 Query"}},
 		{"a warehouse's employees", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(employeeID)(loaders.Pages(l, model.WarehouseEmployees).Load(ctx, dynamo.ListRequest{PartitionValue: "wh_sea", Page: page}))
+			return pageIDs(employeeID)(loaders.PageLoader(l, model.WarehouseEmployees).Load(ctx, dynamo.ListRequest{PartitionValue: "wh_sea", Page: page}))
 		}, "[emp_001 emp_002]", []string{"AP19 Query"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -688,31 +688,31 @@ func TestRecordsByID(t *testing.T) {
 			return o.ID, err
 		}, commerce.OrderID(order)},
 		{"AP29 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			o, err := loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: "cust_01", Order: order})
+			o, err := loaders.RecordLoader(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: "cust_01", Order: order})
 			return o.ID, err
 		}, commerce.OrderID(order)},
 		{"AP5 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			i, err := loaders.Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: order, SKU: "prod_def"})
+			i, err := loaders.RecordLoader(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: order, SKU: "prod_def"})
 			return i.Quantity, err
 		}, 3},
 		{"AP10 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, "prod_100")
+			p, err := loaders.RecordLoader(l, model.ProductBySKU).Load(ctx, "prod_100")
 			return p.Available, err
 		}, 477},
 		{"AP14 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			v, err := loaders.Records(l, model.InventoryLevel).Load(ctx, model.InventoryLevelKey{SKU: "prod_100", Warehouse: "wh_sea"})
+			v, err := loaders.RecordLoader(l, model.InventoryLevel).Load(ctx, model.InventoryLevelKey{SKU: "prod_100", Warehouse: "wh_sea"})
 			return v.Quantity, err
 		}, 200},
 		{"AP30 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			w, err := loaders.Records(l, model.WarehouseByID).Load(ctx, "wh_sea")
+			w, err := loaders.RecordLoader(l, model.WarehouseByID).Load(ctx, "wh_sea")
 			return w.Name, err
 		}, "Seattle"},
 		{"AP16 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			e, err := loaders.Records(l, model.EmployeeByID).Load(ctx, "emp_004")
+			e, err := loaders.RecordLoader(l, model.EmployeeByID).Load(ctx, "emp_004")
 			return e.Name, err
 		}, "Alice Brown"},
 		{"AP26 GetItem", func(ctx context.Context, l *loaders.Loaders) (any, error) {
-			return loaders.Records(l, model.EmailClaim).Load(ctx, "alice@example.com")
+			return loaders.RecordLoader(l, model.EmailClaim).Load(ctx, "alice@example.com")
 		}, commerce.CustomerID("cust_01")},
 	} {
 		t.Run(c.read, func(t *testing.T) {
@@ -737,19 +737,19 @@ func TestListsOfOneLevel(t *testing.T) {
 	}
 	all := []dynamo.ListRequest{key("cust_01"), key("c1"), key("cust_001"), key("nobody")}
 	l.Plan(func(first *loaders.Level) {
-		loaders.Pages(l, model.CustomerOrders).Plan(ctx, first, all, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[dynamo.ListRequest, dynamo.Page[*commerce.Order]]) {
+		loaders.PageLoader(l, model.CustomerOrders).Plan(ctx, first, all, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[dynamo.ListRequest, dynamo.Page[*commerce.Order]]) {
 			if len(found) != 3 {
 				t.Errorf("then received %d lists, want the 3 that can be read", len(found))
 			}
-			loaders.Records(l, model.WarehouseByID).Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
+			loaders.RecordLoader(l, model.WarehouseByID).Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
 		})
 	})
 	for id, want := range map[commerce.CustomerID]int{"cust_01": 2, "cust_001": 2, "nobody": 0} {
-		if got, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, key(id)); err != nil || len(got.Items) != want {
+		if got, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, key(id)); err != nil || len(got.Items) != want {
 			t.Errorf("customer %s has %d orders, %v, want %d", id, len(got.Items), err, want)
 		}
 	}
-	if _, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, key("c1")); !errors.Is(err, model.ErrCorrupt) {
+	if _, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, key("c1")); !errors.Is(err, model.ErrCorrupt) {
 		t.Errorf("the list with a corrupt record: error %v, want ErrCorrupt", err)
 	}
 	checkRequests(t, trace, "AP2 Query", "AP2 Query", "AP2 Query", "AP2 Query", "AP30 GetItem")
@@ -764,7 +764,7 @@ func TestListsOfOneLevel(t *testing.T) {
 func TestOrdersOfAllStatuses(t *testing.T) {
 	dataset := sampleData(t)
 	ctx, l, trace := newFixture(t, dataset, nil).begin()
-	got, err := loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 100}})
+	got, err := loaders.PageLoader(l, model.Orders).Load(ctx, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 100}})
 	if err != nil || len(got.Items) != len(dataset.Orders) {
 		t.Errorf("%d orders, %v, want %d", len(got.Items), err, len(dataset.Orders))
 	}
@@ -799,8 +799,8 @@ func TestTwoPlansOfOneKey(t *testing.T) {
 	}
 	mixed := []commerce.CustomerID{ids[2], ids[0], ids[1], ids[2]}
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:1], meet(one, other, ids[:1]))
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, mixed, meet(other, one, mixed))
+		loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids[:1], meet(one, other, ids[:1]))
+		loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, mixed, meet(other, one, mixed))
 	})
 	checkCounts(t, trace, []string{"AP6 GetItem", "AP6 BatchGetItem"})
 }
@@ -829,7 +829,7 @@ func TestAPanicInAPlan(t *testing.T) {
 			}
 		}()
 		l.Plan(func(first *loaders.Level) {
-			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil)
+			loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil)
 			panic("oh")
 		})
 	}()
@@ -841,10 +841,10 @@ func TestAPanicInAPlan(t *testing.T) {
 func TestLoadWithCancelledContext(t *testing.T) {
 	dataset, ids := customers(1)
 	ctx, l, _ := newFixture(t, dataset, nil).begin()
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	gone, leave := context.WithCancel(ctx)
 	leave()
-	if c, err := loaders.Records(l, model.CustomerByID).Load(gone, ids[0]); !errors.Is(err, context.Canceled) {
+	if c, err := loaders.RecordLoader(l, model.CustomerByID).Load(gone, ids[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("Load gives %v, %v, want the context's error", c, err)
 	}
 }
@@ -854,14 +854,14 @@ func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 	dataset, ids := customers(2)
 	ctx, l, _ := newFixture(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
+		loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
 	})
 	for _, id := range ids {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		checkCustomer(t, c, err, id)
 	}
 	for _, id := range []commerce.CustomerID{"", "a#b"} {
-		if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, id); !errors.Is(err, model.ErrCorrupt) {
+		if _, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id); !errors.Is(err, model.ErrCorrupt) {
 			t.Errorf("customer %q: error is %v, want ErrCorrupt", id, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*commerce.Quote, error) {
 	products := make(map[commerce.SKU]*commerce.Product, len(lines))
 	for _, line := range lines {
-		product, err := Records(l, model.ProductBySKU).Load(ctx, line.SKU)
+		product, err := RecordLoader(l, model.ProductBySKU).Load(ctx, line.SKU)
 		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 			return nil, err
 		}

@@ -43,11 +43,11 @@ func (v Viewer) canReadAllCustomers() bool {
 // Records that the viewer may not read are not requested, and their result is commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.Lookup[K, V], keys []K, all bool, visible func(K) bool,
-) ([]dynamo.Result[V], error) {
+) ([]dynamo.LookupResult[V], error) {
 	if all {
 		return dynamo.ReadRecords(ctx, l.store, p, keys)
 	}
-	results := make([]dynamo.Result[V], len(keys))
+	results := make([]dynamo.LookupResult[V], len(keys))
 	var visibleKeys []K
 	var indexes []int
 	for i, key := range keys {
@@ -71,13 +71,13 @@ func readPermitted[K comparable, V any](
 }
 
 // customersByID reads customers (AP6).
-func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
+func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.LookupResult[*commerce.Customer], error) {
 	return readPermitted(ctx, l, model.CustomerByID, keys, l.viewer.canReadAllCustomers(), l.viewer.canReadCustomer)
 }
 
 // customerOrders reads orders by customer and order ID. It reads the copies of the orders in the
 // customers' partitions (access pattern AP29).
-func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
+func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.LookupResult[*commerce.Order], error) {
 	visible := func(k model.CustomerOrderKey) bool { return l.viewer.canReadOrdersOf(k.Customer) }
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
@@ -85,7 +85,7 @@ func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrder
 // ordersByID reads orders by ID. If the viewer may read only its own orders, ordersByID reads the
 // copies of the orders in the customer's partition. The keys of these copies contain the viewer's
 // customer ID, so orders of other customers are not found.
-func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
+func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
 	}
@@ -106,7 +106,7 @@ func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 // For a viewer limited to its own orders, it also returns the errors of Order.
 func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OnlyOwnOrders() {
-		return Records(l, model.OrderItem).Load(ctx, key)
+		return RecordLoader(l, model.OrderItem).Load(ctx, key)
 	}
 	order, err := l.Order(ctx, key.Order)
 	if err != nil {
@@ -123,13 +123,13 @@ func (l *Loaders) PlanOwnItems(ctx context.Context, level *Level, keys []model.O
 	for i, key := range keys {
 		ids[i] = key.Order
 	}
-	Records(l, model.OrderByID).Plan(ctx, level, ids, func(ctx context.Context, next *Level, found []FoundValue[commerce.OrderID, *commerce.Order]) {
+	RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, func(ctx context.Context, next *Level, found []FoundValue[commerce.OrderID, *commerce.Order]) {
 		own := make(map[commerce.OrderID]*commerce.Order, len(found))
 		for _, f := range found {
 			own[f.Key] = f.Value
 		}
 		foundKeys := slices.DeleteFunc(slices.Clone(keys), func(key model.OrderItemKey) bool { return own[key.Order] == nil })
-		Records(l, model.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(foundKeys), func(key model.OrderItemKey) bool {
+		RecordLoader(l, model.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(foundKeys), func(key model.OrderItemKey) bool {
 			_, ok := l.CachedItem(own[key.Order], key.SKU)
 			return ok
 		}), nil)

@@ -47,10 +47,10 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		reads []string
 	}{
 		{"the own record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, model.CustomerByID).Load(ctx, me))
+			return found(loaders.RecordLoader(l, model.CustomerByID).Load(ctx, me))
 		}, true, []string{"AP6 GetItem"}},
 		{"another's record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, model.CustomerByID).Load(ctx, other))
+			return found(loaders.RecordLoader(l, model.CustomerByID).Load(ctx, other))
 		}, false, nil},
 		{"an own order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, mine)) }, true, []string{ownKey}},
 		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownKey}},
@@ -60,10 +60,10 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 			return found(l.Order(ctx, theirs))
 		}, false, []string{ownKey}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: me, Order: mine}))
+			return found(loaders.RecordLoader(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: me, Order: mine}))
 		}, true, []string{ownKey}},
 		{"another's order of that customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: other, Order: theirs}))
+			return found(loaders.RecordLoader(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: other, Order: theirs}))
 		}, false, nil},
 		{"an own item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(l.ItemByID(ctx, model.OrderItemKey{Order: mine, SKU: ofMine}))
@@ -82,11 +82,11 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownKey}},
 		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(me), Page: page})
+			slice, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(me), Page: page})
 			return len(slice.Items) > 0, err
 		}, true, []string{"AP2 Query"}},
 		{"another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(other), Page: page})
+			slice, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(other), Page: page})
 			return len(slice.Items) > 0, err
 		}, false, nil},
 		{"the count of the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
@@ -130,9 +130,9 @@ func TestBatchOfOwnAndOtherRecords(t *testing.T) {
 	dataset, ids := customers(3)
 	s := newFixture(t, dataset, nil)
 	ctx, l, trace := s.beginAs(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
-	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
+	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
-		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)
+		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)
 		if i == 1 {
 			checkCustomer(t, c, err, id)
 		} else if !errors.Is(err, commerce.ErrNotFound) {

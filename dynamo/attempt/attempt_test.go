@@ -52,21 +52,21 @@ func TestClassify(t *testing.T) {
 		err  error
 		want attempt.Failure
 	}{
-		"table limit":           {tableLimit, attempt.Failure{Cause: attempt.Throttled, Reason: "TableReadProvisionedThroughputExceeded"}},
-		"hot key":               {fmt.Errorf("a: %w", hotKey), attempt.Failure{Cause: attempt.Throttled, Reason: "TableWriteKeyRangeThroughputExceeded", OneKey: true}},
-		"throttled, no reason":  {&types.ThrottlingException{}, attempt.Failure{Cause: attempt.Throttled, Reason: "ThrottlingException"}},
-		"throttled transaction": {cancelled("None", "ThrottlingError"), attempt.Failure{Cause: attempt.Throttled, Reason: "ThrottlingError", OneKey: true}},
-		"conflict":              {conflict, attempt.Failure{Cause: attempt.Conflict}},
-		"conflict, throttled":   {cancelled("ThrottlingError", "TransactionConflict", "ThrottlingError"), attempt.Failure{Cause: attempt.Conflict}},
-		"conflict, condition":   {cancelled("TransactionConflict", "ConditionalCheckFailed"), attempt.Failure{Cause: attempt.Other}},
-		"in progress":           {&types.TransactionInProgressException{}, attempt.Failure{Cause: attempt.Conflict}},
-		"condition":             {condition, attempt.Failure{Cause: attempt.Other}},
-		"server error":          {serverError, attempt.Failure{Cause: attempt.ServerError}},
-		"another server":        {&smithy.GenericAPIError{Code: "UnknownError"}, attempt.Failure{Cause: attempt.ServerError, Malformed: true}},
-		"not JSON":              {&smithy.DeserializationError{Err: errors.New("x")}, attempt.Failure{Cause: attempt.ServerError, Malformed: true}},
-		"refused":               {&net.OpError{Op: "dial", Err: errors.New("refused")}, attempt.Failure{Cause: attempt.Connection}},
-		"deadline":              {context.DeadlineExceeded, attempt.Failure{Cause: attempt.Connection}},
-		"canceled":              {&aws.RequestCanceledError{Err: context.Canceled}, attempt.Failure{Cause: attempt.Other}},
+		"table limit":           {tableLimit, attempt.Failure{Cause: attempt.CauseThrottled, Reason: "TableReadProvisionedThroughputExceeded"}},
+		"hot key":               {fmt.Errorf("a: %w", hotKey), attempt.Failure{Cause: attempt.CauseThrottled, Reason: "TableWriteKeyRangeThroughputExceeded", OneKey: true}},
+		"throttled, no reason":  {&types.ThrottlingException{}, attempt.Failure{Cause: attempt.CauseThrottled, Reason: "ThrottlingException"}},
+		"throttled transaction": {cancelled("None", "ThrottlingError"), attempt.Failure{Cause: attempt.CauseThrottled, Reason: "ThrottlingError", OneKey: true}},
+		"conflict":              {conflict, attempt.Failure{Cause: attempt.CauseConflict}},
+		"conflict, throttled":   {cancelled("ThrottlingError", "TransactionConflict", "ThrottlingError"), attempt.Failure{Cause: attempt.CauseConflict}},
+		"conflict, condition":   {cancelled("TransactionConflict", "ConditionalCheckFailed"), attempt.Failure{Cause: attempt.CauseOther}},
+		"in progress":           {&types.TransactionInProgressException{}, attempt.Failure{Cause: attempt.CauseConflict}},
+		"condition":             {condition, attempt.Failure{Cause: attempt.CauseOther}},
+		"server error":          {serverError, attempt.Failure{Cause: attempt.CauseServerError}},
+		"another server":        {&smithy.GenericAPIError{Code: "UnknownError"}, attempt.Failure{Cause: attempt.CauseServerError, Malformed: true}},
+		"not JSON":              {&smithy.DeserializationError{Err: errors.New("x")}, attempt.Failure{Cause: attempt.CauseServerError, Malformed: true}},
+		"refused":               {&net.OpError{Op: "dial", Err: errors.New("refused")}, attempt.Failure{Cause: attempt.CauseConnection}},
+		"deadline":              {context.DeadlineExceeded, attempt.Failure{Cause: attempt.CauseConnection}},
+		"canceled":              {&aws.RequestCanceledError{Err: context.Canceled}, attempt.Failure{Cause: attempt.CauseOther}},
 	} {
 		if got := attempt.Classify(c.err); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -99,19 +99,19 @@ func TestBreakerOpens(t *testing.T) {
 		err                 error
 		want                attempt.State
 	}{
-		"server errors":            {failures: attempt.MinAttempts, err: serverError, want: attempt.Open},
-		"half of the attempts":     {failures: 15, successes: 15, err: serverError, want: attempt.Open},
-		"less than half":           {failures: 15, successes: 16, err: serverError, want: attempt.Closed},
-		"too few attempts":         {failures: attempt.MinAttempts - 1, err: serverError, want: attempt.Closed},
-		"throttling of the table":  {failures: attempt.MinAttempts, err: tableLimit, want: attempt.Open},
-		"timeouts":                 {failures: attempt.MinAttempts, err: timedOut, want: attempt.Open},
-		"slow successes":           {failures: attempt.MinAttempts, after: attempt.SlowAfter, want: attempt.Open},
-		"slow canceled attempts":   {failures: attempt.MinAttempts, after: attempt.SlowAfter, err: context.Canceled, want: attempt.Open},
-		"a hot key":                {failures: 100, err: hotKey, want: attempt.Closed},
-		"conflicts":                {failures: 100, err: conflict, want: attempt.Closed},
-		"failed conditions":        {failures: 100, err: condition, want: attempt.Closed},
-		"clients that disconnect":  {failures: 100, err: context.Canceled, want: attempt.Closed},
-		"deadlines of the callers": {failures: 100, err: context.DeadlineExceeded, want: attempt.Closed},
+		"server errors":            {failures: attempt.MinAttempts, err: serverError, want: attempt.StateOpen},
+		"half of the attempts":     {failures: 15, successes: 15, err: serverError, want: attempt.StateOpen},
+		"less than half":           {failures: 15, successes: 16, err: serverError, want: attempt.StateClosed},
+		"too few attempts":         {failures: attempt.MinAttempts - 1, err: serverError, want: attempt.StateClosed},
+		"throttling of the table":  {failures: attempt.MinAttempts, err: tableLimit, want: attempt.StateOpen},
+		"timeouts":                 {failures: attempt.MinAttempts, err: timedOut, want: attempt.StateOpen},
+		"slow successes":           {failures: attempt.MinAttempts, after: attempt.SlowAfter, want: attempt.StateOpen},
+		"slow canceled attempts":   {failures: attempt.MinAttempts, after: attempt.SlowAfter, err: context.Canceled, want: attempt.StateOpen},
+		"a hot key":                {failures: 100, err: hotKey, want: attempt.StateClosed},
+		"conflicts":                {failures: 100, err: conflict, want: attempt.StateClosed},
+		"failed conditions":        {failures: 100, err: condition, want: attempt.StateClosed},
+		"clients that disconnect":  {failures: 100, err: context.Canceled, want: attempt.StateClosed},
+		"deadlines of the callers": {failures: 100, err: context.DeadlineExceeded, want: attempt.StateClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestBreakerOpens(t *testing.T) {
 		for range 100 {
 			_ = try(g, attempt.Window/15, serverError)
 		}
-		if g.State() != attempt.Closed {
+		if g.State() != attempt.StateClosed {
 			t.Error("the breaker opened, although there were fewer than 20 attempts in each window")
 		}
 	})
@@ -161,10 +161,10 @@ func TestBreakerRecovers(t *testing.T) {
 			}
 		}
 		time.Sleep(attempt.OpenTime + time.Millisecond)
-		if got := g.State(); got != attempt.HalfOpen {
+		if got := g.State(); got != attempt.StateHalfOpen {
 			t.Fatalf("after %s, the breaker is %s", attempt.OpenTime, got)
 		}
-		if _ = try(g, 0, serverError); g.State() != attempt.Open {
+		if _ = try(g, 0, serverError); g.State() != attempt.StateOpen {
 			t.Error("a failed probe did not open the breaker")
 		}
 		time.Sleep(attempt.OpenTime + time.Millisecond)
@@ -182,7 +182,7 @@ func TestBreakerRecovers(t *testing.T) {
 		for _, a := range probes {
 			a.Succeed()
 		}
-		if got := g.State(); got != attempt.Closed {
+		if got := g.State(); got != attempt.StateClosed {
 			t.Errorf("after successful probes, the breaker is %s", got)
 		}
 		if n := g.Stats().Rejections; n != 6 {
@@ -202,7 +202,7 @@ func TestNoBreaker(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if g.State() != attempt.Closed {
+	if g.State() != attempt.StateClosed {
 		t.Errorf("the state is %s", g.State())
 	}
 }
@@ -213,7 +213,7 @@ func newLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, n
 // client returns a DynamoDB client that is limited by g. It receives the responses that respond
 // returns.
 func client(g *attempt.Guard, respond func() (status int, body string)) *dynamodb.Client {
-	return g.Client(dynamodb.New(dynamodb.Options{
+	return g.WrapClient(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""),
 		HTTPClient: httpClient(func(r *http.Request) (*http.Response, error) {
 			status, body := respond()
@@ -252,11 +252,11 @@ func TestRetryBudget(t *testing.T) {
 			}
 		}
 		// The budget of 500 tokens allows 100 retries at 5 tokens each.
-		if requests != 60+100 || failures[attempt.ServerError] != requests || retried != 100 {
-			t.Errorf("%d requests for 60 reads, %d failures, %d retries", requests, failures[attempt.ServerError], retried)
+		if requests != 60+100 || failures[attempt.CauseServerError] != requests || retried != 100 {
+			t.Errorf("%d requests for 60 reads, %d failures, %d retries", requests, failures[attempt.CauseServerError], retried)
 		}
 		requests = 0
-		if err := get(t.Context(), db); !errors.Is(err, attempt.ErrBudgetExhausted) || requests != 1 || attempt.Classify(err).Cause != attempt.ServerError {
+		if err := get(t.Context(), db); !errors.Is(err, attempt.ErrBudgetExhausted) || requests != 1 || attempt.Classify(err).Cause != attempt.CauseServerError {
 			t.Errorf("%d requests, error %v", requests, err)
 		}
 		if s := g.Stats(); s.BudgetExhausted != 11 {
@@ -269,7 +269,7 @@ func TestRetryBudget(t *testing.T) {
 		status, body = http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[{"Code":"TransactionConflict"}]}`
 		requests = 0
 		err := transact(t.Context(), g, db)
-		if requests != 50 || attempt.Classify(err).Cause != attempt.Conflict {
+		if requests != 50 || attempt.Classify(err).Cause != attempt.CauseConflict {
 			t.Errorf("%d attempts after conflicts, want 50: %v", requests, err)
 		}
 
@@ -289,7 +289,7 @@ func TestRetryBudget(t *testing.T) {
 func transact(ctx context.Context, g *attempt.Guard, db *dynamodb.Client) error {
 	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Delete: &types.Delete{
 		TableName: aws.String("t"), Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}},
-	}}}}, g.Transactions())
+	}}}}, g.TransactionOptions())
 	return err
 }
 
@@ -351,7 +351,7 @@ func TestProbeIsNotLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{}, a.Continue()); err == nil {
+			if _, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{}, a.ContinueInSDK()); err == nil {
 				t.Fatal("no error")
 			}
 		}
@@ -360,7 +360,7 @@ func TestProbeIsNotLost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if g.State() != attempt.Closed {
+		if g.State() != attempt.StateClosed {
 			t.Errorf("the breaker is %s, want closed", g.State())
 		}
 	})

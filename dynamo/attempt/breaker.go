@@ -34,17 +34,17 @@ type State int
 
 // The states of a circuit breaker.
 const (
-	Closed State = iota
-	HalfOpen
-	Open
+	StateClosed State = iota
+	StateHalfOpen
+	StateOpen
 )
 
 // String returns the name of the state.
 func (s State) String() string {
 	switch s {
-	case Open:
+	case StateOpen:
 		return "open"
-	case HalfOpen:
+	case StateHalfOpen:
 		return "half-open"
 	default:
 		return "closed"
@@ -110,11 +110,11 @@ func (b *breaker) begin() (func(error), error) {
 // single key is ignored, because it reveals nothing about the rest of the table.
 func (f Failure) outcome(err error, duration time.Duration) error {
 	switch {
-	case duration >= SlowAfter, f.Cause == ServerError, f.Cause == Throttled && !f.OneKey:
+	case duration >= SlowAfter, f.Cause == CauseServerError, f.Cause == CauseThrottled && !f.OneKey:
 		return errFailed
-	case f.Cause == Connection && !isCallersDeadline(err):
+	case f.Cause == CauseConnection && !isCallersDeadline(err):
 		return errFailed
-	case f.Cause == Conflict, f.Cause == Other && isResponse(err):
+	case f.Cause == CauseConflict, f.Cause == CauseOther && isResponse(err):
 		return nil
 	default:
 		return errIgnored

@@ -17,19 +17,20 @@ type Cause string
 
 // The causes of failed attempts.
 const (
-	// Throttled: DynamoDB rejected the request because it exceeds the throughput of the table or of a
-	// key.
-	Throttled Cause = "throttled"
-	// Conflict: another transaction was writing the same record, or an earlier attempt of the same
-	// transaction was still in progress.
-	Conflict Cause = "conflict"
-	// ServerError: DynamoDB failed, or another server, such as a gateway, responded instead of
+	// CauseThrottled: DynamoDB rejected the request because it exceeds the throughput of the table or
+	// of a key.
+	CauseThrottled Cause = "throttled"
+	// CauseConflict: another transaction was writing the same record, or an earlier attempt of the
+	// same transaction was still in progress.
+	CauseConflict Cause = "conflict"
+	// CauseServerError: DynamoDB failed, or another server, such as a gateway, responded instead of
 	// DynamoDB.
-	ServerError Cause = "server_error"
-	// Connection: the connection failed, or no response arrived in time.
-	Connection Cause = "connection"
-	// Other is any other cause, such as a failed condition, missing permissions or a canceled request.
-	Other Cause = "other"
+	CauseServerError Cause = "server_error"
+	// CauseConnection: the connection failed, or no response arrived in time.
+	CauseConnection Cause = "connection"
+	// CauseOther is any other cause, such as a failed condition, missing permissions or a canceled
+	// request.
+	CauseOther Cause = "other"
 )
 
 // Failure describes a failed attempt.
@@ -59,10 +60,10 @@ const (
 // Classify returns the cause of a failed attempt. err is the error of the AWS SDK.
 func Classify(err error) Failure {
 	if errors.Is(err, context.Canceled) {
-		return Failure{Cause: Other}
+		return Failure{Cause: CauseOther}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return Failure{Cause: Connection}
+		return Failure{Cause: CauseConnection}
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		return classifyCancelled(cancelled)
@@ -72,51 +73,51 @@ func Classify(err error) Failure {
 		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
 			return throttled(code, throttlingReasons(err))
 		case "TransactionInProgressException", "TransactionConflictException", "ReplicatedWriteConflictException":
-			return Failure{Cause: Conflict}
+			return Failure{Cause: CauseConflict}
 		case "InternalServerError", "ServiceUnavailable":
-			return Failure{Cause: ServerError}
+			return Failure{Cause: CauseServerError}
 		case "RequestTimeout", "RequestTimeoutException":
-			return Failure{Cause: Connection}
+			return Failure{Cause: CauseConnection}
 		case "UnknownError": // the response has no error code
-			return Failure{Cause: ServerError, Malformed: api.ErrorFault() != smithy.FaultServer}
+			return Failure{Cause: CauseServerError, Malformed: api.ErrorFault() != smithy.FaultServer}
 		}
 		if api.ErrorFault() == smithy.FaultServer {
-			return Failure{Cause: ServerError}
+			return Failure{Cause: CauseServerError}
 		}
 	}
 	// The connection failed, or it was closed before the response was complete.
 	if connection := (interface{ ConnectionError() bool })(nil); errors.As(err, &connection) && connection.ConnectionError() {
-		return Failure{Cause: Connection}
+		return Failure{Cause: CauseConnection}
 	}
 	// A gateway can respond instead of DynamoDB, for example with an HTML page.
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
-		return Failure{Cause: ServerError}
+		return Failure{Cause: CauseServerError}
 	}
 	if malformed := (*smithy.DeserializationError)(nil); errors.As(err, &malformed) {
-		return Failure{Cause: ServerError, Malformed: true}
+		return Failure{Cause: CauseServerError, Malformed: true}
 	}
 	if network := net.Error(nil); errors.As(err, &network) {
-		return Failure{Cause: Connection}
+		return Failure{Cause: CauseConnection}
 	}
-	return Failure{Cause: Other}
+	return Failure{Cause: CauseOther}
 }
 
 // classifyCancelled describes why DynamoDB cancelled a transaction. The cause is Other if a
 // condition failed. If records were throttled, OneKey is true, because other records may not be
 // throttled.
 func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
-	failure := Failure{Cause: Other}
+	failure := Failure{Cause: CauseOther}
 	for _, reason := range cancelled.CancellationReasons {
 		switch code := aws.ToString(reason.Code); code {
 		case "", ReasonNone:
 		case reasonConflict:
-			failure = Failure{Cause: Conflict}
+			failure = Failure{Cause: CauseConflict}
 		case "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
-			if failure.Cause == Other {
-				failure = Failure{Cause: Throttled, Reason: code, OneKey: true}
+			if failure.Cause == CauseOther {
+				failure = Failure{Cause: CauseThrottled, Reason: code, OneKey: true}
 			}
 		default:
-			return Failure{Cause: Other}
+			return Failure{Cause: CauseOther}
 		}
 	}
 	return failure
@@ -142,7 +143,7 @@ func throttlingReasons(err error) []types.ThrottlingReason {
 // the limit, such as TableReadProvisionedThroughputExceeded. If a single partition key was
 // throttled, the reason ends with KeyRangeThroughputExceeded.
 func throttled(code string, reasons []types.ThrottlingReason) Failure {
-	failure := Failure{Cause: Throttled, Reason: code}
+	failure := Failure{Cause: CauseThrottled, Reason: code}
 	names := make([]string, 0, len(reasons))
 	for _, r := range reasons {
 		if name := aws.ToString(r.Reason); name != "" {

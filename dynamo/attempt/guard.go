@@ -76,15 +76,15 @@ func (g *Guard) Stats() Stats {
 // State returns the state of the breaker. Without a breaker, it returns Closed.
 func (g *Guard) State() State {
 	if g.breaker == nil {
-		return Closed
+		return StateClosed
 	}
 	switch g.breaker.State() {
 	case gobreaker.StateOpen:
-		return Open
+		return StateOpen
 	case gobreaker.StateHalfOpen:
-		return HalfOpen
+		return StateHalfOpen
 	default:
-		return Closed
+		return StateClosed
 	}
 }
 

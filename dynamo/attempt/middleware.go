@@ -21,22 +21,22 @@ type request struct {
 
 type requestKey struct{}
 
-// attemptsOf returns the number of attempts that the request in ctx has begun.
-func attemptsOf(ctx context.Context) int {
+// attemptCount returns the number of attempts that the request in ctx has begun.
+func attemptCount(ctx context.Context) int {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r.attempts
 	}
 	return 1
 }
 
-// Client returns a copy of the client db. The Guard limits and counts all attempts that the copy
-// makes.
-func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
+// WrapClient returns a copy of the client db. The Guard limits and counts all attempts that the
+// copy makes.
+func (g *Guard) WrapClient(db *dynamodb.Client) *dynamodb.Client {
 	each := middleware.FinalizeMiddlewareFunc("Guard", g.handleAttempt)
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.Retryer = g.retryer(o.Retryer)
 		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
-			if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("GuardRequest", handleRequest), middleware.Before); err != nil {
+			if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("GuardRequest", addRequestState), middleware.Before); err != nil {
 				return err
 			}
 			if _, retries := stack.Finalize.Get("Retry"); !retries {
@@ -47,8 +47,8 @@ func (g *Guard) Client(db *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// handleRequest adds the state of an SDK request to the context of the request.
-func handleRequest(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+// addRequestState adds the state of an SDK request to the context of the request.
+func addRequestState(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	if ctx.Value(requestKey{}) == nil {
 		ctx = context.WithValue(ctx, requestKey{}, &request{})
 	}
@@ -85,10 +85,10 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// Continue returns SDK options for a request whose first attempt, a, was made outside the SDK and
-// failed. The HTTP client must return the outcome of that attempt as its first response. The Guard
-// then records the outcome, as for attempts of the SDK.
-func (a Attempt) Continue() func(*dynamodb.Options) {
+// ContinueInSDK returns SDK options for a request whose first attempt, a, was made outside the SDK
+// and failed. The HTTP client must return the outcome of that attempt as its first response. The
+// Guard then records the outcome, as for attempts of the SDK.
+func (a Attempt) ContinueInSDK() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}
 		defer func() {

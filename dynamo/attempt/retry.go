@@ -66,7 +66,7 @@ var (
 // context has no deadline, no client waits for the request. The budget then does not limit the
 // retries.
 func (g *Guard) Unprocessed(ctx context.Context) error {
-	failure := Failure{Cause: Throttled, Reason: ReasonUnprocessed, OneKey: true}
+	failure := Failure{Cause: CauseThrottled, Reason: ReasonUnprocessed, OneKey: true}
 	g.recordFailure(ctx, failure)
 	_, limited := ctx.Deadline()
 	_, err := g.acquireRetry(ctx, failure, limited)
@@ -78,9 +78,9 @@ func (g *Guard) Unprocessed(ctx context.Context) error {
 // function. This function returns the tokens to the budget if the retry succeeded.
 func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool) (func(error) error, error) {
 	release := func(error) error { return nil }
-	if limited && failure.Cause != Conflict {
+	if limited && failure.Cause != CauseConflict {
 		cost := uint(retryCost)
-		if failure.Cause == Connection {
+		if failure.Cause == CauseConnection {
 			cost = connectionRetryCost
 		}
 		refund, err := g.budget.GetToken(context.WithoutCancel(ctx), cost)
@@ -128,7 +128,7 @@ type retryer struct {
 
 // GetRetryToken returns ErrBudgetExhausted or ErrNoTime if the request must not be retried.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < maxDelay(r.firstDelay, attemptsOf(ctx))+minAttemptTime {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < maxDelay(r.firstDelay, attemptCount(ctx))+minAttemptTime {
 		return nil, ErrNoTime
 	}
 	return r.guard.acquireRetry(ctx, Classify(err), !r.unlimited)
@@ -160,20 +160,22 @@ func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	return base
 }
 
-// Transactions returns SDK options for transactions. The SDK repeats a transaction with the same
-// ClientRequestToken, which DynamoDB stores for ten minutes. Therefore a transaction is committed
-// only once, even if its response is lost.
+// TransactionOptions returns SDK options for transactions. The SDK repeats a transaction with the
+// same ClientRequestToken, which DynamoDB stores for ten minutes. Therefore a transaction is
+// committed only once, even if its response is lost.
 //
 // With these options, the SDK also retries after conflicts with other transactions. DynamoDB
 // reports a conflict by cancelling the transaction or, outside a transaction, by rejecting the
 // write.
-func (g *Guard) Transactions() func(*dynamodb.Options) {
+func (g *Guard) TransactionOptions() func(*dynamodb.Options) {
 	return g.withMaxAttempts(maxTransactionAttempts, false)
 }
 
-// Bulk returns SDK options for bulk operations. Unlike the options for transactions, they allow
-// more attempts, and retries do not use the retry budget.
-func (g *Guard) Bulk() func(*dynamodb.Options) { return g.withMaxAttempts(maxBulkAttempts, true) }
+// BulkOptions returns SDK options for bulk operations. Unlike the options for transactions, they
+// allow more attempts, and retries do not use the retry budget.
+func (g *Guard) BulkOptions() func(*dynamodb.Options) {
+	return g.withMaxAttempts(maxBulkAttempts, true)
+}
 
 func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Options) {
 	standard := retry.NewStandard(func(o *retry.StandardOptions) {
@@ -193,7 +195,7 @@ func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Opt
 func isRetryable(err error) aws.Ternary {
 	failure := Classify(err)
 	switch {
-	case failure.Cause == Conflict, failure.Cause == Throttled && failure.OneKey:
+	case failure.Cause == CauseConflict, failure.Cause == CauseThrottled && failure.OneKey:
 		return aws.TrueTernary
 	case isCancelled(err):
 		return aws.FalseTernary

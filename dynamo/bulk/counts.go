@@ -84,7 +84,7 @@ func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	}
 	zero := partCounts{}
 	var actions []types.TransactWriteItem
-	for _, r := range t.countRecords(zero, true) {
+	for _, r := range t.orderCountRecords(zero, true) {
 		var e table.Expression
 		absent := table.RecordMissing(&e)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{
@@ -101,8 +101,8 @@ func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	return zero, nil
 }
 
-// countRecords returns the records that store the order counts.
-func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record {
+// orderCountRecords returns the records that store the order counts.
+func (t Transfers) orderCountRecords(counts partCounts, complete bool) []model.Record {
 	b := t.table.KeyBuilder()
 	var records []model.Record
 	for i := range model.OrderCountParts {
@@ -140,7 +140,7 @@ func (l *orderCounter) begin(ctx context.Context) error {
 		return err
 	}
 	if counts != nil {
-		if err := l.t.putAll(ctx, l.t.countRecords(nil, false)); err != nil {
+		if err := l.t.putAll(ctx, l.t.orderCountRecords(nil, false)); err != nil {
 			return err
 		}
 	}
@@ -195,5 +195,5 @@ func (l *orderCounter) finish(ctx context.Context) (int, error) {
 	if l.counts == nil {
 		return 0, nil
 	}
-	return model.OrderCountParts, l.t.putAll(ctx, l.t.countRecords(l.counts, true))
+	return model.OrderCountParts, l.t.putAll(ctx, l.t.orderCountRecords(l.counts, true))
 }

@@ -40,9 +40,9 @@ const (
 // maximum applies to unreadable lines.
 const maxReportedLines = 20
 
-// Imported is the result of an import up to Offset. Lines after Offset may also have been written,
-// but the result does not include them.
-type Imported struct {
+// ImportResult is the result of an import up to Offset. Lines after Offset may also have been
+// written, but the result does not include them.
+type ImportResult struct {
 	// Offset is the position in bytes of the first line that has not been processed. Lines is the
 	// number of lines before Offset.
 	Offset int64 `json:"offset"`
@@ -75,7 +75,7 @@ type BadLine struct {
 }
 
 // Records returns the number of lines that are not blank.
-func (done Imported) Records() int {
+func (done ImportResult) Records() int {
 	return done.Written + done.Replaced + done.Unchanged + done.LeftOut + done.Conflicts + done.Unreadable
 }
 
@@ -92,10 +92,10 @@ type ImportOptions struct {
 	SkipUnreadable bool
 	// From is the result of an earlier import of the same lines. The import continues after this
 	// result, so the input must begin at From.Offset.
-	From Imported
+	From ImportResult
 	// Done, if set, is called after each line with the result up to this line. If Done returns an
 	// error, the import ends.
-	Done func(Imported) error
+	Done func(ImportResult) error
 }
 
 // LineError describes a line that cannot be imported.
@@ -124,7 +124,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 //
 // Errors: LineError for a line that contains no record or that DynamoDB rejects; the errors of Done
 // and r; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
-func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
+func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	resumed := opts.From.HadRecords != nil
 	if !resumed {
 		hadRecords, err := t.hasRecords(ctx)
@@ -404,10 +404,10 @@ const putAttempts = 12
 //
 // It returns the errors of put.
 func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
-	if *i.opts.From.HadRecords && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
+	if *i.opts.From.HadRecords && !i.opts.DryRun && i.numbers.counterKey(rec).PK != "" {
 		old, err := i.current(ctx, key)
 		if err == nil && (old == nil || i.opts.Overwrite) {
-			err = i.numbers.forget(ctx, old, rec)
+			err = i.numbers.removeCounts(ctx, old, rec)
 		}
 		if err != nil {
 			return 0, err
@@ -415,7 +415,7 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 	}
 	result, err := i.put(ctx, key, rec)
 	if result == outcomeWritten && err == nil {
-		i.numbers.finished(key)
+		i.numbers.markDone(key)
 	}
 	return result, err
 }
@@ -530,7 +530,7 @@ func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, e
 
 // collect counts the results of the lines, in the order of the lines. If a line has failed, collect
 // stops the reading and waits for the writes that have begun.
-func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
+func (i *importer) collect(stop context.CancelCauseFunc) (ImportResult, error) {
 	done := i.opts.From
 	var failure error
 	for line := range i.lines {
@@ -558,7 +558,7 @@ func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 }
 
 // add returns the result including one more line.
-func (done Imported) add(line *importLine) Imported {
+func (done ImportResult) add(line *importLine) ImportResult {
 	done.Offset += line.bytes
 	done.Lines++
 	switch line.outcome {

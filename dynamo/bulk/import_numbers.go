@@ -42,9 +42,9 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// numberOf returns the key of the product or account rep whose order count includes rec. It returns
-// an empty key if no count includes rec.
-func (n *importedCounts) numberOf(rec model.Record) model.Keys {
+// counterKey returns the key of the product or account rep whose order count includes rec. It
+// returns an empty key if no count includes rec.
+func (n *importedCounts) counterKey(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)
 	if e == nil {
@@ -60,7 +60,7 @@ func (n *importedCounts) numberOf(rec model.Record) model.Keys {
 	default:
 		return model.Keys{}
 	}
-	first := model.KeyOf(model.RepPartRecord(b, commerce.RepOrders{EmployeeID: rep, Part: model.FirstPart}))
+	first := model.KeyOf(model.RepOrdersRecord(b, commerce.RepOrders{EmployeeID: rep, Part: model.FirstRepOrderPart}))
 	if b.Err != nil || first == k {
 		return model.Keys{}
 	}
@@ -92,12 +92,12 @@ func withExistingCounts(old, rec model.Record) model.Record {
 	return rec
 }
 
-// forget removes the order counts that become wrong when a record replaces old. old is nil if the
-// record is new.
+// removeCounts removes the order counts that become wrong when a record replaces old. old is nil if
+// the record is new.
 //
 // Errors are wrapped by table.WrapError.
-func (n *importedCounts) forget(ctx context.Context, old, rec model.Record) error {
-	before, after := n.numberOf(old), n.numberOf(rec)
+func (n *importedCounts) removeCounts(ctx context.Context, old, rec model.Record) error {
+	before, after := n.counterKey(old), n.counterKey(rec)
 	if before == after {
 		return nil
 	}
@@ -117,13 +117,13 @@ func (n *importedCounts) forget(ctx context.Context, old, rec model.Record) erro
 		}); err != nil {
 			return err
 		}
-		n.finished(k)
+		n.markDone(k)
 	}
 	return nil
 }
 
-// finished adds the key of a record to done.
-func (n *importedCounts) finished(k model.Keys) {
+// markDone adds the key of a record to done.
+func (n *importedCounts) markDone(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.done[k] = true

@@ -109,7 +109,7 @@ func fromJSON(line []byte) (model.Record, error) {
 	in := jsonReader{jsontext.NewDecoder(bytes.NewBuffer(line))}
 	r, err := in.record()
 	if err == nil {
-		err = in.end()
+		err = in.expectEnd()
 	}
 	if err == nil {
 		return r, nil
@@ -140,8 +140,8 @@ func (j jsonReader) record() (r model.Record, err error) {
 	return r, err
 }
 
-// end checks that the input has ended.
-func (j jsonReader) end() error {
+// expectEnd checks that the input has ended.
+func (j jsonReader) expectEnd() error {
 	_, err := j.ReadToken()
 	switch {
 	case err == nil:
@@ -287,7 +287,7 @@ func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error
 		set, err := readSet(j, j.text, func(s string) string { return s })
 		return &types.AttributeValueMemberSS{Value: set}, err
 	case "NS":
-		set, err := readSet(j, j.number, model.NumberOf)
+		set, err := readSet(j, j.number, model.ParseValidNumber)
 		return &types.AttributeValueMemberNS{Value: set}, err
 	case "BS":
 		set, err := readSet(j, j.bytes, func(b []byte) string { return string(b) })

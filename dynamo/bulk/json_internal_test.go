@@ -25,7 +25,7 @@ func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 		rapid.Map(rapid.Bool(), func(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }),
 		rapid.Just[types.AttributeValue](&types.AttributeValueMemberNULL{Value: true}),
 		rapid.Map(rapid.SliceOfNDistinct(text, 1, 5, rapid.ID[string]), func(s []string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: s} }),
-		rapid.Map(rapid.SliceOfNDistinct(digits, 1, 5, model.NumberOf), func(s []string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: s} }),
+		rapid.Map(rapid.SliceOfNDistinct(digits, 1, 5, model.ParseValidNumber), func(s []string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: s} }),
 		rapid.Map(rapid.SliceOfNDistinct(data, 1, 5, func(b []byte) string { return string(b) }), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
 	}
 	if depth > 0 {

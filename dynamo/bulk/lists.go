@@ -17,11 +17,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// loadedLists counts the orders of products and account reps while orders are loaded. During the
+// listCounter counts the orders of products and account reps while orders are loaded. During the
 // load, the counts are removed from the table, so an interrupted load leaves no wrong counts. After
-// an interrupted load, `ordergraph check -repair` counts the orders. loadedLists is safe for
+// an interrupted load, `ordergraph check -repair` counts the orders. listCounter is safe for
 // concurrent use.
-type loadedLists struct {
+type listCounter struct {
 	Transfers
 	mu sync.Mutex
 	// empty reports whether the table had no orders before the load. It is nil until isEmpty has read
@@ -53,32 +53,32 @@ type loadedRep struct {
 	more    map[string]int
 }
 
-func (t Transfers) newLoadedLists() *loadedLists {
-	return &loadedLists{Transfers: t, products: map[commerce.SKU]*loadedProduct{}, reps: map[commerce.EmployeeID]*loadedRep{}}
+func (t Transfers) newLoadedLists() *listCounter {
+	return &listCounter{Transfers: t, products: map[commerce.SKU]*loadedProduct{}, reps: map[commerce.EmployeeID]*loadedRep{}}
 }
 
 // add must be called before a dataset is written. It counts the dataset's orders for their products
 // and account reps.
 //
 // Errors are wrapped by table.WrapError.
-func (l *loadedLists) add(ctx context.Context, dataset commerce.Dataset) error {
+func (l *listCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.takeProducts(ctx, dataset); err != nil {
+	if err := l.removeProductCounts(ctx, dataset); err != nil {
 		return err
 	}
 	for _, p := range dataset.Products {
 		l.products[p.SKU].revision = nil // the record is replaced
 	}
 	for _, e := range dataset.Employees {
-		if _, err := l.rep(ctx, e.ID); err != nil {
+		if _, err := l.repCount(ctx, e.ID); err != nil {
 			return err
 		}
 	}
 	return l.addOrders(ctx, dataset.Orders)
 }
 
-func (l *loadedLists) addOrders(ctx context.Context, orders []commerce.OrderWithItems) error {
+func (l *listCounter) addOrders(ctx context.Context, orders []commerce.OrderWithItems) error {
 	b := l.table.KeyBuilder()
 	var copies, items []model.Keys
 	for _, o := range orders {
@@ -97,7 +97,7 @@ func (l *loadedLists) addOrders(ctx context.Context, orders []commerce.OrderWith
 			if rep == "" || was == o.AccountRepID {
 				continue
 			}
-			of, err := l.rep(ctx, rep)
+			of, err := l.repCount(ctx, rep)
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (l *loadedLists) addOrders(ctx context.Context, orders []commerce.OrderWith
 }
 
 // existing returns those records with the given keys that the table already contains.
-func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
+func (l *listCounter) existing(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
 	had := map[model.Keys]model.Record{}
 	if empty, err := l.isEmpty(ctx); err != nil || empty || len(keys) == 0 {
 		return had, err
@@ -127,7 +127,7 @@ func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[mode
 }
 
 // isEmpty reports whether the table had no orders before the load.
-func (l *loadedLists) isEmpty(ctx context.Context) (bool, error) {
+func (l *listCounter) isEmpty(ctx context.Context) (bool, error) {
 	if l.empty == nil {
 		counts, kept, err := l.readCounts(ctx)
 		empty := counts != nil
@@ -148,7 +148,7 @@ func (l *loadedLists) isEmpty(ctx context.Context) (bool, error) {
 }
 
 // isUnlisted reports whether the index lists no orders for a product or account rep.
-func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
+func (l *listCounter) isUnlisted(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
 	if empty, err := l.isEmpty(ctx); err != nil || empty {
 		return empty, err
 	}
@@ -160,9 +160,10 @@ func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 	return len(found) == 0, err
 }
 
-// takeProducts reads and removes the order counts of products that a dataset contains or refers to.
-// It skips the products of earlier datasets. The count of a product without orders starts at 0.
-func (l *loadedLists) takeProducts(ctx context.Context, dataset commerce.Dataset) error {
+// removeProductCounts reads and removes the order counts of products that a dataset contains or
+// refers to. It skips the products of earlier datasets. The count of a product without orders
+// starts at 0.
+func (l *listCounter) removeProductCounts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range dataset.Products {
 		skus = append(skus, p.SKU)
@@ -194,7 +195,7 @@ func (l *loadedLists) takeProducts(ctx context.Context, dataset commerce.Dataset
 	return nil
 }
 
-func (l *loadedLists) takeProduct(ctx context.Context, sku commerce.SKU) (*loadedProduct, error) {
+func (l *listCounter) takeProduct(ctx context.Context, sku commerce.SKU) (*loadedProduct, error) {
 	k := model.ProductBySKU.Key(l.table.KeyBuilder(), sku)
 	was, err := l.update(ctx, k, table.AttributeExists(model.AttrOrderCount), func(e *table.Expression) string {
 		return e.UpdateRecord(model.Record{model.AttrOrderCount: nil}, nil)
@@ -203,20 +204,21 @@ func (l *loadedLists) takeProduct(ctx context.Context, sku commerce.SKU) (*loade
 		return nil, err
 	}
 	at := model.Reader{Record: was}
-	product := &loadedProduct{counted: table.HasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
+	product := &loadedProduct{counted: table.RecordHasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
 	if was[model.AttrOrderCount] == nil {
 		product.counted, err = l.isUnlisted(ctx, &model.ProductOrderItems.AccessPattern, string(sku))
 	}
 	return product, err
 }
 
-// rep returns the loaded orders of an account rep. The first call for an account rep marks the
-// count in the table as incomplete. The count of an account rep without orders starts at 0.
-func (l *loadedLists) rep(ctx context.Context, id commerce.EmployeeID) (*loadedRep, error) {
+// repCount returns the loaded orders of an account repCount. The first call for an account repCount
+// marks the count in the table as incomplete. The count of an account repCount without orders
+// starts at 0.
+func (l *listCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*loadedRep, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
 	}
-	first := l.part(id, model.FirstPart, true)
+	first := l.part(id, model.FirstRepOrderPart, true)
 	was, err := l.update(ctx, model.KeyOf(first), table.Compare(model.AttrComplete, "=", model.Bool(true)), func(e *table.Expression) string {
 		return e.UpdateRecord(nil, model.Record{model.AttrComplete: model.Bool(false)})
 	})
@@ -240,8 +242,8 @@ func (l *loadedLists) rep(ctx context.Context, id commerce.EmployeeID) (*loadedR
 	return rep, nil
 }
 
-func (l *loadedLists) part(id commerce.EmployeeID, part string, complete bool) model.Record {
-	return model.RepPartRecord(l.table.KeyBuilder(), commerce.RepOrders{EmployeeID: id, Part: part, Complete: complete})
+func (l *listCounter) part(id commerce.EmployeeID, part string, complete bool) model.Record {
+	return model.RepOrdersRecord(l.table.KeyBuilder(), commerce.RepOrders{EmployeeID: id, Part: part, Complete: complete})
 }
 
 // update changes a record if a condition is true. It returns the record before the change, or the
@@ -270,7 +272,7 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 // written for account reps.
 //
 // Errors are wrapped by table.WrapError.
-func (l *loadedLists) write(ctx context.Context) (int, error) {
+func (l *listCounter) write(ctx context.Context) (int, error) {
 	skus := slices.Sorted(maps.Keys(l.products))
 	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) error {
 		product := l.products[skus[i]]
@@ -303,15 +305,15 @@ func (l *loadedLists) write(ctx context.Context) (int, error) {
 // writeRep adds the loaded orders to the counts of an account rep and marks the counts as complete,
 // in one transaction. It does not replace the stored counts, because a server may have counted new
 // orders during the load.
-func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
+func (l *listCounter) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderParts {
 		part := strconv.Itoa(i)
-		if !rep.counted || rep.more[part] == 0 && part != model.FirstPart {
+		if !rep.counted || rep.more[part] == 0 && part != model.FirstRepOrderPart {
 			continue
 		}
 		var e table.Expression
-		record := l.part(id, part, part == model.FirstPart)
+		record := l.part(id, part, part == model.FirstRepOrderPart)
 		others := maps.Clone(record)
 		delete(others, model.AttrOrders)
 		text := e.IncrementAndSet(model.Record{model.AttrOrders: model.Num(rep.more[part])}, others)

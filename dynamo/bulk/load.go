@@ -43,13 +43,13 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 	if err := t.putAll(ctx, records); err != nil {
 		return len(records), err
 	}
-	n, err := t.finish(ctx, &counts, categories, lists)
+	n, err := t.writeCounts(ctx, &counts, categories, lists)
 	return len(records) + n, err
 }
 
-// finish writes the order counts and category records that derive from the loaded records. It
+// writeCounts writes the order counts and category records that derive from the loaded records. It
 // returns the number of records written.
-func (t Transfers) finish(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *loadedLists) (int, error) {
+func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *listCounter) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
 		return 0, err
@@ -69,17 +69,17 @@ func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
 	for _, e := range dataset.Employees {
-		records = append(records, model.Records(b, &e)...)
+		records = append(records, model.EncodeWithEdges(b, &e)...)
 	}
 	for _, w := range dataset.Warehouses {
-		records = append(records, model.Records(b, &w)...)
+		records = append(records, model.EncodeWithEdges(b, &w)...)
 	}
 	for _, p := range dataset.Products {
-		p.OrderCount = nil // see loadedLists
-		records = append(records, model.Records(b, &p)...)
+		p.OrderCount = nil // see listCounter
+		records = append(records, model.EncodeWithEdges(b, &p)...)
 	}
 	for _, l := range dataset.Levels {
-		records = append(records, model.Records(b, &l)...)
+		records = append(records, model.EncodeWithEdges(b, &l)...)
 	}
 	for _, c := range dataset.Customers {
 		records = append(records, model.CustomerRecords(b, c)...)
@@ -144,7 +144,7 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 	if err != nil {
 		return l.done, err
 	}
-	n, err := t.finish(ctx, &counts, categories, lists)
+	n, err := t.writeCounts(ctx, &counts, categories, lists)
 	l.done.Records += n
 	return l.done, err
 }

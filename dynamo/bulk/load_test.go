@@ -74,14 +74,14 @@ func TestLoadAllHoldsFewDatasets(t *testing.T) {
 func TestFailedLoadReportsProgress(t *testing.T) {
 	const parts, perPart, broken = 8, 25, 3
 	dataset := newGenerator(t, parts*perPart)
-	poisoned := "ORDER#" + string(dataset.Order(broken*perPart))
+	poisoned := "ORDER#" + string(dataset.OrderID(broken*perPart))
 	others := make(chan struct{})
 	refuse := errors.New("no more of this")
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: "generated"})
 	loadAll(t, store, dataset.MasterData())
 
-	failing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
+	failing := storetest.StoreWithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		batch, ok := in.(*dynamodb.BatchWriteItemInput)
 		if !ok {
 			return nil

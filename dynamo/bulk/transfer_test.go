@@ -87,7 +87,7 @@ func tableWithExternalRecords(t testing.TB, db *dynamodb.Client, opts dynamo.Opt
 func TestRoundTrip(t *testing.T) {
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := tableWithExternalRecords(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
-		lines := storetest.Export(t, storetest.WithClient(t, from, storetest.WithScanLimit(db, 10), dynamo.Options{}), 1)
+		lines := storetest.Export(t, storetest.StoreWithClient(t, from, storetest.WithScanLimit(db, 10), dynamo.Options{}), 1)
 		if want := len(scanAll(t, db, from)); len(lines) != want {
 			t.Errorf("%d lines, want %d", len(lines), want)
 		}
@@ -96,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		text := strings.Join(lines, "")
 		first := storetest.Import(t, to, text, bulk.ImportOptions{})
-		if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Written: len(lines), HadRecords: aws.Bool(false)}); !reflect.DeepEqual(first, want) {
+		if want := (bulk.ImportResult{Offset: int64(len(text)), Lines: len(lines), Written: len(lines), HadRecords: aws.Bool(false)}); !reflect.DeepEqual(first, want) {
 			t.Errorf("the result of the first import is %+v, want %+v", first, want)
 		}
 		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
@@ -108,7 +108,7 @@ func TestRoundTrip(t *testing.T) {
 
 		// Importing twice equals importing once, and the second import writes nothing.
 		var writes atomic.Int64
-		watching := storetest.WithClient(t, to, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
+		watching := storetest.StoreWithClient(t, to, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 			if put, ok := in.(*dynamodb.PutItemInput); ok && aws.ToString(put.ConditionExpression) == "" {
 				writes.Add(1)
 			}
@@ -116,7 +116,7 @@ func TestRoundTrip(t *testing.T) {
 		}), dynamo.Options{})
 		for _, overwrite := range []bool{false, true} {
 			again := storetest.Import(t, watching, text, bulk.ImportOptions{Overwrite: overwrite})
-			if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Unchanged: len(lines), HadRecords: aws.Bool(true)}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
+			if want := (bulk.ImportResult{Offset: int64(len(text)), Lines: len(lines), Unchanged: len(lines), HadRecords: aws.Bool(true)}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
 				t.Errorf("the result of the second import, with overwrite %t, is %+v with %d replaced, want %+v", overwrite, again, writes.Load(), want)
 			}
 			if !reflect.DeepEqual(scanAll(t, db, to), scanAll(t, db, from)) {
@@ -248,7 +248,7 @@ func TestConflicts(t *testing.T) {
 		more := line("more", "new") + line("00", "old")
 		for _, dry := range []bool{true, false} {
 			got := storetest.Import(t, store, changed+more, bulk.ImportOptions{DryRun: dry})
-			if want := (bulk.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) {
+			if want := (bulk.ImportResult{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) {
 				t.Errorf("dry run %t: the result is %+v, want %+v", dry, got, want)
 			}
 			if dry && !slices.Equal(storetest.Export(t, store, 1), before) {
@@ -260,7 +260,7 @@ func TestConflicts(t *testing.T) {
 		}
 		dry := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true, DryRun: true})
 		got := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true})
-		if want := (bulk.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
+		if want := (bulk.ImportResult{Offset: int64(len(changed)), Lines: 30, Replaced: 30, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
 			t.Errorf("the result of overwriting is %+v, and of the dry run %+v, want %+v", got, dry, want)
 		}
 		if got := strings.Join(storetest.Export(t, store, 1), ""); got != changed+line("more", "new") {
@@ -336,7 +336,7 @@ func TestImportStopsAtInvalidLine(t *testing.T) {
 			if !errors.As(err, &wrong) || wrong.Line != 4 || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "line 4: ") {
 				t.Errorf("the error is %.200v, want an error in line 4 that contains %q", err, says)
 			}
-			if want := (bulk.Imported{Offset: int64(len(good)), Lines: 3, Written: 2, HadRecords: aws.Bool(false)}); !reflect.DeepEqual(done, want) {
+			if want := (bulk.ImportResult{Offset: int64(len(good)), Lines: 3, Written: 2, HadRecords: aws.Bool(false)}); !reflect.DeepEqual(done, want) {
 				t.Errorf("did %+v, want %+v", done, want)
 			}
 			if got := strings.Join(storetest.Export(t, store, 1), ""); got != line("1", "")+line("2", "") {
@@ -386,7 +386,7 @@ func TestImportResumesAfterRejectedRecord(t *testing.T) {
 			want = append(want, line(fmt.Sprint(i), "x"))
 		}
 		refuse := make(chan struct{})
-		refusing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(ctx context.Context, in any) error {
+		refusing := storetest.StoreWithClient(t, store, storetest.WithRequestHook(db, func(ctx context.Context, in any) error {
 			if put, ok := in.(*dynamodb.PutItemInput); ok && storetest.KeyText(put.Item) == "THEIRS 2" {
 				select {
 				case <-refuse:
@@ -448,7 +448,7 @@ func TestTransfersSurviveFaults(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		failing, between := faults.WrapClient(db, faults.FirstRequests(faults.Transient()...))
-		slow := storetest.WithClient(t, store, failing, dynamo.Options{})
+		slow := storetest.StoreWithClient(t, store, failing, dynamo.Options{})
 		storetest.Import(t, slow, line("1", ""), bulk.ImportOptions{})
 		if got := storetest.Export(t, slow, 1); len(got) != 1 {
 			t.Errorf("exported %q", got)
@@ -478,7 +478,7 @@ func TestImportSurvivesConflicts(t *testing.T) {
 			return faults.None
 		})
 		text := line("1", "new") + line("2", "new") + line("3", "new")
-		done := storetest.Import(t, storetest.WithClient(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
+		done := storetest.Import(t, storetest.StoreWithClient(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
 		if done.Written != 2 || done.Replaced != 1 || between.Counts()[faults.TransactionConflict] != 16 {
 			t.Errorf("did %+v, met %v", done, between.Counts())
 		}
@@ -499,7 +499,7 @@ func TestImportEndsAtPersistentConflict(t *testing.T) {
 		return faults.None
 	})
 	once := dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	done, err := storetest.WithClient(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
+	done, err := storetest.StoreWithClient(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
 	if !errors.Is(err, table.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
@@ -517,7 +517,7 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 		}
 		return faults.Throttling
 	})
-	refusing := storetest.WithClient(t, store, failing, dynamo.Options{})
+	refusing := storetest.StoreWithClient(t, store, failing, dynamo.Options{})
 	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
 		t.Errorf("the result is %+v, %v after %d requests, want no lines and a canceled context after 3", done, err, requests)
 	}
@@ -532,7 +532,7 @@ func TestClientWithoutRetries(t *testing.T) {
 		requests++
 		return faults.InternalServerError
 	})
-	store := storetest.WithClient(t, r.Store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
+	store := storetest.StoreWithClient(t, r.Store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
 		"check": func() error {
@@ -571,7 +571,7 @@ func TestImportEndsWhileItWaits(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	done, err := store.Import(ctx, r, bulk.ImportOptions{Done: func(done bulk.Imported) error {
+	done, err := store.Import(ctx, r, bulk.ImportOptions{Done: func(done bulk.ImportResult) error {
 		if done.Lines == 2 {
 			cancel()
 		}
@@ -585,7 +585,7 @@ func TestImportEndsWhileItWaits(t *testing.T) {
 func TestImportEndsOnErrorOfDone(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
 	full := errors.New("disk full")
-	done, err := store.Import(context.Background(), strings.NewReader(strings.Repeat(line("1", ""), 5000)), bulk.ImportOptions{Done: func(done bulk.Imported) error {
+	done, err := store.Import(context.Background(), strings.NewReader(strings.Repeat(line("1", ""), 5000)), bulk.ImportOptions{Done: func(done bulk.ImportResult) error {
 		if done.Lines == 7 {
 			return full
 		}
@@ -624,7 +624,7 @@ func TestImportResumes(t *testing.T) {
 		}
 		calm, killed := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
 		want := storetest.Import(t, calm, text, bulk.ImportOptions{Overwrite: overwrite})
-		var done bulk.Imported
+		var done bulk.ImportResult
 		for try := 0; ; try++ {
 			if try > 1000 {
 				t.Fatal("it does not get on")
@@ -632,7 +632,7 @@ func TestImportResumes(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			left, before := atomic.Int64{}, rapid.Bool().Draw(r, "before")
 			left.Store(rapid.Int64Range(1, 40).Draw(r, "requests"))
-			store := storetest.WithClient(t, killed, storetest.WithRequestHook(db, func(context.Context, any) error {
+			store := storetest.StoreWithClient(t, killed, storetest.WithRequestHook(db, func(context.Context, any) error {
 				if left.Add(-1) == 0 {
 					cancel()
 					if before {
@@ -679,7 +679,7 @@ func TestExportResumes(t *testing.T) {
 				var left atomic.Int64
 				left.Store(rapid.Int64Range(1, 12).Draw(r, "requests"))
 				// The page that is being read at the time is lost.
-				killing := storetest.WithClient(t, store, storetest.WithRequestHook(storetest.WithScanLimit(db, size), func(context.Context, any) error {
+				killing := storetest.StoreWithClient(t, store, storetest.WithRequestHook(storetest.WithScanLimit(db, size), func(context.Context, any) error {
 					if left.Add(-1) == 0 {
 						cancel()
 					}
@@ -711,7 +711,7 @@ func TestExportOfSegments(t *testing.T) {
 	store := tableWithExternalRecords(t, db, dynamo.Options{})
 	want := storetest.Export(t, store, 1)
 	for _, segments := range []int{2, 7, bulk.MaxSegments} {
-		if got := storetest.Export(t, storetest.WithClient(t, store, storetest.WithScanLimit(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
+		if got := storetest.Export(t, storetest.StoreWithClient(t, store, storetest.WithScanLimit(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
 			t.Errorf("an export with %d segments has %d lines, want %d", segments, len(got), len(want))
 		}
 	}
@@ -819,7 +819,7 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	var puts atomic.Int64
-	failing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
+	failing := storetest.StoreWithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
 			return errors.New("lost")
 		}
@@ -868,7 +868,7 @@ func TestImportSkipsRejectedRecords(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	var puts atomic.Int64
-	refusing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
+	refusing := storetest.StoreWithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
 			return &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}
 		}
@@ -883,12 +883,12 @@ func TestImportSkipsRejectedRecords(t *testing.T) {
 func TestWrongNumberOfShards(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := tableWithExternalRecords(t, db, dynamo.Options{Shards: 4})
-	err := storetest.WithClient(t, store, db, dynamo.Options{}).Check(context.Background())
+	err := storetest.StoreWithClient(t, store, db, dynamo.Options{}).CheckTable(context.Background())
 	wrong := (*table.ShardsError)(nil)
 	if !errors.As(err, &wrong) || !errors.Is(err, table.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.KeyList() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
 		t.Errorf("%v", err)
 	}
-	if err := store.Check(context.Background()); err != nil {
+	if err := store.CheckTable(context.Background()); err != nil {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func (c *change) decrementCategory(name string) {
 	current, known := c.known[model.KeyOf(r)]
 	category := model.Reader{Record: current}
 	switch {
-	case known && !table.HasNumber(current, model.AttrProductCount):
+	case known && !table.RecordHasNumber(current, model.AttrProductCount):
 	case known && category.Number(model.AttrProductCount) <= 1:
 		c.remove(current, table.Unchanged(current, model.AttrProductCount))
 	default:

@@ -123,7 +123,7 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 			return result, nil
 		}
 		if remembered != nil {
-			c.addIdempotencyRecord(remembered, model.Attributes(result))
+			c.addIdempotencyRecord(remembered, model.EncodeAttributes(result))
 		}
 		err = c.commit(ctx)
 		if !errors.Is(err, errStale) {
@@ -248,11 +248,11 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 // create writes a record that must not exist.
 func (c *change) create(r model.Record) { c.put(r, table.RecordMissing) }
 
-// createAll creates the record of a value and its edges (copies with other index keys). The
+// createWithEdges creates the record of a value and its edges (copies with other index keys). The
 // transaction fails if the record exists. An existing edge is a leftover of a lost record and is
 // overwritten.
-func createAll[V model.Value](c *change, v V) {
-	records := model.Records(&c.KeyBuilder, v)
+func createWithEdges[V model.Value](c *change, v V) {
+	records := model.EncodeWithEdges(&c.KeyBuilder, v)
 	c.create(records[0])
 	for _, edge := range records[1:] {
 		c.writeCopy(nil, edge, nil)
@@ -263,7 +263,7 @@ func createAll[V model.Value](c *change, v V) {
 // before and after are the value before and after the change. current is the record in the table.
 // when is the condition of the update. b builds the keys of the new records.
 func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
-	oldRecords, newRecords := model.Records(c.oldKeyBuilder(), before), model.Records(b, after)
+	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
 	c.updateEdges(current, oldRecords, newRecords)
 }
@@ -380,16 +380,16 @@ type adjustment struct {
 	when   table.Condition
 }
 
-// adjust adds the adjustments to the transaction. It reads a record only if edges (copies with
-// other index keys) contain an adjusted number. It then updates these edges, too. The estimate of
-// the write units treats an unread record as small.
+// adjustCounters adds the adjustments to the transaction. It reads a record only if edges (copies
+// with other index keys) contain an adjusted number. It then updates these edges, too. The estimate
+// of the write units treats an unread record as small.
 //
 // An adjustment of a product also increments the product's stock revision. Every change of stock or
-// reservations must increment the revision, so it must call adjust. If the product has no counters,
-// deltas is empty.
+// reservations must increment the revision, so it must call adjustCounters. If the product has no
+// counters, deltas is empty.
 //
 // Errors: ErrCorrupt, errors from table.WrapError.
-func (c *change) adjust(ctx context.Context, all ...adjustment) error {
+func (c *change) adjustCounters(ctx context.Context, all ...adjustment) error {
 	if c.Err != nil {
 		return nil // mutate returns the error
 	}
@@ -413,7 +413,7 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 			a.when = table.AllOf(a.when, table.Unchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
 		}
 		var e table.Expression
-		c.addUpdate(a.key, e.Increment(a.deltas), &e, units.Adjust(current), a.when)
+		c.addUpdate(a.key, e.Increment(a.deltas), &e, units.CounterUpdate(current), a.when)
 		if !edges {
 			continue
 		}
@@ -459,7 +459,7 @@ func (c *change) addToCounters(record, deltas model.Record, when table.Condition
 	}
 	readable := model.Record{}
 	for _, name := range table.SortedAttributeNames(deltas) {
-		if known := c.known[k]; known[name] != nil && !table.HasNumber(known, name) {
+		if known := c.known[k]; known[name] != nil && !table.RecordHasNumber(known, name) {
 			continue
 		}
 		readable[name] = deltas[name]
@@ -504,7 +504,7 @@ func (c *change) remove(before model.Record, when table.Condition) {
 func (c *change) addConditionCheck(k model.Keys, when table.Condition) {
 	var e table.Expression
 	text := when(&e)
-	c.addWrite(k, units.Check(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	c.addWrite(k, units.ConditionCheck(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

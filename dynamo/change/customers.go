@@ -76,7 +76,7 @@ func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field
 // updateCustomer updates a customer's record and its edges (copies with other index keys). If
 // before and after have the same attributes, it writes nothing and returns false.
 func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
-	if model.EqualRecords(model.Attributes(before), model.Attributes(after)) {
+	if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(after)) {
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt)

@@ -29,7 +29,7 @@ func TestMutationsUpdateNumbersInEdges(t *testing.T) {
 		caller := change.Caller{Name: "tester"}
 		move := func(id commerce.OrderID, to commerce.Status) {
 			t.Helper()
-			if _, err := r.Store.MoveOrder(t.Context(), caller, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
+			if _, err := r.Store.ChangeOrderStatus(t.Context(), caller, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 				t.Fatal(err)
 			}
 			r.CheckClean()

@@ -23,8 +23,8 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 		if _, exists := c.knownRecord(model.EmployeeByID.Key(&c.KeyBuilder, id)); exists {
 			refusals = append(refusals, commerce.NewAlreadyExists("employee", id, "id"))
 		}
-		createAll(c, &employee)
-		none := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: id, Part: model.FirstPart, Complete: true})
+		createWithEdges(c, &employee)
+		none := model.RepOrdersRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: id, Part: model.FirstRepOrderPart, Complete: true})
 		c.addToCounters(none, model.Record{model.AttrOrders: model.Num(0)}, nil, model.AttrEmployeeID, model.AttrPart, model.AttrComplete)
 		if err := c.requireWarehouse(cmd.WarehouseID); err != nil {
 			refusals = append(refusals, *err)
@@ -67,7 +67,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 		}
 		after := *before
 		cmd.Apply(&after)
-		if model.EqualRecords(model.Attributes(before), model.Attributes(&after)) {
+		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
 			return before, nil
 		}
 		after.Version++

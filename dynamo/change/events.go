@@ -26,17 +26,17 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) erro
 	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
 	c.create(model.EventRecord(&c.KeyBuilder, e))
 	last := model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e)
-	c.put(last, c.afterLastEvent(last))
+	c.put(last, c.lastEventCondition(last))
 	return nil
 }
 
-// afterLastEvent returns the condition that the customer has no last event, or that its ID is lower
-// than the ID of last.
+// lastEventCondition returns the condition that the customer has no last event, or that its ID is
+// lower than the ID of last.
 //
 // A stored last event with an invalid ID must not block the customer's orders forever. If c.known
 // contains such an event, the condition is only that the event has not changed. Its replacement has
 // a valid ID.
-func (c *change) afterLastEvent(last model.Record) table.Condition {
+func (c *change) lastEventCondition(last model.Record) table.Condition {
 	if current, ok := c.knownRecord(model.KeyOf(last)); ok && c.table.EventPosition(model.LastEventID(current)) == "" {
 		return table.Unchanged(current, "eventId")
 	}

@@ -61,14 +61,14 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		own, theirs := orderAndCopy(&c.KeyBuilder, &order)
 		c.create(own)
 		c.create(theirs)
-		c.countOrder(order.ID, 0, commerce.Pending)
+		c.updateStatusCounts(order.ID, 0, commerce.Pending)
 		nothing := order
 		nothing.Status = commerce.Cancelled
 		if err := c.addSpending(nothing, order); err != nil {
 			return nil, err
 		}
 		if order.AccountRepID != "" {
-			record := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: order.AccountRepID, Part: model.RepOrderPart(order.ID)})
+			record := model.RepOrdersRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: order.AccountRepID, Part: model.RepOrderPart(order.ID)})
 			c.addToCounters(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
 		}
 		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
@@ -80,15 +80,15 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Compare(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
 			reserved[i].countOrder(records[i+1], 1)
 		}
-		if err := c.adjust(ctx, reserved...); err != nil {
+		if err := c.adjustCounters(ctx, reserved...); err != nil {
 			return nil, err
 		}
 		for _, item := range order.Items {
 			c.create(model.OrderItemRecord(&c.KeyBuilder, order, item))
 		}
-		if table.HasNumber(records[0], model.AttrOrderCount) {
+		if table.RecordHasNumber(records[0], model.AttrOrderCount) {
 			one := map[string]int{model.AttrOrderCount: 1}
-			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Unchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
+			return &order, c.adjustCounters(ctx, adjustment{ks[0], one, table.AllOf(table.Unchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
 		// The customer's record has no order count. A new count would be wrong, because it would omit
 		// earlier orders.
@@ -97,11 +97,12 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 	})
 }
 
-// countOrder updates the order counts when an order changes its status. from is 0 for a new order.
+// updateStatusCounts updates the order counts when an order changes its status. from is 0 for a new
+// order.
 //
 // If existing orders were never counted, the record counts only later changes, and its attribute
 // "complete" is not set.
-func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
+func (c *change) updateStatusCounts(id commerce.OrderID, from, to commerce.Status) {
 	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
 		deltas[from.String()] = model.Num(-1)
@@ -191,7 +192,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // orderAndCopy returns an order's own record and the copy in the customer's partition. The two
 // records differ only in their keys and in the attribute "entity".
 func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
-	records := model.Records(b, o)
+	records := model.EncodeWithEdges(b, o)
 	return records[0], records[1]
 }
 
@@ -206,7 +207,7 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 	ownBefore, copyBefore := orderAndCopy(c.oldKeyBuilder(), before)
 	ownAfter, copyAfter := orderAndCopy(&c.KeyBuilder, after)
 	c.update(ownBefore, ownAfter, table.Unchanged(current, model.AttrVersion, "updatedAt", "status"))
-	copyAfter.Merge(c.unchanged(current, model.Attributes(before), model.Attributes(after)))
+	copyAfter.Merge(c.unchanged(current, model.EncodeAttributes(before), model.EncodeAttributes(after)))
 	var optional []string
 	for _, a := range model.AttributesOf(&model.EntityOrder) {
 		if a.Optional {
@@ -253,13 +254,13 @@ func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventTy
 	}
 }
 
-// MoveOrder changes the status of an order (WP5 to WP8). Shipping removes the line items from the
-// stock of a warehouse. Cancelling makes their reserved stock available again.
+// ChangeOrderStatus changes the status of an order (WP5 to WP8). Shipping removes the line items
+// from the stock of a warehouse. Cancelling makes their reserved stock available again.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidTransition, commerce.AddressMissing, commerce.TooManyLines, commerce.UserErrors
 // (InsufficientStock), and errors from mutate.
-func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
+func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
 	pattern, event := patternForStatus(cmd.To)
 	if pattern == nil {
 		return nil, fmt.Errorf("move order %s: no mutation sets the status %s", cmd.OrderID, cmd.To)
@@ -276,7 +277,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err := c.updateOrder(current, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
 			return nil, err
 		}
-		c.countOrder(before.ID, before.Status, cmd.To)
+		c.updateStatusCounts(before.ID, before.Status, cmd.To)
 		if cmd.To == commerce.Cancelled {
 			if err := c.addSpending(*before, after); err != nil {
 				return nil, err
@@ -294,9 +295,9 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 			return nil, err
 		}
 		if cmd.To == commerce.Shipped {
-			err = c.ship(ctx, pieces, cmd.WarehouseID)
+			err = c.removeShippedStock(ctx, pieces, cmd.WarehouseID)
 		} else {
-			err = c.release(ctx, pieces)
+			err = c.releaseStock(ctx, pieces)
 		}
 		if err != nil {
 			return nil, err
@@ -332,18 +333,18 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// ship removes items from the stock of a warehouse. It does not change the available stock of the
-// products, because placing the order has already reduced the available stock.
+// removeShippedStock removes items from the stock of a warehouse. It does not change the available
+// stock of the products, because placing the order has already reduced the available stock.
 //
 // Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
-func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
+func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
 	for i, item := range items {
 		levels[i] = model.InventoryLevelKeys(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
 		taken = append(taken, adjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Compare(model.AttrQuantity, ">=", model.Num(item.Quantity))})
 		taken = c.appendCounter(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
-	if err := c.adjust(ctx, taken...); err != nil {
+	if err := c.adjustCounters(ctx, taken...); err != nil {
 		return err
 	}
 	var refusals commerce.UserErrors
@@ -373,15 +374,15 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 	return refusals
 }
 
-// release makes the reserved stock of items available again.
+// releaseStock makes the reserved stock of items available again.
 //
 // It returns errors from adjust.
-func (c *change) release(ctx context.Context, items []commerce.OrderLine) error {
+func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) error {
 	var released []adjustment
 	for _, item := range items {
 		released = c.appendCounter(released, item.SKU, model.AttrAvailable, item.Quantity)
 	}
-	return c.adjust(ctx, released...)
+	return c.adjustCounters(ctx, released...)
 }
 
 // appendCounter appends an adjustment that adds delta to a product's counter. If the product or the
@@ -392,7 +393,7 @@ func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string
 	case c.knownMissing(k):
 		c.addConditionCheck(k, table.RecordMissing)
 		return to
-	case ok && !table.HasNumber(r, counter):
+	case ok && !table.RecordHasNumber(r, counter):
 		return append(to, adjustment{k, map[string]int{}, table.Unchanged(r, counter)})
 	default:
 		return append(to, adjustment{k, map[string]int{counter: delta}, table.AttributeIsNumber(counter)})
@@ -404,7 +405,7 @@ func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string
 // still missing.
 func (a *adjustment) countOrder(current model.Record, delta int) {
 	unchanged := table.Unchanged(current, model.AttrOrderCount)
-	if table.HasNumber(current, model.AttrOrderCount) {
+	if table.RecordHasNumber(current, model.AttrOrderCount) {
 		a.deltas[model.AttrOrderCount] = delta
 		unchanged = table.AttributeIsNumber(model.AttrOrderCount)
 	}
@@ -489,7 +490,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 				held[0].countOrder(record, -1)
 			}
 		}
-		if err := c.adjust(ctx, held...); err != nil {
+		if err := c.adjustCounters(ctx, held...); err != nil {
 			return nil, err
 		}
 		if len(c.writes) > table.MaxTransactionActions {
@@ -535,7 +536,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		}
 		after := *before
 		after.ShippingAddress = &cmd.ShippingAddress
-		if model.EqualRecords(model.Attributes(before), model.Attributes(&after)) {
+		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
 			return before, nil
 		}
 		err = c.updateOrder(current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})

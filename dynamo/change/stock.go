@@ -19,7 +19,7 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 		if _, exists := c.knownRecord(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
 			return nil, commerce.NewAlreadyExists("product", cmd.SKU, "sku")
 		}
-		createAll(c, &product)
+		createWithEdges(c, &product)
 		c.incrementCategory(product.Category)
 		return &product, nil
 	})
@@ -47,7 +47,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 			}
 			after.UnitPrice = price
 		}
-		if model.EqualRecords(model.Attributes(before), model.Attributes(&after)) {
+		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
 			return before, nil
 		}
 		after.Version++
@@ -78,7 +78,7 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 		if _, exists := c.knownRecord(model.WarehouseByID.Key(&c.KeyBuilder, id)); exists {
 			return nil, commerce.NewAlreadyExists("warehouse", id, "id")
 		}
-		createAll(c, &warehouse)
+		createWithEdges(c, &warehouse)
 		return &warehouse, nil
 	})
 }
@@ -165,7 +165,7 @@ func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse comm
 	// stock, even if they cannot be decoded.
 	product := model.Reader{Record: records[1]}
 	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
-		if table.HasNumber(product.Record, counter) {
+		if table.RecordHasNumber(product.Record, counter) {
 			*place = product.Number(counter)
 		}
 	}
@@ -193,7 +193,7 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 		return &before.InventoryLevel, nil
 	}
 	r := before.productRecord
-	if delta < 0 && table.HasNumber(r, model.AttrAvailable) && before.available < -delta {
+	if delta < 0 && table.RecordHasNumber(r, model.AttrAvailable) && before.available < -delta {
 		return nil, commerce.NewInsufficientStock(commerce.FieldPath(field), before.SKU, -delta, before.available, ", the rest is reserved")
 	}
 	if delta > 0 && before.total > commerce.MaxTotalInventory-delta {
@@ -205,7 +205,7 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	if before.record != nil {
 		updateWithEdges(c, b, before.record, &before.InventoryLevel, &after, table.Unchanged(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
-		createAll(c, &after)
+		createWithEdges(c, &after)
 		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)
 	}
 	if delta == 0 {
@@ -216,7 +216,7 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	conditions := []table.Condition{table.RecordExists}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {
-		case !table.HasNumber(r, counter):
+		case !table.RecordHasNumber(r, counter):
 			conditions = append(conditions, table.Unchanged(r, counter))
 			continue
 		case counter == model.AttrAvailable && delta < 0:
@@ -228,5 +228,5 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 		}
 		counters[counter] = delta
 	}
-	return &after, c.adjust(ctx, adjustment{k, counters, table.AllOf(conditions...)})
+	return &after, c.adjustCounters(ctx, adjustment{k, counters, table.AllOf(conditions...)})
 }

@@ -153,18 +153,18 @@ type verifier interface {
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read.
 	verify(c *check) *repair.Diagnosis
-	// propagate updates the state of the check for other records that the findings affect. diag
+	// updateRelated updates the state of the check for other records that the findings affect. diag
 	// contains all confirmed findings. last contains the findings that remain after repairs.
-	propagate(c *check, diag, last *repair.Diagnosis)
+	updateRelated(c *check, diag, last *repair.Diagnosis)
 	// key returns the key of the main record, for the report of a failed verification.
 	key(t *table.Table) model.Keys
 	// uncertainty returns the reason why the last read may be wrong, or an empty string.
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether read found the main record. Without the main record, the check verifies
-	// the other records again after the scan, because the scan may find related records.
-	hasRoot() bool
+	// hasMainRecord reports whether read found the main record. Without the main record, the check
+	// verifies the other records again after the scan, because the scan may find related records.
+	hasMainRecord() bool
 }
 
 // baseVerifier provides default methods: a read is never uncertain, the main record exists, and
@@ -175,9 +175,9 @@ func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
 
 func (baseVerifier) markRepaired() {}
 
-func (baseVerifier) hasRoot() bool { return true }
+func (baseVerifier) hasMainRecord() bool { return true }
 
-func (baseVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {}
+func (baseVerifier) updateRelated(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
 // candidate contains the reasons to verify a record again, and evidence from other records.
 type candidate struct {
@@ -214,7 +214,7 @@ type check struct {
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are the records that are verified again after the scan; see verifier.hasRoot.
+	// postponed are the records that are verified again after the scan; see verifier.hasMainRecord.
 	postponed map[target]candidate
 	scanDone  bool
 	// toVerify is the number of possibly inconsistent records left in the current batch.
@@ -504,7 +504,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		if !ok {
 			break
 		}
-		if !c.scanDone && !v.hasRoot() {
+		if !c.scanDone && !v.hasMainRecord() {
 			c.postpone(v, k, s)
 			c.report(found, last)
 			return nil
@@ -532,7 +532,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		return nil
 	}
 	c.report(found, last)
-	v.propagate(c, found, last)
+	v.updateRelated(c, found, last)
 	return nil
 }
 

@@ -51,7 +51,8 @@ type damage struct {
 	changes bool
 	// byHand is the number of drifts that cannot be repaired.
 	byHand int
-	// big reports whether the damage needs storetest.BigOrder. Elsewhere that order only takes time.
+	// big reports whether the damage needs storetest.BigOrderNumber. Elsewhere that order only takes
+	// time.
 	big bool
 }
 
@@ -118,7 +119,7 @@ func damages() []damage {
 			r.Set("CUSTOMER#c2", order(1), storetest.Item{"items": &types.AttributeValueMemberL{}})
 		}},
 		{name: "list of items on a big order", big: true, found: "embedded-items 1", do: func(r storetest.RawTable) {
-			r.Set(order(storetest.BigOrder), own, storetest.Item{"items": r.Get(order(0), own)["items"]})
+			r.Set(order(storetest.BigOrderNumber), own, storetest.Item{"items": r.Get(order(0), own)["items"]})
 		}},
 		{name: "item lost", found: "item-missing 1", do: func(r storetest.RawTable) { r.Delete(order(0), "ITEM#p01") }},
 		{name: "item free of charge lost", found: "item-missing 1", do: func(r storetest.RawTable) { r.Delete(order(2), "ITEM#p02") }},
@@ -127,11 +128,11 @@ func damages() []damage {
 				r.Delete(order(0), "ITEM#"+sku)
 			}
 		}},
-		{name: "item of a big order lost", big: true, found: "item-count 2, order-count 1, order-total 2", also: ", spending 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
+		{name: "item of a big order lost", big: true, found: "item-count 2, order-count 1, order-total 2", also: ", spending 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrderNumber), "ITEM#p01") }},
 		{name: "item's quantity wrong", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"qty": storetest.Num("7")}) }},
 		{name: "item without a price", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"price": nil}) }},
 		{name: "item of a big order without a price", big: true, found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set(order(storetest.BigOrder), "ITEM#p01", storetest.Item{"price": nil})
+			r.Set(order(storetest.BigOrderNumber), "ITEM#p01", storetest.Item{"price": nil})
 		}},
 		{name: "item that nothing knows", found: "orphan-item 1", do: func(r storetest.RawTable) {
 			rec := r.Get(order(0), "ITEM#p01")

@@ -114,7 +114,7 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 		}
 		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"orderCount": storetest.Num("77")})
 		for i := range model.RepOrderParts {
-			r.Put(model.RepPartRecord(&model.KeyBuilder{}, commerce.RepOrders{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
+			r.Put(model.RepOrdersRecord(&model.KeyBuilder{}, commerce.RepOrders{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
 		}
 		placed, repairs := 0, 0
 		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
@@ -216,7 +216,7 @@ func TestNoDeletionBeforeTheEndOfTheScan(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrderID(storetest.BigOrder)
+		order := "ORDER#" + storetest.SmallOrderID(storetest.BigOrderNumber)
 		healthy := r.All()
 		// Only the copy has the order's customer.
 		r.Delete(order, "#METADATA")

@@ -47,8 +47,8 @@ func TestTooManyOrdersToCount(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const orders = 27
 		r := newTableWithoutOrderCount(t, db, orders, 380_000)
-		r.Store = storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
-		if n, err := r.Store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyOrders) {
+		r.Store = storetest.StoreWithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
+		if n, err := r.Store.CountCustomerOrders(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyOrders) {
 			t.Errorf("%d orders, %v", n, err)
 		}
 		drifts, summary := r.Check(check.Options{Repair: true})
@@ -61,8 +61,8 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		}
 		// With one Query fewer, the server can count the orders, and the count may be missing.
 		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
-		r.Store = storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 3), dynamo.Options{})
-		if n, err := r.Store.OrderCount(t.Context(), "c1"); err != nil || n != orders {
+		r.Store = storetest.StoreWithClient(t, r.Store, storetest.WithCountLimit(db, 3), dynamo.Options{})
+		if n, err := r.Store.CountCustomerOrders(t.Context(), "c1"); err != nil || n != orders {
 			t.Errorf("%d orders, %v", n, err)
 		}
 		r.CheckClean()

@@ -227,7 +227,7 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 	if v.lastEvent == nil {
 		return
 	}
-	event, err := model.DecodeEvent(model.Reader{Record: diag.Readable(&model.EntityLastEvent, v.lastEvent)})
+	event, err := model.DecodeEvent(model.Reader{Record: diag.WithoutUnreadable(&model.EntityLastEvent, v.lastEvent)})
 	switch {
 	case !exists:
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "the customer does not exist")
@@ -243,7 +243,7 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 
 func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record) {
 	have := v.claim
-	if diag.Readable(&model.EntityEmailClaim, have); have != nil && diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
+	if diag.WithoutUnreadable(&model.EntityEmailClaim, have); have != nil && diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
 		return
 	}
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
@@ -279,8 +279,8 @@ func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	return ""
 }
 
-// hasRoot reports whether the customer's record was read.
-func (v *customerVerifier) hasRoot() bool { return v.record() != nil }
+// hasMainRecord reports whether the customer's record was read.
+func (v *customerVerifier) hasMainRecord() bool { return v.record() != nil }
 
 // hasValidEmail reports whether a customer's record has a valid email address.
 func hasValidEmail(customer model.Record) bool {
@@ -295,8 +295,8 @@ func hasEmail(customer model.Record, email string) bool {
 	return err == nil && parsed == email
 }
 
-// propagate marks the email claim of a missing customer as reported, to avoid a second report.
-func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
+// updateRelated marks the email claim of a missing customer as reported, to avoid a second report.
+func (v *customerVerifier) updateRelated(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -347,7 +347,7 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	if v.claim == nil {
 		return diag
 	}
-	if diag.Readable(&model.EntityEmailClaim, v.claim); diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
+	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
 	// If the customer's record is missing, a repair may restore it from an edge with this address.
@@ -368,5 +368,5 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// hasRoot reports whether the read found the record of the claim's customer.
-func (v *claimVerifier) hasRoot() bool { return v.customer.record() != nil }
+// hasMainRecord reports whether the read found the record of the claim's customer.
+func (v *claimVerifier) hasMainRecord() bool { return v.customer.record() != nil }

@@ -64,7 +64,7 @@ type decoder[V any] func(model.Reader) (*V, error)
 // decode decodes the record or edge with key k. It reports unreadable attributes and omits them.
 func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
-	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
+	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
 // decodeFirst decodes the record. If the record is missing or cannot be decoded, decodeFirst
@@ -125,7 +125,7 @@ func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.R
 		case have != nil && expected == nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
 		case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
-			diag.Readable(e, have) // the record's attribute is unreadable, so the edge may be right
+			diag.WithoutUnreadable(e, have) // the record's attribute is unreadable, so the edge may be right
 		case have != nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
 		}

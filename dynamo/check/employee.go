@@ -44,7 +44,7 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 		decoded.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, v.edge(&model.EntityEmployeeWarehouse)))
 	}
 	b := c.table.KeyBuilder()
-	expected := model.Records(b, decoded)
+	expected := model.EncodeWithEdges(b, decoded)
 	if b.Err != nil {
 		diag.AddUnreadable(v.primaryKey, b.Err)
 		return diag
@@ -59,7 +59,7 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-func (v *employeeVerifier) propagate(c *check, _, _ *repair.Diagnosis) {
+func (v *employeeVerifier) updateRelated(c *check, _, _ *repair.Diagnosis) {
 	if v.decoded != nil && v.decoded.WarehouseID != "" {
 		c.addReferencedWarehouse(v.decoded.WarehouseID)
 	}

@@ -191,7 +191,7 @@ func TestExternalTimelineIsContinued(t *testing.T) {
 			r.CheckClean()
 			move := commerce.OrderStatusChange{OrderID: "o-1", To: commerce.Confirmed}
 			for _, move.To = range []commerce.Status{commerce.Confirmed, commerce.Cancelled} {
-				if _, err := r.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, move); err != nil {
+				if _, err := r.Store.ChangeOrderStatus(context.Background(), change.Caller{Name: "tester"}, move); err != nil {
 					t.Fatal(err)
 				}
 				r.CheckClean()

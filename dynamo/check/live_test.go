@@ -237,10 +237,10 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
 			dataset := storetest.SmallDataset(t, 30)
-			template := dataset.Orders[storetest.BigOrder]
+			template := dataset.Orders[storetest.BigOrderNumber]
 			// The order is open, and its items are in separate records.
-			dataset.Orders[storetest.BigOrder].Status = commerce.Confirmed
-			dataset.Orders[storetest.BigOrder].Events[1].Type, dataset.Orders[storetest.BigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
+			dataset.Orders[storetest.BigOrderNumber].Status = commerce.Confirmed
+			dataset.Orders[storetest.BigOrderNumber].Events[1].Type, dataset.Orders[storetest.BigOrderNumber].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
 			for n := range delivered {
 				late := template
 				late.Status = commerce.Delivered
@@ -333,7 +333,7 @@ func TestCheckOutlastsTransientErrors(t *testing.T) {
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		failing, between := faults.WrapClient(db, faults.FirstRequests(append(faults.Transient(), faults.TransactionConflict)...))
-		r.Store = storetest.WithClient(t, r.Store, failing, dynamo.Options{})
+		r.Store = storetest.StoreWithClient(t, r.Store, failing, dynamo.Options{})
 		drifts, summary := r.Check(check.Options{Repair: true})
 		if got := storetest.FormatKinds(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())

@@ -29,7 +29,7 @@ func scanOrderFirst(r *storetest.RawTable, order, customer string) int {
 	segments, ofOrder, ofCustomer, pages := separatingSegments(r.T, small, r.Name, order, customer)
 	var mu sync.Mutex
 	read, gate := 0, make(chan struct{})
-	r.Store = storetest.WithClient(r.T, r.Store, storetest.WithRequestHook(small, func(ctx context.Context, in any) error {
+	r.Store = storetest.StoreWithClient(r.T, r.Store, storetest.WithRequestHook(small, func(ctx context.Context, in any) error {
 		scan, ok := in.(*dynamodb.ScanInput)
 		switch {
 		case !ok:
@@ -255,7 +255,7 @@ func TestARepairOfLargeRecords(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for i := range 14 {
-			r.Set("ORDER#"+storetest.SmallOrderID(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), storetest.Item{"picture": storetest.Str(strings.Repeat("x", 390_000)), "gsi1pk": storetest.Str("WRONG")})
+			r.Set("ORDER#"+storetest.SmallOrderID(storetest.BigOrderNumber), fmt.Sprintf("ITEM#p%02d", i), storetest.Item{"picture": storetest.Str(strings.Repeat("x", 390_000)), "gsi1pk": storetest.Str("WRONG")})
 		}
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
@@ -283,7 +283,7 @@ func TestStockOfAbandonedOrdersIsNotRepaired(t *testing.T) {
 			before[sku] = storetest.FormatItem(r.Get("PRODUCT#"+sku, "#METADATA"))
 		}
 		few := r
-		few.Store = storetest.WithClient(t, r.Store, storetest.WithScanLimit(db, 3), dynamo.Options{})
+		few.Store = storetest.StoreWithClient(t, r.Store, storetest.WithScanLimit(db, 3), dynamo.Options{})
 		if _, summary := few.Check(check.Options{Repair: true, MaxCandidates: 1}); summary.Unverified == 0 {
 			t.Error("no record is unverified")
 		}

@@ -41,11 +41,11 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 				orders = append(orders, o.ID)
 			}
 		case 2:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Confirmed})
+			_, err = store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Confirmed})
 		case 3:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Cancelled})
+			_, err = store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Cancelled})
 		case 4:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Shipped, WarehouseID: "w1", WithoutAddress: true})
+			_, err = store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Shipped, WarehouseID: "w1", WithoutAddress: true})
 		case 5:
 			_, err = store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: pick(), SKU: sku, Quantity: random.IntN(4)})
 		case 6:

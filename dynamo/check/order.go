@@ -126,7 +126,7 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 	if rec == nil {
 		return orderHeader{}
 	}
-	read := diag.Readable(e, rec)
+	read := diag.WithoutUnreadable(e, rec)
 	plain := repair.WithKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
 	delete(plain, "items")
 	if at := (model.Reader{Record: read}); !at.Has("currency") && len(v.items) > 0 {
@@ -236,7 +236,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
 	if v.linesKnown {
-		if total, err := counting.Total(v.lines, o.Total.Currency); err == nil {
+		if total, err := counting.LinesTotal(v.lines, o.Total.Currency); err == nil {
 			o.Total = total
 			v.decoded.Total = total
 		}
@@ -303,7 +303,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 	problems := map[model.Keys]error{}
 	for _, item := range v.items {
 		named := map[string]string{"productId": model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
-		line, err := model.DecodeEmbeddedItem(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
+		line, err := model.DecodeEmbeddedItem(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[model.KeyOf(item)] = err
 			continue
@@ -313,7 +313,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 	}
 	complete := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
-		sum, err := counting.Total(lines, o.Total.Currency)
+		sum, err := counting.LinesTotal(lines, o.Total.Currency)
 		return err == nil && repair.SameMoney(sum, o.Total)
 	}
 	for _, h := range []orderHeader{trusted, other} {
@@ -354,7 +354,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	certain, statusSet := true, false
 	for _, rec := range v.events {
 		id := commerce.EventID(model.KeyValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
-		plain := repair.WithKeyAttributes(diag.Readable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
+		plain := repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
 		event, err := model.DecodeEvent(model.Reader{Record: plain})
 		if err != nil {
 			diag.AddUnreadable(model.KeyOf(rec), err)
@@ -367,7 +367,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 			continue
 		}
 		last = event
-		if model.IsOwnEvent(rec) {
+		if model.IsOrdergraphEvent(rec) {
 			v.lastEventAt, _ = event.ID.Time()
 		}
 		switch {
@@ -395,7 +395,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	}
 	diag.AddFinding(repair.DriftTimeline, model.OrderByID.Key(b, v.id), detail, repair.RemedyRepair)
 	diag.Fixes = append(diag.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
-	v.dateWithEvent(diag, o)
+	v.updateWithEvent(diag, o)
 }
 
 // verifyUpdatedAt reports and fixes an order whose updatedAt is before its last event.
@@ -409,7 +409,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 		if diag.LeavesUnchanged(r.entity, r.key, "updatedAt") {
 			continue
 		}
-		if fix := fixOf(diag, r); fix != nil {
+		if fix := findOrAddFix(diag, r); fix != nil {
 			fix.SetAttribute("updatedAt", model.Str(model.Timestamp(v.lastEventAt)))
 		}
 	}
@@ -429,9 +429,10 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// fixOf returns the planned write (fix) of a record. If the record exists and has no fix, fixOf
-// adds a fix. If the record is missing and no fix creates it, fixOf returns nil.
-func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
+// findOrAddFix returns the planned write (fix) of a record. If the record exists and has no fix,
+// findOrAddFix adds a fix. If the record is missing and no fix creates it, findOrAddFix returns
+// nil.
+func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
 	case i < 0 && r.record == nil:
@@ -443,15 +444,15 @@ func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// dateWithEvent sets updatedAt and the version of both order records if a fix appends an event. A
+// updateWithEvent sets updatedAt and the version of both order records if a fix appends an event. A
 // resumed subscription reads only the orders that were updated after its last event.
-func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
+func (v *orderVerifier) updateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.LeavesUnchanged(r.entity, r.key, "updatedAt"), !diag.LeavesUnchanged(r.entity, r.key, model.AttrVersion)
 		if !dated && !versioned {
 			continue
 		}
-		fix := fixOf(diag, r)
+		fix := findOrAddFix(diag, r)
 		if fix == nil {
 			continue
 		}
@@ -462,9 +463,9 @@ func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) 
 	}
 }
 
-// hasRoot reports whether a copy or an item confirms the customer in the order's own record.
+// hasMainRecord reports whether a copy or an item confirms the customer in the order's own record.
 // Otherwise the order may belong to any customer.
-func (v *orderVerifier) hasRoot() bool {
+func (v *orderVerifier) hasMainRecord() bool {
 	named := v.namedCustomer()
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
 }
@@ -478,9 +479,9 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// propagate adds the reserved stock to heldStock. It also selects customers to verify whose order
-// count or spending may have changed.
-func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
+// updateRelated adds the reserved stock to heldStock. It also selects customers to verify whose
+// order count or spending may have changed.
+func (v *orderVerifier) updateRelated(c *check, diag, last *repair.Diagnosis) {
 	v.reportStatus(c, diag, last)
 	if !diag.Clean() {
 		c.orderLists.MarkChanged(append(v.earlier, v.records()...), !last.Clean())
@@ -496,7 +497,7 @@ func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 			c.driftedCustomers[id] = true
 		}
 	}
-	held, known := v.holding(diag)
+	held, known := v.reservation(diag)
 	if !known {
 		c.markUncertainLocked(v)
 		c.unreadableCustomers[v.namedCustomer()] = true
@@ -552,24 +553,24 @@ func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 	})
 }
 
-// holding returns the quantity of each product that the order reserves. diag is the result of
+// reservation returns the quantity of each product that the order reserves. diag is the result of
 // verify. known is false if the order is unreadable and may reserve stock.
-func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, known bool) {
+func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reservation, known bool) {
 	switch {
 	case v.decoded != nil && !v.decoded.Status.ReservesStock():
 		return nil, true
 	case v.decoded != nil && v.linesKnown:
-		return counting.LinesHolding(v.lines), true
+		return counting.LineItemsReservation(v.lines), true
 	}
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
 // isMisleading reports whether a recount of stock would find other quantities for this order than
 // held. The recount trusts the index and the order's own record, and one of them may be wrong.
-func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag *repair.Diagnosis) bool {
-	recorded, listed := counting.ListedHolding(t, v.orderRecord)
+func (v *orderVerifier) isMisleading(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
+	recorded, listed := counting.EmbeddedReservation(t, v.orderRecord)
 	if !listed {
-		recorded = counting.ItemsHolding(v.items)
+		recorded = counting.ItemRecordsReservation(v.items)
 	}
 	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }

@@ -78,11 +78,11 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 	return r
 }
 
-// afterPass returns the sum for a product after pass number n, counted from 0. It runs the pass
+// sumAfterPass returns the sum for a product after pass number n, counted from 0. It runs the pass
 // unless another caller has already run it.
 //
 // Errors: the context's error, or an error that table.WrapError wraps.
-func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
+func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -102,7 +102,7 @@ func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU
 //
 // Errors: the context's error, or an error that table.WrapError wraps.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
-	products, err := counting.Products(ctx, c.client, r.skus)
+	products, err := counting.ReadProducts(ctx, c.client, r.skus)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	if !r.sumStock {
 		return r.finishPass()
 	}
-	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
+	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held counting.Reservation) {
 		mu.Lock()
 		defer mu.Unlock()
 		for sku, quantity := range held {
@@ -153,7 +153,7 @@ func (r *stockRecount) finishPass() error {
 // an order in c.misleading, it uses the result of an orderVerifier instead of the index.
 //
 // Errors are wrapped by table.WrapError.
-func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
+func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Reservation)) error {
 	// Orders move through the lists in the sequence of statuses, so read the lists in this sequence.
 	for _, status := range commerce.Statuses() {
 		if !status.ReservesStock() {
@@ -166,7 +166,7 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 		for shard := range c.table.Shards {
 			partition := base + model.ShardSuffix(shard, c.table.Shards)
 			err := c.client.Query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
-				return c.readHoldings(ctx, out.Items, add)
+				return c.readReservations(ctx, out.Items, add)
 			})
 			if err != nil {
 				return err
@@ -179,7 +179,7 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 		if err := v.read(ctx, c); err != nil {
 			return err
 		}
-		held, known := v.holding(v.verify(c))
+		held, known := v.reservation(v.verify(c))
 		if !known {
 			c.mu.Lock()
 			c.markUncertainLocked(v)
@@ -201,11 +201,11 @@ func (c *check) misleadingOrders() []*orderVerifier {
 	return verifiers
 }
 
-// readHoldings reads the orders on a page of the index and calls add with the quantities that they
-// reserve. It skips the orders in c.misleading and the records of other software.
+// readReservations reads the orders on a page of the index and calls add with the quantities that
+// they reserve. It skips the orders in c.misleading and the records of other software.
 //
 // Errors are wrapped by table.WrapError.
-func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {
+func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Reservation)) error {
 	var ids []commerce.OrderID
 	var keys []model.Keys
 	c.mu.Lock()
@@ -227,7 +227,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	// Few orders lack an embedded item list. For each of these orders, one request reads the items.
 	var unlisted []int
 	for i, k := range keys {
-		held, listed := counting.ListedHolding(c.table, found[k])
+		held, listed := counting.EmbeddedReservation(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
 			continue
@@ -246,7 +246,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		if err != nil {
 			return err
 		}
-		add(ids[index], counting.ItemsHolding(items))
+		add(ids[index], counting.ItemRecordsReservation(items))
 		return nil
 	})
 }

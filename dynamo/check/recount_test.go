@@ -38,7 +38,7 @@ func (s stockFixture) place(quantity int) commerce.OrderID {
 
 func (s stockFixture) move(id commerce.OrderID, to commerce.Status) {
 	s.T.Helper()
-	if _, err := s.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
+	if _, err := s.Store.ChangeOrderStatus(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 		s.T.Fatalf("move to %s: %v", to, err)
 	}
 }
@@ -357,11 +357,11 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 			return func() { s.Put(product) }
 		}
 		cancel := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Cancelled})
+			_, err := store.ChangeOrderStatus(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Cancelled})
 			return err
 		}
 		ship := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true})
+			_, err := store.ChangeOrderStatus(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true})
 			return err
 		}
 		less := func(store *dynamo.Store, id commerce.OrderID) error {

@@ -169,7 +169,7 @@ func (g *segmentScan) verifyCompleted() {
 			c.orderCounter.Add(order.id, order.orderRecord, diag.Clean())
 		}
 		if diag.Clean() {
-			v.propagate(c, diag, diag)
+			v.updateRelated(c, diag, diag)
 			continue
 		}
 		c.addCandidate(k, candidate{findings: diag.Findings, recountStock: diag.HasKind(repair.DriftStockTotal)})

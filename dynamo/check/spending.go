@@ -48,7 +48,7 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {
-		readable[k] = diag.Readable(&model.EntitySpending, have)
+		readable[k] = diag.WithoutUnreadable(&model.EntitySpending, have)
 	}
 	if v.hasUnreadableOrder || c.isUnreadableCustomer(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return

@@ -66,7 +66,7 @@ const maxPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
 	if v.isRepaired {
-		v.counted.Record, err = v.counter.Record(ctx, v.part)
+		v.counted.Record, err = v.counter.ReadPart(ctx, v.part)
 		return err
 	}
 	for v.counted.Uncertainty = counting.ReasonChanged; v.counted.Uncertainty == counting.ReasonChanged && v.pass < maxPasses; v.pass++ {
@@ -85,8 +85,8 @@ func (v *statusCountsVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-func (v *statusCountsVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {
-	v.counter.Done(v.part)
+func (v *statusCountsVerifier) updateRelated(*check, *repair.Diagnosis, *repair.Diagnosis) {
+	v.counter.ExcludePart(v.part)
 }
 
 // uncertainty returns a reason if a counted order changed during the count.

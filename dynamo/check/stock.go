@@ -82,7 +82,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 	if v.unreadableOrder = c.uncertainOrder(v.sku); v.unreadableOrder != "" {
 		return v.readCollection(ctx, c)
 	}
-	sum, err := v.recount.afterPass(ctx, c, v.sku, v.readings)
+	sum, err := v.recount.sumAfterPass(ctx, c, v.sku, v.readings)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 // during the recount.
 func (v *productVerifier) markRepaired() { v.recount = nil }
 
-// hasRoot reports whether the product's record was read.
-func (v *productVerifier) hasRoot() bool { return v.record() != nil }
+// hasMainRecord reports whether the product's record was read.
+func (v *productVerifier) hasMainRecord() bool { return v.record() != nil }
 
 func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
@@ -179,7 +179,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		// A product of other software may have no category. No list contains such a product.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
-	expected, kind := model.Records(b, &want), repair.DriftIndexKeys
+	expected, kind := model.EncodeWithEdges(b, &want), repair.DriftIndexKeys
 	switch {
 	case want.Category == "":
 		delete(expected[0], model.AttrIndexPK)
@@ -220,7 +220,7 @@ func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuild
 		}
 		sum += level.Quantity
 		v.warehouses = append(v.warehouses, level.WarehouseID)
-		expected := model.Records(b, level)
+		expected := model.EncodeWithEdges(b, level)
 		diag.Compare(&model.EntityInventoryLevel, r.record(), expected[0], repair.DriftKeyAttribute)
 		r.verifyEdges(diag, expected)
 	}
@@ -229,7 +229,7 @@ func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuild
 	}
 }
 
-func (v *productVerifier) propagate(c *check, _, _ *repair.Diagnosis) {
+func (v *productVerifier) updateRelated(c *check, _, _ *repair.Diagnosis) {
 	for _, id := range v.warehouses {
 		c.addReferencedWarehouse(id)
 	}
@@ -268,7 +268,7 @@ func (v *warehouseVerifier) verify(c *check) *repair.Diagnosis {
 	if v.record() == nil {
 		var standIn []model.Record
 		if v.referenced {
-			standIn = model.Records(b, &commerce.Warehouse{ID: v.id, Name: string(v.id), Version: 1})
+			standIn = model.EncodeWithEdges(b, &commerce.Warehouse{ID: v.id, Name: string(v.id), Version: 1})
 			diag.AddStandIn(repair.DriftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
 		}
 		v.verifyEdges(diag, standIn)
@@ -279,7 +279,7 @@ func (v *warehouseVerifier) verify(c *check) *repair.Diagnosis {
 		diag.AddUnreadable(model.KeyOf(v.record()), err)
 		return diag
 	}
-	expected := model.Records(b, warehouse)
+	expected := model.EncodeWithEdges(b, warehouse)
 	diag.Compare(&model.EntityWarehouse, v.record(), expected[0], repair.DriftKeyAttribute)
 	v.verifyEdges(diag, expected)
 	return diag

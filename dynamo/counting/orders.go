@@ -203,12 +203,12 @@ func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads the counts record with the number part. A counts record stores a part of the order
+// ReadPart reads the counts record with the number part. A counts record stores a part of the order
 // counts by status.
 //
 // It returns the errors of repair.Client.Get.
-func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
-	return o.client.Record(ctx, StatusCountsKey(o.client.Table, part))
+func (o *OrderCounter) ReadPart(ctx context.Context, part string) (model.Record, error) {
+	return o.client.GetConsistent(ctx, StatusCountsKey(o.client.Table, part))
 }
 
 // ReasonChanged is the value of Uncertainty if orders changed while they were counted. Counting
@@ -235,8 +235,8 @@ func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCount
 	return o.passes[n][part], nil
 }
 
-// Done excludes a counts record from later passes.
-func (o *OrderCounter) Done(part string) {
+// ExcludePart excludes a counts record from later passes.
+func (o *OrderCounter) ExcludePart(part string) {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()
 	delete(o.parts, part)
@@ -245,7 +245,7 @@ func (o *OrderCounter) Done(part string) {
 func (o *OrderCounter) runPass(ctx context.Context) error {
 	found, known := map[string]PartCounts{}, map[string]int{}
 	for _, part := range slices.Sorted(maps.Keys(o.parts)) {
-		before, err := o.Record(ctx, part)
+		before, err := o.ReadPart(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		after, err := o.Record(ctx, part)
+		after, err := o.ReadPart(ctx, part)
 		if err != nil {
 			return err
 		}

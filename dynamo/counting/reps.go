@@ -54,10 +54,10 @@ func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
 }
 
 // Key returns the key of the first counts record.
-func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstPart, 0)) }
+func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstRepOrderPart, 0)) }
 
 func (r *RepOrderCounter) record(part string, orders int) model.Record {
-	return model.RepPartRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstPart, Orders: orders})
+	return model.RepOrdersRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstRepOrderPart, Orders: orders})
 }
 
 // maxPasses is the maximum number of times that Read counts the orders.
@@ -162,7 +162,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	for _, part := range r.parts {
 		sum += part.orders
 	}
-	first := r.parts[model.FirstPart].record
+	first := r.parts[model.FirstRepOrderPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
 		diag.AddOrphan(repair.DriftOrderCount, rec, "the key of this record of order counts contains an invalid number")
@@ -190,10 +190,10 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 
 // verifyPartAlone verifies a counts record, but not its count.
 func verifyPartAlone(diag *repair.Diagnosis, rec model.Record) {
-	at, k := model.Reader{Record: diag.Readable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
+	at, k := model.Reader{Record: diag.WithoutUnreadable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.KeyValue(model.EntityRepOrders.SK, k.SK)
-	diag.Compare(&model.EntityRepOrders, rec, model.RepPartRecord(diag.Table.KeyBuilder(), commerce.RepOrders{
+	diag.Compare(&model.EntityRepOrders, rec, model.RepOrdersRecord(diag.Table.KeyBuilder(), commerce.RepOrders{
 		EmployeeID: commerce.EmployeeID(model.KeyValue(model.EntityRepOrders.PK, k.PK)), Part: part,
-		Complete: part == model.FirstPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
+		Complete: part == model.FirstRepOrderPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
 	}), repair.DriftOrderCount)
 }

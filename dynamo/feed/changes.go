@@ -63,7 +63,7 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	if !orderSubscribed && !statusSubscribed {
 		return
 	}
-	own := model.IsOwnEvent(after)
+	own := model.IsOrdergraphEvent(after)
 	if own && !statusSubscribed {
 		return
 	}

@@ -20,15 +20,15 @@ const (
 type Run = sourceRun
 
 // Ready exports ready.
-func (r *sourceRun) Ready() { r.ready() }
+func (r *sourceRun) Ready() { r.markReady() }
 
 // Changed exports changed.
 func (r *sourceRun) Changed(before, after []map[string]types.AttributeValue) {
-	r.changed(before, after)
+	r.deliverChanges(before, after)
 }
 
 // Gap exports gap.
-func (r *sourceRun) Gap(cause error) { r.gap(cause) }
+func (r *sourceRun) Gap(cause error) { r.reportGap(cause) }
 
 // SourceFunc adapts a function to Source.
 type SourceFunc func(ctx context.Context, table string, r *Run) error

@@ -151,7 +151,7 @@ func TestEventOfClockAhead(t *testing.T) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
-		if _, err := f.storeAhead(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil {
+		if _, err := f.storeAhead(23*time.Hour).ChangeOrderStatus(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil {
 			t.Fatal(err)
 		}
 		between := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
@@ -177,7 +177,7 @@ func TestEventOfClockFarAhead(t *testing.T) {
 			id := f.placeOrder("c1")
 			first := f.timeline(id)[0]
 			before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
-			if _, err := f.storeAhead(ahead).MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil {
+			if _, err := f.storeAhead(ahead).ChangeOrderStatus(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil {
 				t.Fatal(err)
 			}
 			for _, w := range before {
@@ -219,7 +219,7 @@ func TestWrongClockWritesNoEvent(t *testing.T) {
 				t.Fatal(err)
 			}
 			clock := (*table.ClockError)(nil)
-			if _, err := store.MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
+			if _, err := store.ChangeOrderStatus(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
 				t.Errorf("got %v", err)
 			}
 			if got := f.timeline(id); !slices.Equal(got, events) {

@@ -264,14 +264,14 @@ func (f *Feed) Close() {
 		f.run.cancel()
 		f.run = nil
 	}
-	f.endAll(fmt.Errorf("%w: the feed is closed", table.ErrUnavailable), nil)
+	f.endSubscriptions(fmt.Errorf("%w: the feed is closed", table.ErrUnavailable), nil)
 	f.mu.Unlock()
 	f.runs.Wait()
 }
 
-// endAll ends each subscription with a topic that matches. If match is nil, it ends all
+// endSubscriptions ends each subscription with a topic that matches. If match is nil, it ends all
 // subscriptions. The caller holds mu.
-func (f *Feed) endAll(err error, match func(topic) bool) {
+func (f *Feed) endSubscriptions(err error, match func(topic) bool) {
 	for t, list := range f.subscriptions {
 		if match == nil || match(t) {
 			for len(list) > 0 {

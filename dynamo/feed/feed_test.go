@@ -80,7 +80,7 @@ func (f *fixture) setQuantity(id commerce.OrderID, quantity int) {
 
 func (f *fixture) moveOrder(id commerce.OrderID, to commerce.Status) {
 	f.t.Helper()
-	if _, err := f.store.MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: to}); err != nil {
+	if _, err := f.store.ChangeOrderStatus(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: to}); err != nil {
 		f.t.Fatal(err)
 	}
 }

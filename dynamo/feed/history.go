@@ -25,8 +25,8 @@ type history interface {
 	//
 	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// invalidAfter returns the error for an event ID that a subscription cannot resume after.
-	invalidAfter() error
+	// resumeError returns the error for an event ID that a subscription cannot resume after.
+	resumeError() error
 }
 
 // Limits on the reading of missed events.
@@ -83,7 +83,7 @@ func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (
 		}
 		for _, r := range records {
 			id := model.EventIDFromKey(r.Attributes())
-			if model.IsOwnEvent(r.Attributes()) {
+			if model.IsOrdergraphEvent(r.Attributes()) {
 				return id, nil
 			}
 			bounds.To = string(id)
@@ -110,7 +110,7 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 	}
 }
 
-func (h *orderHistory) invalidAfter() error {
+func (h *orderHistory) resumeError() error {
 	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this order can resume; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
 }
 
@@ -164,7 +164,7 @@ func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, e
 	return lowestIDAt(after), err
 }
 
-func (h *customerHistory) invalidAfter() error {
+func (h *customerHistory) resumeError() error {
 	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
@@ -191,7 +191,7 @@ func (h *customerHistory) events(ctx context.Context, from, last commerce.EventI
 func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
 	since, ok := from.Time()
 	if !ok || from > to {
-		return nil, h.invalidAfter()
+		return nil, h.resumeError()
 	}
 	orders, err := h.changedPartitions(ctx, since)
 	if err != nil {
@@ -281,7 +281,7 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 		return nil, "", err
 	}
 	for _, r := range records {
-		if !model.IsOwnEvent(r.Attributes()) {
+		if !model.IsOrdergraphEvent(r.Attributes()) {
 			continue
 		}
 		event, err := model.DecodeTimelineEvent(r.Attributes()) // a copy, because the subscriber keeps it

@@ -133,7 +133,7 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	r.run.feed.lag.read(r.shard, records, r.run.feed.table.Now())
 	// Report the gap before the records that follow it.
 	if r.gapCause != nil {
-		r.run.gap(r.gapCause)
+		r.run.reportGap(r.gapCause)
 		r.gapCause = nil
 	}
 	r.report(records)
@@ -183,7 +183,7 @@ func (r *shardReader) report(records []streamtypes.Record) {
 		}
 	}
 	if len(after) > 0 {
-		r.run.changed(before, after)
+		r.run.deliverChanges(before, after)
 	}
 }
 

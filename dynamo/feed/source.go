@@ -37,9 +37,9 @@ func EngineSource(engine Observable) Source { return engineSource{engine} }
 type engineSource struct{ engine Observable }
 
 func (o engineSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
-	stop := o.engine.Observe(t.Name, r.changed)
+	stop := o.engine.Observe(t.Name, r.deliverChanges)
 	defer stop()
-	r.ready()
+	r.markReady()
 	<-ctx.Done()
 	return nil
 }
@@ -78,8 +78,8 @@ func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	return context.Cause(ctx)
 }
 
-// ready unblocks the subscriptions that wait until the source is ready.
-func (r *sourceRun) ready() {
+// markReady unblocks the subscriptions that wait until the source is markReady.
+func (r *sourceRun) markReady() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	r.begin(nil)
@@ -108,17 +108,17 @@ func (r *sourceRun) finish(err error) {
 			f.log.Error("subscriptions were ended: the changes of the table cannot be read", "error", err, "subscribers", f.subscriptionCount)
 		}
 		f.run = nil
-		f.endAll(err, nil)
+		f.endSubscriptions(err, nil)
 	}
 	r.begin(err)
 }
 
-// changed delivers changes of records. For each partition key, the source must report changes in
-// the order of the commits. If the delivery panics, changed reports a gap. The panic must not stop
-// the server or fail the write whose change is being delivered.
-func (r *sourceRun) changed(before, after []map[string]types.AttributeValue) {
+// deliverChanges delivers changes of records. For each partition key, the source must report
+// changes in the order of the commits. If the delivery panics, deliverChanges reports a gap. The
+// panic must not stop the server or fail the write whose change is being delivered.
+func (r *sourceRun) deliverChanges(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
-		r.gap(err)
+		r.reportGap(err)
 	}
 }
 
@@ -133,10 +133,10 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 	return nil
 }
 
-// If changes may have been missed, the source must call gap before it calls changed again.
+// If changes may have been missed, the source must call reportGap before it calls changed again.
 // Subscriptions to orders and customers then read the missed events from the timelines.
 // Subscriptions to statuses end, because they have no timeline.
-func (r *sourceRun) gap(cause error) {
+func (r *sourceRun) reportGap(cause error) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *sourceRun) gap(cause error) {
 		return
 	}
 	f.log.Warn("changes of the table were missed: subscriptions to orders and customers read them from the timelines, and subscriptions to statuses end", "error", cause, "subscribers", f.subscriptionCount)
-	f.endAll(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
+	f.endSubscriptions(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.subscriptions {
 		for _, s := range list {
 			s.markBehind()

@@ -60,7 +60,7 @@ func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) 
 		if err := table.BackOff(ctx, attempt); err != nil {
 			return nil
 		}
-		stream, err := t.Stream(ctx)
+		stream, err := t.DescribeStream(ctx)
 		if err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 		return false, err
 	}
 	if missed != nil {
-		r.run.gap(missed)
+		r.run.reportGap(missed)
 	}
-	r.run.ready()
+	r.run.markReady()
 	for _, sr := range open {
 		r.startReader(ctx, sr)
 	}
@@ -231,7 +231,7 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 			delete(r.shards, id)
 		case !sh.started:
 			delete(r.shards, id)
-			r.run.gap(fmt.Errorf("shard %s was trimmed before it was read", id))
+			r.run.reportGap(fmt.Errorf("shard %s was trimmed before it was read", id))
 		}
 	}
 	r.startReadyShards(ctx)

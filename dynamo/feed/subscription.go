@@ -71,7 +71,7 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 		return err
 	}
 	if len(events) == 0 || events[0].ID != after {
-		return s.history.invalidAfter()
+		return s.history.resumeError()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

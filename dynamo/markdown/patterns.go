@@ -7,8 +7,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Records returns the names of the entities that a write pattern writes or checks, in one line.
-func Records(p model.WritePattern) string {
+// WrittenEntities returns the names of the entities that a write pattern writes or checks, in one
+// line.
+func WrittenEntities(p model.WritePattern) string {
 	var parts []string
 	for _, group := range []struct {
 		prefix, suffix string

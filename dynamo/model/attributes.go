@@ -85,9 +85,9 @@ type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// Records returns the record of a value, followed by its edges (copies with other index keys). For
-// an order, the second record is the copy in the customer's partition.
-func Records[V Value](b *KeyBuilder, v V) []Record {
+// EncodeWithEdges returns the record of a value, followed by its edges (copies with other index
+// keys). For an order, the second record is the copy in the customer's partition.
+func EncodeWithEdges[V Value](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
 	records := b.withEdges(e, attributes)
 	if e == &EntityOrder {
@@ -96,8 +96,8 @@ func Records[V Value](b *KeyBuilder, v V) []Record {
 	return records
 }
 
-// Attributes returns the attributes of a value, without the keys.
-func Attributes[V Value](v V) Record {
+// EncodeAttributes returns the attributes of a value, without the keys.
+func EncodeAttributes[V Value](v V) Record {
 	_, attributes := entityAndAttributes(v)
 	return attributes
 }
@@ -107,7 +107,7 @@ func entityAndAttributes[V Value](v V) (*Entity, Record) {
 	case *commerce.Customer:
 		return &EntityCustomer, encode(customerAttributes, *v)
 	case *commerce.Order:
-		return &EntityOrder, encode(orderAttributes, orderParts{order: *v})
+		return &EntityOrder, encode(orderAttributes, orderAllocation{order: *v})
 	case *commerce.Product:
 		return &EntityProduct, encode(productAttributes, *v)
 	case *commerce.InventoryLevel:

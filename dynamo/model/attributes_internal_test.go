@@ -20,7 +20,7 @@ func TestEveryFieldHasAnAttribute(t *testing.T) {
 	testFieldsHaveAttributes(t, eventAttributes, DecodeEvent)
 	testFieldsHaveAttributes(t, orderItemAttributes, codec.DecodeOrderItem)
 	testFieldsHaveAttributes(t, func(a *attributeVisitor, o *commerce.Order) {
-		parts := orderParts{order: *o}
+		parts := orderAllocation{order: *o}
 		orderAttributes(a, &parts)
 		*o = parts.order
 	}, codec.DecodeOrder)

@@ -42,16 +42,17 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 // records, fewer concurrent orders of the rep's customers conflict.
 const RepOrderParts = 16
 
-// FirstPart is the number of the record that stores whether a rep's order count is complete.
-const FirstPart = "0"
+// FirstRepOrderPart is the number of the record that stores whether a rep's order count is
+// complete.
+const FirstRepOrderPart = "0"
 
 // RepOrderPart returns the number of the repOrders record that counts an account rep's order.
 func RepOrderPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), RepOrderParts))
 }
 
-// RepPartRecord encodes one of the records that count the orders of an account rep.
-func RepPartRecord(b *KeyBuilder, r commerce.RepOrders) Record {
+// RepOrdersRecord encodes one of the records that count the orders of an account rep.
+func RepOrdersRecord(b *KeyBuilder, r commerce.RepOrders) Record {
 	return b.record(&EntityRepOrders, encode(repOrdersAttributes, r))
 }
 

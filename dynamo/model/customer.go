@@ -13,7 +13,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	if err != nil && b.Err == nil {
 		b.Err = commerce.WithArgument("email", err)
 	}
-	return slices.Insert(Records(b, &c), 1, EmailClaimRecord(b, email, c.ID))
+	return slices.Insert(EncodeWithEdges(b, &c), 1, EmailClaimRecord(b, email, c.ID))
 }
 
 // EmailClaimRecord returns the record that reserves an email address for one customer. email must

@@ -132,25 +132,25 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 		return func(b *KeyBuilder) []Record { return []Record{OrderCountsRecord(b, *c)} }, err
 	case EntityRepOrders.Name:
 		o, err := DecodeRepOrders(r)
-		return func(b *KeyBuilder) []Record { return []Record{RepPartRecord(b, *o)} }, err
+		return func(b *KeyBuilder) []Record { return []Record{RepOrdersRecord(b, *o)} }, err
 	case EntitySpending.Name:
 		s, err := codec.DecodeSpending(r)
 		return func(b *KeyBuilder) []Record { return []Record{SpendingRecord(b, *s)} }, err
 	case EntityProduct.Name:
 		p, err := codec.DecodeProduct(r)
-		return func(b *KeyBuilder) []Record { return Records(b, p) }, err
+		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, p) }, err
 	case EntityCategory.Name:
 		c, err := DecodeCategory(r)
 		return func(b *KeyBuilder) []Record { return []Record{CategoryRecord(b, *c)} }, err
 	case EntityInventoryLevel.Name:
 		l, err := DecodeInventoryLevel(r)
-		return func(b *KeyBuilder) []Record { return Records(b, l) }, err
+		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, l) }, err
 	case EntityWarehouse.Name:
 		w, err := DecodeWarehouse(r)
-		return func(b *KeyBuilder) []Record { return Records(b, w) }, err
+		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, w) }, err
 	case EntityEmployee.Name:
 		employee, err := DecodeEmployee(r)
-		return func(b *KeyBuilder) []Record { return Records(b, employee) }, err
+		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, employee) }, err
 	}
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }

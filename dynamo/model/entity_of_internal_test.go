@@ -72,11 +72,11 @@ func fullDataset() commerce.Dataset {
 func recordsOf(t *testing.T, dataset commerce.Dataset, shards int) []Record {
 	t.Helper()
 	b := &KeyBuilder{Shards: shards}
-	all := slices.Concat(Records(b, &dataset.Employees[0]), Records(b, &dataset.Warehouses[0]), Records(b, &dataset.Products[0]), Records(b, &dataset.Levels[0]))
+	all := slices.Concat(EncodeWithEdges(b, &dataset.Employees[0]), EncodeWithEdges(b, &dataset.Warehouses[0]), EncodeWithEdges(b, &dataset.Products[0]), EncodeWithEdges(b, &dataset.Levels[0]))
 	all = append(all, CustomerRecords(b, dataset.Customers[0])...)
 	all = append(all, OrderRecords(b, dataset.Orders[0].Order, dataset.Orders[0].Lines, dataset.Orders[0].Events)...)
 	all = append(all, LastEventRecord(b, dataset.Customers[0].ID, dataset.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}),
-		RepPartRecord(b, commerce.RepOrders{EmployeeID: "e1", Part: "7", Orders: 1}),
+		RepOrdersRecord(b, commerce.RepOrders{EmployeeID: "e1", Part: "7", Orders: 1}),
 		SpendingRecord(b, commerce.Spending{CustomerID: "c1", Month: "2026-04", Total: dataset.Orders[0].Total, Orders: 1}),
 		CategoryRecord(b, commerce.Category{Name: "Kitchen", ProductCount: 1, Version: 1}))
 	if b.Err != nil {

@@ -41,7 +41,7 @@ func EqualValues(a, b types.AttributeValue) bool {
 		return ok && EqualSets(a.Value, b.Value, identity)
 	case *types.AttributeValueMemberNS:
 		b, ok := b.(*types.AttributeValueMemberNS)
-		return ok && EqualSets(a.Value, b.Value, NumberOf)
+		return ok && EqualSets(a.Value, b.Value, ParseValidNumber)
 	case *types.AttributeValueMemberBS:
 		b, ok := b.(*types.AttributeValueMemberBS)
 		return ok && EqualSets(a.Value, b.Value, bytesToString)
@@ -50,16 +50,16 @@ func EqualValues(a, b types.AttributeValue) bool {
 }
 
 // EqualNumbers reports whether two numbers have the same value, such as 5 and 5.0.
-func EqualNumbers(a, b string) bool { return a == b || NumberOf(a) == NumberOf(b) }
+func EqualNumbers(a, b string) bool { return a == b || ParseValidNumber(a) == ParseValidNumber(b) }
 
 // Comparison keys for the elements of sets.
 func identity(s string) string { return s }
 
 func bytesToString(b []byte) string { return string(b) }
 
-// NumberOf parses a number of a record. Such a number is always valid, because DynamoDB and the
-// import reject invalid numbers. For invalid text, NumberOf returns zero.
-func NumberOf(n string) Number {
+// ParseValidNumber parses a number of a record. Such a number is always valid, because DynamoDB and
+// the import reject invalid numbers. For invalid text, ParseValidNumber returns zero.
+func ParseValidNumber(n string) Number {
 	parsed, _ := ParseNumber(n)
 	return parsed
 }

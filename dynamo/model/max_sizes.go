@@ -15,9 +15,9 @@ func MaxRecordSizes() map[string]int {
 	product := maxValue(productAttributes)
 	product.Available = -product.Available // the sign takes a byte
 	level, warehouse := maxValue(inventoryLevelAttributes), maxValue(warehouseAttributes)
-	records := slices.Concat(Records(b, &e), Records(b, &o), Records(b, &c), Records(b, &product), Records(b, &level), Records(b, &warehouse),
+	records := slices.Concat(EncodeWithEdges(b, &e), EncodeWithEdges(b, &o), EncodeWithEdges(b, &c), EncodeWithEdges(b, &product), EncodeWithEdges(b, &level), EncodeWithEdges(b, &warehouse),
 		[]Record{OrderItemRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID),
-			OrderCountsRecord(b, maxValue(orderCountsAttributes)), RepPartRecord(b, maxValue(repOrdersAttributes)), SpendingRecord(b, maxValue(spendingAttributes)), CategoryRecord(b, maxValue(categoryAttributes))})
+			OrderCountsRecord(b, maxValue(orderCountsAttributes)), RepOrdersRecord(b, maxValue(repOrdersAttributes)), SpendingRecord(b, maxValue(spendingAttributes)), CategoryRecord(b, maxValue(categoryAttributes))})
 	sizes := map[string]int{}
 	for _, r := range records {
 		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits

@@ -389,8 +389,8 @@ func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	return 1
 }
 
-// Records returns the entities whose records the pattern reads.
-func (p AccessPattern) Records() []Entity {
+// Entities returns the entities whose records the pattern reads.
+func (p AccessPattern) Entities() []Entity {
 	var entities []Entity
 	for _, e := range Entities() {
 		pk, sk := e.PK, e.SK

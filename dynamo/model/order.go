@@ -36,7 +36,7 @@ func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
-	records := Records(b, &o)
+	records := EncodeWithEdges(b, &o)
 	for _, item := range items {
 		records = append(records, OrderItemRecord(b, o, item))
 	}
@@ -52,14 +52,14 @@ func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Re
 	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
-// orderParts combines an order, its item count and its address in one allocation.
-type orderParts struct {
+// orderAllocation combines an order, its item count and its address in one allocation.
+type orderAllocation struct {
 	order   commerce.Order
 	count   int
 	address commerce.Address
 }
 
-func orderAttributes(a *attributeVisitor, parts *orderParts) {
+func orderAttributes(a *attributeVisitor, parts *orderAllocation) {
 	o := &parts.order
 	text(a, "orderId", &o.ID, commerce.ULIDLength)
 	text(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
@@ -110,7 +110,7 @@ func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
-	a, parts := attributeVisitor{Reader: r, currency: codec.Currency}, &orderParts{}
+	a, parts := attributeVisitor{Reader: r, currency: codec.Currency}, &orderAllocation{}
 	orderAttributes(&a, parts)
 	o := &parts.order
 	if o.EmbedsItems && o.ItemCount == nil {
@@ -183,9 +183,9 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 // LastEventID returns the ID of a customer's last event. r is the record with a copy of the event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
-// IsOwnEvent reports whether Ordergraph wrote an event of an order's timeline. Events written by
-// other software lack the attribute "entity", or their ID is not a ULID.
-func IsOwnEvent(r Record) bool {
+// IsOrdergraphEvent reports whether Ordergraph wrote an event of an order's timeline. Events
+// written by other software lack the attribute "entity", or their ID is not a ULID.
+func IsOrdergraphEvent(r Record) bool {
 	_, ok := EventIDFromKey(r).Time()
 	return ok && TextOf(r, "entity") == EntityOrderEvent.Name
 }

@@ -64,8 +64,8 @@ func pattern(number int, what string, e Entity) AccessPattern {
 	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
 }
 
-// lookup declares an access pattern that reads records of an entity by their primary keys.
-func lookup[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *Lookup[K, V] {
+// lookupPattern declares an access pattern that reads records of an entity by their primary keys.
+func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *Lookup[K, V] {
 	return &Lookup[K, V]{pattern(number, what, e), key, decode}
 }
 
@@ -74,15 +74,16 @@ func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
 }
 
-// collection declares an access pattern that lists the records of an entity in one item collection.
-func collection[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
+// collectionPattern declares an access pattern that lists the records of an entity in one item
+// collectionPattern.
+func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Prefix()), direction
 	return &List[V]{p, decode}
 }
 
-// index declares an access pattern that lists records of an entity through the index.
-func index[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
+// indexPattern declares an access pattern that lists records of an entity through the indexPattern.
+func indexPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Prefix()), direction
 	if e.Sharded {
@@ -104,7 +105,7 @@ func withoutCodec[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
-func (p *List[V]) atMost(most int) *List[V] {
+func (p *List[V]) withMaxLength(most int) *List[V] {
 	p.MaxLength = most
 	return p
 }
@@ -112,7 +113,7 @@ func (p *List[V]) atMost(most int) *List[V] {
 // embeddedInParent declares that the parent record may embed the list. most is the maximum length.
 func (p *List[V]) embeddedInParent(most int) *List[V] {
 	p.EmbeddedInParent = true
-	return p.atMost(most)
+	return p.withMaxLength(most)
 }
 
 // embeddedInParent declares that the parent record may embed the record that the lookup reads.
@@ -131,44 +132,44 @@ func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 
 // The access patterns. In the schema, the directive @reads of a field names its access pattern.
 var (
-	OrderByID            = lookup(1, "order by ID", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
-	CustomerOrders       = collection(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
-	OrdersByStatus       = index(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderItems           = collection(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).embeddedInParent(commerce.MaxLines)
-	OrderItem            = lookup(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).embeddedInParent()
-	CustomerByID         = lookup(6, "customer by ID", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
-	Orders               = index(7, "orders of all customers, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrdersPlaced         = index(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
-	Customers            = index(9, "customers by creation time", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
-	ProductBySKU         = lookup(10, "product by SKU", EntityProduct, byID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
-	ProductOrderItems    = index(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
-	Products             = index(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
-	ProductInventory     = collection(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
-	InventoryLevel       = lookup(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, withoutCodec(DecodeInventoryLevel))
+	OrderByID            = lookupPattern(1, "order by ID", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
+	CustomerOrders       = collectionPattern(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
+	OrdersByStatus       = indexPattern(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
+	OrderItems           = collectionPattern(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).embeddedInParent(commerce.MaxLines)
+	OrderItem            = lookupPattern(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).embeddedInParent()
+	CustomerByID         = lookupPattern(6, "customer by ID", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
+	Orders               = indexPattern(7, "orders of all customers, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
+	OrdersPlaced         = indexPattern(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
+	Customers            = indexPattern(9, "customers by creation time", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
+	ProductBySKU         = lookupPattern(10, "product by SKU", EntityProduct, byID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
+	ProductOrderItems    = indexPattern(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
+	Products             = indexPattern(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
+	ProductInventory     = collectionPattern(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
+	InventoryLevel       = lookupPattern(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, withoutCodec(DecodeInventoryLevel))
 	TotalInventory       = derivedFrom(&ProductBySKU.AccessPattern, 15, "total stock of a product")
-	EmployeeByID         = lookup(16, "employee by ID, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), withoutCodec(DecodeEmployee))
-	EmployeesByName      = index(17, "employees by name", EntityEmployeeName, Ascending, withoutCodec(DecodeEmployee))
-	Employees            = index(18, "employees hired in a date range", EntityEmployee, Ascending, withoutCodec(DecodeEmployee))
-	WarehouseEmployees   = index(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, withoutCodec(DecodeEmployee))
-	EmployeesByJobTitle  = index(20, "employees by job title", EntityEmployeeTitle, Ascending, withoutCodec(DecodeEmployee))
-	EmployeeCustomers    = index(21, "customers of an account rep", EntityCustomerRep, Ascending, (*Codec).DecodeCustomer)
-	EmployeeOrders       = index(22, "orders of an account rep", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
-	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
-	OrdersInStatuses     = index(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
+	EmployeeByID         = lookupPattern(16, "employee by ID, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), withoutCodec(DecodeEmployee))
+	EmployeesByName      = indexPattern(17, "employees by name", EntityEmployeeName, Ascending, withoutCodec(DecodeEmployee))
+	Employees            = indexPattern(18, "employees hired in a date range", EntityEmployee, Ascending, withoutCodec(DecodeEmployee))
+	WarehouseEmployees   = indexPattern(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, withoutCodec(DecodeEmployee))
+	EmployeesByJobTitle  = indexPattern(20, "employees by job title", EntityEmployeeTitle, Ascending, withoutCodec(DecodeEmployee))
+	EmployeeCustomers    = indexPattern(21, "customers of an account rep", EntityCustomerRep, Ascending, (*Codec).DecodeCustomer)
+	EmployeeOrders       = indexPattern(22, "orders of an account rep", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
+	CustomerOrdersPlaced = collectionPattern(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
+	OrdersInStatuses     = indexPattern(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderCollection      = wholeCollection(25, "an order with its items and events", EntityOrder)
-	EmailClaim           = lookup(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
-	Timeline             = collection(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
-	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
-	CustomerOrder        = lookup(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
-	WarehouseByID        = lookup(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
-	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, withoutCodec(DecodeWarehouse))
-	EventsInRange        = collection(32, "events of an order in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
-	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), withoutCodec(DecodeEvent))
-	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, withoutCodec(DecodeOrderCounts)).atMost(OrderCountParts)
-	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).atMost(commerce.MaxSpendingEntries)
-	ProductsByName       = index(36, "products by name or name prefix", EntityProductName, Ascending, (*Codec).DecodeProduct)
-	CategoryByName       = index(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
-	CustomersByName      = index(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
-	Categories           = collection(39, "all categories with product counts", EntityCategory, Ascending, withoutCodec(DecodeCategory))
-	EmployeeOrderCount   = collection(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrders)).atMost(RepOrderParts)
+	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
+	Timeline             = collectionPattern(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
+	WarehouseInventory   = indexPattern(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
+	CustomerOrder        = lookupPattern(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
+	WarehouseByID        = lookupPattern(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
+	Warehouses           = indexPattern(31, "all warehouses", EntityWarehouse, Ascending, withoutCodec(DecodeWarehouse))
+	EventsInRange        = collectionPattern(32, "events of an order in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
+	LastEvent            = lookupPattern(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), withoutCodec(DecodeEvent))
+	OrderCounts          = collectionPattern(34, "order counts by status", EntityOrderCounts, Ascending, withoutCodec(DecodeOrderCounts)).withMaxLength(OrderCountParts)
+	CustomerSpending     = collectionPattern(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).withMaxLength(commerce.MaxSpendingEntries)
+	ProductsByName       = indexPattern(36, "products by name or name prefix", EntityProductName, Ascending, (*Codec).DecodeProduct)
+	CategoryByName       = indexPattern(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
+	CustomersByName      = indexPattern(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
+	Categories           = collectionPattern(39, "all categories with product counts", EntityCategory, Ascending, withoutCodec(DecodeCategory))
+	EmployeeOrderCount   = collectionPattern(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrders)).withMaxLength(RepOrderParts)
 )

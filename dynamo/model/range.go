@@ -13,7 +13,7 @@ type Range struct{ From, To string }
 // Empty reports whether b contains no sort key. An empty range must not be sent to DynamoDB, which
 // rejects a lower bound that exceeds the upper bound.
 func (b Range) Empty() bool {
-	last := maxText
+	last := maxChar
 	if b.To != "" {
 		last = JustBefore(b.To)
 	}
@@ -41,14 +41,14 @@ func PrefixRange(text string) Range {
 	return Range{From: text, To: text[:len(text)-size] + string(last)}
 }
 
-// maxText is the last Unicode character. It sorts after every character in a key.
-const maxText = string(utf8.MaxRune)
+// maxChar is the last Unicode character. It sorts after every character in a key.
+const maxChar = string(utf8.MaxRune)
 
 // JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
 
 // JustBefore converts the exclusive upper bound s to an inclusive upper bound, because BETWEEN
-// includes both bounds. It assumes that keys do not contain maxText. s must not be empty.
+// includes both bounds. It assumes that keys do not contain maxChar. s must not be empty.
 func JustBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]
@@ -56,9 +56,9 @@ func JustBefore(s string) string {
 	case 0:
 		return rest
 	case '\uE000': // skips the surrogates, which are not valid text
-		return rest + "\uD7FF" + maxText
+		return rest + "\uD7FF" + maxChar
 	default:
-		return rest + string(last-1) + maxText
+		return rest + string(last-1) + maxChar
 	}
 }
 
@@ -89,7 +89,7 @@ func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCon
 	if b.To != "" {
 		to = JustBefore(prefix + b.To)
 	} else if prefix != "" {
-		to = prefix + maxText
+		to = prefix + maxChar
 	}
 	switch {
 	case b == Range{} && prefix == "":

@@ -151,9 +151,9 @@ func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, fi
 	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: fixedBy})
 }
 
-// Readable returns a copy of a record without its unreadable attributes. If the record has
-// unreadable attributes, Readable adds a finding about them.
-func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record {
+// WithoutUnreadable returns a copy of a record without its unreadable attributes. If the record has
+// unreadable attributes, WithoutUnreadable adds a finding about them.
+func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) model.Record {
 	if rec == nil {
 		return nil
 	}
@@ -278,7 +278,7 @@ func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 // attributes.
 func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) {
 	k := model.KeyOf(have)
-	if diag.Readable(model.EntityOf(k), have); diag.UnreadableAttributes[k] != nil {
+	if diag.WithoutUnreadable(model.EntityOf(k), have); diag.UnreadableAttributes[k] != nil {
 		return
 	}
 	diag.AddFinding(kind, model.KeyOf(have), detail, RemedyRepair)
@@ -289,7 +289,7 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 // kind of inconsistency, and one fix for all differences. The name of an attribute can determine
 // its kind (see kindOf). kind is the kind for all other attributes.
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
-	diag.Readable(e, have)
+	diag.WithoutUnreadable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	details := map[string][]string{}
 	var kinds []string

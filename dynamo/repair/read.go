@@ -91,10 +91,11 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 	return found, nil
 }
 
-// Record reads one record with strong consistency. It returns nil if the record does not exist.
+// GetConsistent reads one record with strong consistency. It returns nil if the record does not
+// exist.
 //
 // Errors are wrapped by table.WrapError.
-func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
+func (client *Client) GetConsistent(ctx context.Context, k model.Keys) (model.Record, error) {
 	found, err := client.Get(ctx, Consistent, k)
 	return found[k], err
 }
@@ -222,7 +223,7 @@ func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
 			// The events are in the order of their IDs.
-			if event, err := model.DecodeTimelineEvent(rec); err == nil && model.IsOwnEvent(rec) && client.Table.EventPosition(event.ID) != "" {
+			if event, err := model.DecodeTimelineEvent(rec); err == nil && model.IsOrdergraphEvent(rec) && client.Table.EventPosition(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

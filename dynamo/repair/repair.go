@@ -106,7 +106,7 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 		written[r.Key] = true
 		e := &table.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &client.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(unchangedSince(r.AsRead, nil)(e)),
+			TableName: &client.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(unchangedCondition(r.AsRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
@@ -166,20 +166,20 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 		}}
 	case fix.isDelete:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: aws.String(unchangedSince(fix.AsRead, nil)(e)),
+			TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: aws.String(unchangedCondition(fix.AsRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := unchangedSince(fix.AsRead, append(table.SortedAttributeNames(fix.Set), fix.remove...))(e)
+	condition := unchangedCondition(fix.AsRead, append(table.SortedAttributeNames(fix.Set), fix.remove...))(e)
 	var sets, removes []string
 	for _, name := range table.SortedAttributeNames(fix.Set) {
 		if fix.AsRead[name] == nil {
-			condition += " AND attribute_not_exists(" + e.ExternalName(name) + ")"
+			condition += " AND attribute_not_exists(" + e.ExternalPlaceholder(name) + ")"
 		}
-		sets = append(sets, e.ExternalName(name)+" = "+e.Value(fix.Set[name]))
+		sets = append(sets, e.ExternalPlaceholder(name)+" = "+e.ValuePlaceholder(fix.Set[name]))
 	}
 	for _, name := range fix.remove {
-		removes = append(removes, e.ExternalName(name))
+		removes = append(removes, e.ExternalPlaceholder(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.UpdateExpression(sets, removes)),
@@ -237,13 +237,13 @@ func (fix *Fix) size() int {
 // to 300 operators and 4 KB of text in an expression.
 const maxConditions = 120
 
-// unchangedSince returns the condition that a record is the same as when it was read. If have is
-// nil, the condition is that the record does not exist.
+// unchangedCondition returns the condition that a record is the same as when it was read. If have
+// is nil, the condition is that the record does not exist.
 //
 // The condition compares at most maxConditions attributes. Records exceed this maximum only if
 // other software wrote many attributes. Attributes that Ordergraph's writes change are compared
 // first, then the attributes that the repair changes, then the others.
-func unchangedSince(have model.Record, changed []string) table.Condition {
+func unchangedCondition(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.RecordMissing
 	}
@@ -261,12 +261,12 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 		var parts []string
 		for _, name := range names[:min(len(names), maxConditions)] {
-			parts = append(parts, e.ExternalName(name)+" = "+e.Value(have[name]))
+			parts = append(parts, e.ExternalPlaceholder(name)+" = "+e.ValuePlaceholder(have[name]))
 		}
 		// If the record lacks one of these attributes, a concurrent write may have added it.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
-				parts = append(parts, "attribute_not_exists("+e.ExternalName(name)+")")
+				parts = append(parts, "attribute_not_exists("+e.ExternalPlaceholder(name)+")")
 			}
 		}
 		return strings.Join(parts, " AND ")

@@ -101,7 +101,7 @@ func classifyError(err error) error {
 	switch failure := attempt.Classify(err); {
 	case failure.Malformed:
 		return ErrNotDynamoDB
-	case failure.Cause != attempt.Other:
+	case failure.Cause != attempt.CauseOther:
 		return ErrUnavailable
 	}
 	return nil

@@ -29,8 +29,8 @@ func (e *Expression) name(attribute string) string {
 	return "#" + attribute
 }
 
-// Value returns the placeholder of a value.
-func (e *Expression) Value(v types.AttributeValue) string {
+// ValuePlaceholder returns the placeholder of a value.
+func (e *Expression) ValuePlaceholder(v types.AttributeValue) string {
 	if e.Values == nil {
 		e.Values = model.Record{}
 	}
@@ -78,18 +78,18 @@ func RecordMissing(e *Expression) string { return AttributeMissing(model.AttrPK)
 // Compare is the condition "attribute relation v". relation is a comparison operator, such as "="
 // or ">=".
 func Compare(attribute, relation string, v types.AttributeValue) Condition {
-	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
+	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.ValuePlaceholder(v) }
 }
 
 // AttributeIsNumber is the condition that the attribute is a number.
 func AttributeIsNumber(attribute string) Condition {
 	return func(e *Expression) string {
-		return "attribute_type(" + e.name(attribute) + ", " + e.Value(model.Str("N")) + ")"
+		return "attribute_type(" + e.name(attribute) + ", " + e.ValuePlaceholder(model.Str("N")) + ")"
 	}
 }
 
-// HasNumber reports whether the attribute is a number.
-func HasNumber(r model.Record, attribute string) bool {
+// RecordHasNumber reports whether the attribute is a number.
+func RecordHasNumber(r model.Record, attribute string) bool {
 	_, ok := r[attribute].(*types.AttributeValueMemberN)
 	return ok
 }
@@ -117,7 +117,7 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
 		if a != model.AttrPK && a != model.AttrSK && !model.EqualValues(before[a], after[a]) {
-			sets = append(sets, e.name(a)+" = "+e.Value(after[a]))
+			sets = append(sets, e.name(a)+" = "+e.ValuePlaceholder(after[a]))
 		}
 	}
 	for _, a := range SortedAttributeNames(before) {
@@ -138,9 +138,9 @@ func (e *Expression) Increment(deltas map[string]int) string {
 		case a == model.AttrVersion, a == model.AttrStockRevision:
 			sets = append(sets, e.incrementFromZero(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
-			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.Value(model.Num(-deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.ValuePlaceholder(model.Num(-deltas[a]))))
 		default:
-			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.name(a), e.name(a), e.Value(model.Num(deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.name(a), e.name(a), e.ValuePlaceholder(model.Num(deltas[a]))))
 		}
 	}
 	return UpdateExpression(sets, nil)
@@ -155,7 +155,7 @@ func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	}
 	for _, a := range SortedAttributeNames(others) {
 		if deltas[a] == nil && a != model.AttrPK && a != model.AttrSK {
-			sets = append(sets, e.name(a)+" = "+e.Value(others[a]))
+			sets = append(sets, e.name(a)+" = "+e.ValuePlaceholder(others[a]))
 		}
 	}
 	return UpdateExpression(sets, nil)
@@ -165,7 +165,7 @@ func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 // counts as 0.
 func (e *Expression) incrementFromZero(attribute string, delta types.AttributeValue) string {
 	name := e.name(attribute)
-	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
+	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.ValuePlaceholder(model.Num(0)), e.ValuePlaceholder(delta))
 }
 
 // SortedAttributeNames returns the names of a record's attributes in sorted order, so that equal
@@ -184,9 +184,9 @@ func UpdateExpression(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// ExternalName returns the placeholder of an attribute that other software may have written. The
-// attribute name may contain characters that are not allowed in a placeholder.
-func (e *Expression) ExternalName(attribute string) string {
+// ExternalPlaceholder returns the placeholder of an attribute that other software may have written.
+// The attribute name may contain characters that are not allowed in a placeholder.
+func (e *Expression) ExternalPlaceholder(attribute string) string {
 	for placeholder, name := range e.Names {
 		if name == attribute {
 			return placeholder

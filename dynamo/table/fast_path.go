@@ -248,7 +248,7 @@ func (w *fastPath) try(ctx context.Context, operation []string, table string, bo
 	}
 	// The read has already been charged to its budget. Table.Client would charge it again, so the
 	// fallback uses a client that does not charge reads.
-	resend, first := w.continueInSDK(failed, body), begun.Continue()
+	resend, first := w.continueInSDK(failed, body), begun.ContinueInSDK()
 	return nil, sdkFallback{client: w.client, options: func(o *dynamodb.Options) { resend(o); first(o) }}, nil
 }
 

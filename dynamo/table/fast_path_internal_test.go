@@ -320,7 +320,7 @@ func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), att
 		t.Fatal(s.FallbackReason)
 	}
 	s.writeOptions = func(o *dynamodb.Options) {
-		s.Guard.Transactions()(o)
+		s.Guard.TransactionOptions()(o)
 		o.Retryer = retry.AddWithMaxAttempts(retry.AddWithMaxBackoffDelay(o.Retryer, time.Nanosecond), 4)
 	}
 	a, err := do(with(s))

@@ -35,7 +35,7 @@ const MaxParallel = 32
 // Get reads one record by its key. It returns commerce.ErrNotFound if the record does not exist.
 // Other errors come from WrapError.
 func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
-	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "GetItem"})
+	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "GetItem"})
 	a, err := t.getItem(ctx, k, timer.Enabled())
 	if err != nil {
 		timer.Stop(ctx, trace.Request{}, err)
@@ -43,7 +43,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	}
 	if timer.Enabled() {
 		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)}
-		if timer.Traced() {
+		if timer.NeedsKey() {
 			r.Key = k.PK + " " + k.SK
 		}
 		timer.Stop(ctx, r, nil)
@@ -211,7 +211,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 
 // measuredBatch calls batchGetItem and measures the request for traces and metrics.
 func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) (readResult, error) {
-	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "BatchGetItem"})
+	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "BatchGetItem"})
 	a, err := t.batchGetItem(ctx, ks, timer.Enabled())
 	if err != nil {
 		timer.Stop(ctx, trace.Request{}, err)
@@ -220,7 +220,7 @@ func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []
 	if timer.Enabled() {
 		processed := len(ks) - len(a.unprocessed)
 		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)}
-		if timer.Traced() {
+		if timer.NeedsKey() {
 			r.Key = DescribeKeys(ks)
 		}
 		timer.Stop(ctx, r, nil)

@@ -17,7 +17,7 @@ import (
 // Query sends one Query request. bounds is a range of the part of the sort key after prefix. The
 // Boolean result reports whether the range may contain more records.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
-	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
+	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
 	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timer.Enabled())
 	if err != nil {
 		timer.Stop(ctx, trace.Request{}, err)
@@ -25,7 +25,7 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 	}
 	if timer.Enabled() {
 		r := trace.Request{Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)}
-		if timer.Traced() {
+		if timer.NeedsKey() {
 			r.Key = describeKeyRange(p, partition, prefix, bounds)
 		}
 		timer.Stop(ctx, r, nil)
@@ -130,7 +130,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	}
 	n := 0
 	for range MaxCountPages {
-		ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query"})
+		ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query"})
 		in.ReturnConsumedCapacity = returnConsumedCapacity(timer.Enabled())
 		out, err := t.Client.Query(ctx, in)
 		if err != nil {
@@ -141,7 +141,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 			a := readResult{Records: newReaders(out.Items)}
 			a.addConsumedCapacity(out.ConsumedCapacity)
 			r := trace.Request{Items: int(out.Count), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)}
-			if timer.Traced() {
+			if timer.NeedsKey() {
 				r.Key = describeKeyRange(p, partition, prefix, model.Range{})
 			}
 			timer.Stop(ctx, r, nil)

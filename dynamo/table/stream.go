@@ -32,21 +32,21 @@ func (t tableStream) CheckView() error {
 	}
 }
 
-// StreamOf returns the stream that a table description contains.
-func StreamOf(d *types.TableDescription) tableStream {
+// StreamFromDescription returns the stream that a table description contains.
+func StreamFromDescription(d *types.TableDescription) tableStream {
 	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
 		return tableStream{}
 	}
 	return tableStream{ARN: aws.ToString(d.LatestStreamArn), View: string(d.StreamSpecification.StreamViewType)}
 }
 
-// Stream reads the description of the table's stream.
+// DescribeStream reads the description of the table's stream.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
-func (t *Table) Stream(ctx context.Context) (tableStream, error) {
+func (t *Table) DescribeStream(ctx context.Context) (tableStream, error) {
 	out, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name})
 	if err != nil {
 		return tableStream{}, WrapError("DescribeTable", t.Name, err)
 	}
-	return StreamOf(out.Table), nil
+	return StreamFromDescription(out.Table), nil
 }

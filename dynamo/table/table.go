@@ -50,12 +50,12 @@ func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func()
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	guarded := guard.Client(watched)
+	guarded := guard.WrapClient(watched)
 	if t.fastPath, t.FallbackReason = newFastPath(db, guarded, guard); t.fastPath != nil {
 		t.fastPath.stats = t.stats
 	}
 	t.Client = withClockCheck(withReadBudget(guarded), watch)
-	t.writeOptions, t.BulkOptions = guard.Transactions(), guard.Bulk()
+	t.writeOptions, t.BulkOptions = guard.TransactionOptions(), guard.BulkOptions()
 	return t
 }
 

@@ -31,8 +31,8 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 		items[i] = w.Action
 		computed += w.Units
 	}
-	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactWriteItems"})
-	a, err := t.transactWrite(ctx, items, timer.Observed())
+	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactWriteItems"})
+	a, err := t.transactWrite(ctx, items, timer.NeedsUnits())
 	r := trace.Request{Items: len(writes)}
 	if err == nil || isCancellation(err) { // a cancelled transaction also consumes write units
 		r.WriteUnits = computed
@@ -42,7 +42,7 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	if err == nil && a.unitsReported && a.transactionReads == 0 {
 		r.ReportedWriteUnits = a.units
 	}
-	if timer.Traced() {
+	if timer.NeedsKey() {
 		keys := make([]model.Keys, len(writes))
 		for i, w := range writes {
 			keys[i] = w.Key
@@ -94,7 +94,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 // TransactGet reads one record with TransactGetItems. It is retried as often as TransactWriteItems.
 // The record is nil if it does not exist. Errors are attempt.ErrOpen and the errors of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
-	ctx, timer := trace.Begin(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
+	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())
 	if err != nil {
 		timer.Stop(ctx, trace.Request{}, err)
@@ -112,7 +112,7 @@ func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.
 		if record != nil {
 			r.Items = 1
 		}
-		if timer.Traced() {
+		if timer.NeedsKey() {
 			r.Key = k.PK + " " + k.SK
 		}
 		timer.Stop(ctx, r, nil)

@@ -18,10 +18,10 @@ type Timer struct {
 	enabled  bool
 }
 
-// Begin starts to measure a request, and returns the context for the request. o is the Observer of
-// the table, or nil. If no Observer, Trace or Usage uses the measurement, Begin returns ctx and a
-// Timer that measures nothing. The Usage of ctx counts the request in any case.
-func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
+// StartTimer starts to measure a request, and returns the context for the request. o is the
+// Observer of the table, or nil. If no Observer, Trace or Usage uses the measurement, StartTimer
+// returns ctx and a Timer that measures nothing. The Usage of ctx counts the request in any case.
+func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
 	if sampler, ok := o.(Sampler); ok && !sampler.Observes(ctx) {
@@ -33,7 +33,7 @@ func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	timer := Timer{observer: o, span: span, usage: usage, target: t, enabled: true}
 	if span != nil {
 		span.ResolveWave()
-		timer.wave = span.wave() + 1
+		timer.wave = span.loadLastWave() + 1
 	}
 	if o != nil {
 		ctx = o.BeginRequest(&observedContext{ctx, t}, t)
@@ -46,13 +46,13 @@ func Begin(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 // A read should then ask DynamoDB for the consumed capacity.
 func (t *Timer) Enabled() bool { return t.enabled }
 
-// Observed reports whether an Observer is notified of the request. A write should then ask DynamoDB
-// for the consumed capacity. For a Trace, write units are computed, because local engines report
-// wrong units for transactions.
-func (t *Timer) Observed() bool { return t.observer != nil }
+// NeedsUnits reports whether an Observer is notified of the request. A write should then ask
+// DynamoDB for the consumed capacity. For a Trace, write units are computed, because local engines
+// report wrong units for transactions.
+func (t *Timer) NeedsUnits() bool { return t.observer != nil }
 
-// Traced reports whether the caller must pass the key to Stop, because the context has a Trace.
-func (t *Timer) Traced() bool { return t.span != nil }
+// NeedsKey reports whether the caller must pass the key to Stop, because the context has a Trace.
+func (t *Timer) NeedsKey() bool { return t.span != nil }
 
 // Stop ends the measurement. ctx is the context that Begin returned. r contains the key, the number
 // of items and the capacity units, and Stop sets its other fields. err is the error of the request.

@@ -125,7 +125,7 @@ func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.wave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.loadLastWave()})
 }
 
 // WithPath is like Fork, but the new Span has the given path.
@@ -133,12 +133,12 @@ func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.wave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.loadLastWave()})
 }
 
-// Unplanned returns ctx with a new Span for reads with unknown dependencies. The Trace records the
-// first request of the Span as if it had waited for all earlier requests of the Trace.
-func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
+// ForkUnplanned returns ctx with a new Span for reads with unknown dependencies. The Trace records
+// the first request of the Span as if it had waited for all earlier requests of the Trace.
+func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
@@ -151,7 +151,7 @@ func (s *Span) Wave() int {
 	if s == nil {
 		return 0
 	}
-	return max(0, s.wave())
+	return max(0, s.loadLastWave())
 }
 
 // Path returns the caller's name for the data that the Span reads.
@@ -177,13 +177,13 @@ func (s *Span) WaitForWave(wave int) {
 // is unknownWave. Call ResolveWave before Fork if the new Spans run at the same time. Otherwise,
 // the Trace would record that they wait for each other's requests.
 func (s *Span) ResolveWave() {
-	if s == nil || s.wave() != unknownWave {
+	if s == nil || s.loadLastWave() != unknownWave {
 		return
 	}
 	s.WaitForWave(s.trace.lastWave())
 }
 
-func (s *Span) wave() int {
+func (s *Span) loadLastWave() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastWave

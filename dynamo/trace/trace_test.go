@@ -32,8 +32,8 @@ func (r recorder) EndRequest(ctx context.Context, request trace.Request, err err
 func TestObserversAreNotified(t *testing.T) {
 	var calls []string
 	o := trace.Observers(nil, recorder{"a", &calls}, recorder{"b", &calls})
-	ctx, timer := trace.Begin(t.Context(), o, trace.Target{Pattern: "AP1", Operation: "Query"})
-	if !timer.Enabled() || !timer.Observed() || timer.Traced() {
+	ctx, timer := trace.StartTimer(t.Context(), o, trace.Target{Pattern: "AP1", Operation: "Query"})
+	if !timer.Enabled() || !timer.NeedsUnits() || timer.NeedsKey() {
 		t.Error("the timer of an observed request is not enabled, or it is traced")
 	}
 	timer.Stop(ctx, trace.Request{}, errors.New("failed"))
@@ -53,8 +53,8 @@ func TestUnobservedRequestsDoNotAllocate(t *testing.T) {
 	usage := &trace.Usage{}
 	ctx := usage.NewContext(t.Context())
 	allocations := testing.AllocsPerRun(100, func() {
-		ctx, timer := trace.Begin(ctx, nil, trace.Target{Pattern: "AP1", Operation: "GetItem"})
-		if timer.Enabled() || timer.Observed() {
+		ctx, timer := trace.StartTimer(ctx, nil, trace.Target{Pattern: "AP1", Operation: "GetItem"})
+		if timer.Enabled() || timer.NeedsUnits() {
 			t.Error("the timer is enabled")
 		}
 		timer.Stop(ctx, trace.Request{WriteUnits: 2}, nil)
@@ -70,7 +70,7 @@ func TestNestedUsage(t *testing.T) {
 	outer, inner := &trace.Usage{Exact: true}, &trace.Usage{}
 	outerCtx := outer.NewContext(t.Context())
 	for _, ctx := range []context.Context{outerCtx, inner.NewContext(outerCtx)} {
-		ctx, timer := trace.Begin(ctx, nil, trace.Target{})
+		ctx, timer := trace.StartTimer(ctx, nil, trace.Target{})
 		if !timer.Enabled() {
 			t.Error("the request is not measured for an exact usage")
 		}
@@ -85,7 +85,7 @@ func TestNestedUsage(t *testing.T) {
 func TestTraceOmitsFailedRequests(t *testing.T) {
 	recorded := &trace.Trace{}
 	for _, units := range []float64{0, 4} {
-		ctx, timer := trace.Begin(recorded.NewContext(t.Context()), nil, trace.Target{Pattern: "WP1"})
+		ctx, timer := trace.StartTimer(recorded.NewContext(t.Context()), nil, trace.Target{Pattern: "WP1"})
 		timer.Stop(ctx, trace.Request{WriteUnits: units}, errors.New("failed"))
 	}
 	if all := recorded.Requests(); len(all) != 1 || all[0].WriteUnits != 4 {

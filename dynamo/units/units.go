@@ -11,14 +11,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ReadSize is the number of bytes per read unit of a strongly consistent read. An eventually
-// consistent read costs half a unit per ReadSize bytes.
-const ReadSize = 4096
+// BytesPerReadUnit is the number of bytes per read unit of a strongly consistent read. An
+// eventually consistent read costs half a unit per BytesPerReadUnit bytes.
+const BytesPerReadUnit = 4096
 
 // Read returns the read units of an eventually consistent read of the given number of bytes. The
 // minimum is half a unit, even if no record is found.
 func Read(bytes int) float64 {
-	return math.Max(1, math.Ceil(float64(bytes)/ReadSize)) / 2
+	return math.Max(1, math.Ceil(float64(bytes)/BytesPerReadUnit)) / 2
 }
 
 // Query returns the read units of a Query that reads the given records. DynamoDB rounds up the sum
@@ -35,15 +35,15 @@ func Batch(records []model.Reader, keys int) float64 {
 	return units
 }
 
-// writeSize is the number of bytes per write unit. A write in a transaction costs twice the units,
-// because DynamoDB prepares and commits each write. The asynchronous write to an index costs the
-// normal number of units.
-const writeSize = 1024
+// bytesPerWriteUnit is the number of bytes per write unit. A write in a transaction costs twice the
+// units, because DynamoDB prepares and commits each write. The asynchronous write to an index costs
+// the normal number of units.
+const bytesPerWriteUnit = 1024
 
 // writeUnits returns the write units of writing the given number of bytes outside a transaction.
 // The minimum is 1.
 func writeUnits(bytes int) float64 {
-	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
+	return math.Max(1, math.Ceil(float64(bytes)/bytesPerWriteUnit))
 }
 
 // Write returns the write units that a transaction consumes to change the record before to the
@@ -82,10 +82,10 @@ func MaxWrite(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// Adjust returns the write units that a transaction consumes to change a number attribute of an
-// indexed record. The size of a nil record is taken as 1 KB.
-func Adjust(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
+// CounterUpdate returns the write units that a transaction consumes to change a number attribute of
+// an indexed record. The size of a nil record is taken as 1 KB.
+func CounterUpdate(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
-// Check returns the write units that a transaction consumes to check a condition on a record. The
-// size of a nil record is taken as 1 KB.
-func Check(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }
+// ConditionCheck returns the write units that a transaction consumes to check a condition on a
+// record. The size of a nil record is taken as 1 KB.
+func ConditionCheck(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }

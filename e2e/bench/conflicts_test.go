@@ -92,7 +92,7 @@ func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all b
 						}
 						m.OrderID = order.ID
 						time.Sleep(hold) // the embedded store answers at once
-						_, err = store.MoveOrder(b.Context(), caller, m)
+						_, err = store.ChangeOrderStatus(b.Context(), caller, m)
 					}
 					if err != nil {
 						failed.Add(1)

@@ -41,7 +41,7 @@ const throttled = 5
 // transientFaults injects faults into some requests: throttling, server errors, and delays of 200
 // ms. For some transactions, the response is lost after the commit.
 func transientFaults() faults.Chooser {
-	return faults.Shares(seed,
+	return faults.ExactShares(seed,
 		faults.Counts{faults.ThroughputExceeded: throttled, faults.InternalServerError: 1, faults.Delayed: 5, faults.ConnectionReset: 2},
 		faults.Counts{faults.ThroughputExceeded: throttled, faults.InternalServerError: 1, faults.Delayed: 5})
 }

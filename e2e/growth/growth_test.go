@@ -73,7 +73,7 @@ func lists(dataset *sampledata.Generator) []list {
 			end:      `{ orders` + end + ` }`,
 		},
 		{
-			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": dataset.Customer(0)},
+			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": dataset.CustomerID(0)},
 			document: `query ($n: Int, $after: String, $id: ID!) { customer(id: $id) { name orders(first: $n, after: $after) ` + page + ` } }`,
 			end:      `query ($id: ID!) { customer(id: $id) { orders` + end + ` } }`,
 		},

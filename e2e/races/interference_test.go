@@ -55,7 +55,7 @@ func namedMutations(t *testing.T, o initialOrders) []namedMutation {
 		return commerce.OrderRequest{CustomerID: c, Lines: lines}
 	}
 	move := func(name string, id commerce.OrderID, to commerce.Status, from commerce.WarehouseID) namedMutation {
-		return newMutation(name, (*dynamo.Store).MoveOrder, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
+		return newMutation(name, (*dynamo.Store).ChangeOrderStatus, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
 	}
 	item := func(name string, sku commerce.SKU, n int) namedMutation {
 		return newMutation(name, (*dynamo.Store).SetOrderItem, commerce.OrderItemChange{OrderID: o.pending, SKU: sku, Quantity: n})
@@ -150,7 +150,7 @@ func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopie
 		}
 		*id = o.ID
 		for _, to := range []commerce.Status{commerce.Confirmed, commerce.Shipped}[:i] {
-			if _, err := store.MoveOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderStatusChange{OrderID: o.ID, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
+			if _, err := store.ChangeOrderStatus(t.Context(), change.Caller{Name: "before"}, commerce.OrderStatusChange{OrderID: o.ID, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Between the first and the second half of the run, memory may grow by growthBytes plus the fraction
-// growthShare. Some growth is allowed, because memory depends on the time of the last garbage
-// collection.
+// Between the first and the second half of the run, memory may grow by growthBytes plus the
+// fraction growthShare. Some growth is allowed, because memory depends on the time of the last
+// garbage collection.
 const (
 	growthBytes = 24 << 20
 	growthShare = 0.1

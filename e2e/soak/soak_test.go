@@ -112,15 +112,15 @@ func (tb *replayedTable) request(n int) request {
 	switch n % 8 {
 	case 0, 1:
 		query = `query ($id: ID!) { customer(id: $id) { id name email orders(first: 10) { nodes { ` + order + ` } } } }`
-		variables["id"] = tb.dataset.Customer(n % distinctRequests)
+		variables["id"] = tb.dataset.CustomerID(n % distinctRequests)
 	case 2, 3:
 		query = `query ($id: ID!) { order(id: $id) { ` + order + ` customer { id name email } } }`
-		variables["id"] = tb.dataset.Order(n % distinctRequests)
+		variables["id"] = tb.dataset.OrderID(n % distinctRequests)
 	case 4:
 		query = `{ ordersByStatus(status: DELIVERED, first: 50) { nodes { ` + order + ` customer { name } } pageInfo { endCursor } } }`
 	case 5:
 		// Each document is new, so the document cache must remove other documents.
-		query = fmt.Sprintf(`{ answer%d: customer(id: %q) { name orders(first: 2) { nodes { id } } } }`, n, tb.dataset.Customer(n%distinctRequests))
+		query = fmt.Sprintf(`{ answer%d: customer(id: %q) { name orders(first: 2) { nodes { id } } } }`, n, tb.dataset.CustomerID(n%distinctRequests))
 	case 6:
 		query = `{ orders(first: 20) { edges { cursor node { ` + order + ` } } } }`
 		header.Set(server.ExplainHeader, "true")

@@ -26,11 +26,11 @@ type Bound struct {
 	// Patterns contains one entry for each access pattern, and then one for each write pattern, in the
 	// order of package model. If variables determine which access pattern a field uses, Patterns
 	// contains all possible access patterns.
-	Patterns []Pattern `json:"patterns"`
+	Patterns []PatternBound `json:"patterns"`
 }
 
-// Pattern is the maximum load of one access pattern or write pattern within a Bound.
-type Pattern struct {
+// PatternBound is the maximum load of one access pattern or write pattern within a Bound.
+type PatternBound struct {
 	AccessPattern string  `json:"accessPattern"`
 	Requests      int     `json:"requests"`
 	ReadUnits     float64 `json:"readUnits"`
@@ -56,7 +56,7 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bou
 	switch operation.Definition.Operation {
 	case ast.Query:
 		b.findCollectionReads(operation.Root)
-		return b.toBound(b.selectionCost(operation.Root, origin{lookup: noPattern, single: true}))
+		return b.toBound(b.selectionCost(operation.Root, recordOrigin{lookup: noPattern, single: true}))
 	case ast.Mutation:
 		c, units := newCost(b), 0.0
 		for i := range operation.Root.Fields {
@@ -80,7 +80,7 @@ func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	for i := range root.Fields {
 		update := root.Fields[i].Set
 		b.findCollectionReads(update)
-		c.addChildren(b.selectionCost(update, origin{lookup: noPattern, single: true}), 1, 1)
+		c.addChildren(b.selectionCost(update, recordOrigin{lookup: noPattern, single: true}), 1, 1)
 	}
 	bound := b.toBound(c)
 	// If the event does not contain the order, the plan must read the order before other records. In
@@ -96,7 +96,7 @@ type calculator struct {
 	patterns []model.AccessPattern
 	writes   []model.WritePattern
 	// routes are the alternative reads of each Type.field.
-	routes map[string][]route
+	routes map[string][]readRoute
 	// consistent reports whether the operation uses strongly consistent reads where DynamoDB supports
 	// them.
 	consistent bool
@@ -110,7 +110,7 @@ type calculator struct {
 // selectionKey is the key of a computed cost: a selection set and the origin of its records.
 type selectionKey struct {
 	set  *operation.SelectionSet
-	from origin
+	from recordOrigin
 }
 
 func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bounds) *calculator {
@@ -122,8 +122,8 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bou
 	}
 }
 
-// origin describes how records were read.
-type origin struct {
+// recordOrigin describes how records were read.
+type recordOrigin struct {
 	// lookup is the index of the access pattern if the records were looked up by their own keys.
 	// Otherwise it is -1.
 	lookup int
@@ -136,7 +136,7 @@ type origin struct {
 const noPattern = -1
 
 // selectionCost returns the cost of reading a selection set for one record.
-func (b *calculator) selectionCost(set *operation.SelectionSet, from origin) cost {
+func (b *calculator) selectionCost(set *operation.SelectionSet, from recordOrigin) cost {
 	key := selectionKey{set, from}
 	if c, ok := b.selectionCosts[key]; ok {
 		return c
@@ -149,7 +149,7 @@ func (b *calculator) selectionCost(set *operation.SelectionSet, from origin) cos
 
 // childrenCost returns the cost, for one record, of the selection below a field. For an interface
 // or union, it is the maximum over the possible types.
-func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
+func (b *calculator) childrenCost(f *operation.Field, from recordOrigin) cost {
 	if f.Set != nil {
 		return b.selectionCost(f.Set, from)
 	}
@@ -160,7 +160,7 @@ func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
 	return c
 }
 
-func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from origin) {
+func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from recordOrigin) {
 	// Within a selection set, lookups with the same access pattern share requests.
 	shared := map[int]bool{}
 	for i := range set.Fields {
@@ -193,7 +193,7 @@ func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from origin
 // keys.
 func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, size int) {
 	each := newCost(b)
-	b.addField(&each, typ, f, alternatives, nil, origin{lookup: noPattern, single: size == 1}, map[int]bool{})
+	b.addField(&each, typ, f, alternatives, nil, recordOrigin{lookup: noPattern, single: size == 1}, map[int]bool{})
 	c.addChildren(each, float64(size), 1)
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
@@ -220,7 +220,7 @@ func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 }
 
 // addField adds the cost of a field that reads records.
-func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) {
+func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from recordOrigin, shared map[int]bool) {
 	rounds := b.addReads(c, typ, f, alternatives, siblings, from, shared)
 	first := b.patterns[alternatives[0][0]]
 	child, records, groups := newCost(b), 1.0, 1.0
@@ -229,7 +229,7 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 	switch {
 	case operation.ReturnsPage(f.Field):
 		for _, set := range f.Records {
-			part := b.selectionCost(set, origin{lookup: noPattern, partial: b.hasPartialEdges(alternatives)})
+			part := b.selectionCost(set, recordOrigin{lookup: noPattern, partial: b.hasPartialEdges(alternatives)})
 			child.addChildren(part, 1, 1)
 			child.keyChain, child.recordChain = max(child.keyChain, part.keyChain), max(child.recordChain, part.recordChain)
 		}
@@ -247,7 +247,7 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 			groups = 2
 		}
 	case len(f.Selections) > 0:
-		child = b.childrenCost(f, origin{lookup: b.lookupPattern(typeOfField, alternatives[0]), single: from.single})
+		child = b.childrenCost(f, recordOrigin{lookup: b.lookupPattern(typeOfField, alternatives[0]), single: from.single})
 		if first.Direction != "" {
 			chainLength += max(child.keyChain, child.recordChain) // a Query has read the record, so everything below it is planned
 		} else {
@@ -271,10 +271,10 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 // If the field has alternatives, an execution uses only one of them. The total therefore increases
 // by the maximum over the alternatives. Each access pattern's own cost increases with every
 // alternative that uses the pattern.
-func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) int {
-	maximum, rounds := demand{}, 0
+func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from recordOrigin, shared map[int]bool) int {
+	maximum, rounds := requestLoad{}, 0
 	for _, patterns := range alternatives {
-		all, longest := demand{}, 0
+		all, longest := requestLoad{}, 0
 		for _, pattern := range patterns {
 			if pattern == from.lookup {
 				continue // the record has been read by this pattern
@@ -284,7 +284,7 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 			all.add(d, 1, 1)
 			longest += trips
 		}
-		maximum = demand{math.Max(maximum.perRecord, all.perRecord), math.Max(maximum.perGroup, all.perGroup), math.Max(maximum.readUnits, all.readUnits)}
+		maximum = requestLoad{math.Max(maximum.perRecord, all.perRecord), math.Max(maximum.perGroup, all.perGroup), math.Max(maximum.readUnits, all.readUnits)}
 		rounds = max(rounds, longest)
 	}
 	c.total.add(maximum, 1, 1)
@@ -295,43 +295,43 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 // records.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
-		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
+		return slices.ContainsFunc(b.patterns[pattern].Entities(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
 	})
 }
 
 // patternCost returns the cost of reading a field with one access pattern, and the number of
 // sequential round trips.
-func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (demand, int) {
+func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (requestLoad, int) {
 	p := b.patterns[pattern]
 	var bound dynamo.ReadBound
 	switch {
 	case p.Direction == "": // a lookup by key
-		d := demand{perRecord: 1, perGroup: dynamo.KeysPerRequest - 1, readUnits: b.bounds.KeyUnits(p, b.consistent)}
+		d := requestLoad{perRecord: 1, perGroup: dynamo.KeysPerRequest - 1, readUnits: b.bounds.KeyUnits(p, b.consistent)}
 		if onlyPattern && shared[pattern] {
 			d.perGroup = 0
 		}
 		shared[pattern] = shared[pattern] || onlyPattern
 		return d, 1
 	case operation.ReturnsPage(f.Field):
-		bound = b.bounds.List(p, dynamo.PageRequest{Limit: f.PageSize(nil), DetectMore: f.PageInfo.HasNextPage || f.PageInfo.HasPreviousPage}, b.mergedStatuses(p, f), b.consistent)
+		bound = b.bounds.ListBound(p, dynamo.PageRequest{Limit: f.PageSize(nil), DetectMore: f.PageInfo.HasNextPage || f.PageInfo.HasPreviousPage}, b.mergedStatuses(p, f), b.consistent)
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return !operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
 			// The operation also selects the count of the list. One Query may then read the whole list to
 			// count it.
-			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
+			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.CountBound(p, b.consistent).ReadUnits)
 		}
 	case len(f.Selections) > 0 && p.MaxLength == 0:
-		bound = b.bounds.Collection(p, b.consistent)
+		bound = b.bounds.CollectionBound(p, b.consistent)
 	default:
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
-			return demand{}, 1 // one Query returns the count and the page
+			return requestLoad{}, 1 // one Query returns the count and the page
 		}
-		bound = b.bounds.Count(p, b.consistent)
+		bound = b.bounds.CountBound(p, b.consistent)
 	}
-	return demand{perRecord: 100 * float64(bound.Requests), readUnits: bound.ReadUnits}, bound.RoundTrips
+	return requestLoad{perRecord: 100 * float64(bound.Requests), readUnits: bound.ReadUnits}, bound.RoundTrips
 }
 
 // addMutation adds the cost of a mutation and of its payload. It returns the maximum write units of
@@ -341,13 +341,13 @@ func (b *calculator) addMutation(c *cost, f *operation.Field) (writeUnits float6
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
 			writeUnits = bound.WriteUnits
-			items := demand{perRecord: 100 * float64(bound.Items.Requests), readUnits: bound.Items.ReadUnits}
+			items := requestLoad{perRecord: 100 * float64(bound.Items.Requests), readUnits: bound.Items.ReadUnits}
 			c.addRead(slices.IndexFunc(b.patterns, func(p model.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)
-			c.addRead(len(b.patterns)+i, demand{perRecord: 100*float64(bound.Requests) - items.perRecord, readUnits: bound.ReadUnits - items.readUnits})
+			c.addRead(len(b.patterns)+i, requestLoad{perRecord: 100*float64(bound.Requests) - items.perRecord, readUnits: bound.ReadUnits - items.readUnits})
 		}
 	}
 	if len(f.Selections) > 0 {
-		c.addChildren(b.childrenCost(f, origin{lookup: noPattern, single: true}), 1, 1)
+		c.addChildren(b.childrenCost(f, recordOrigin{lookup: noPattern, single: true}), 1, 1)
 	}
 	return writeUnits
 }

@@ -2,17 +2,17 @@ package bound
 
 import "math"
 
-// demand is the maximum load on DynamoDB for a number of records, which are looked up in groups.
-// The lookups of a group share requests of up to 100 keys each. n keys in a group need at most
-// n/100 + 99/100 requests.
-type demand struct {
+// requestLoad is the maximum load on DynamoDB for a number of records, which are looked up in
+// groups. The lookups of a group share requests of up to 100 keys each. n keys in a group need at
+// most n/100 + 99/100 requests.
+type requestLoad struct {
 	// perRecord is the number of requests for each record, in hundredths of a request. perGroup is the
 	// additional number for each group, also in hundredths. readUnits are the read capacity units for
 	// each record.
 	perRecord, perGroup, readUnits float64
 }
 
-func (d *demand) add(more demand, records, groups float64) {
+func (d *requestLoad) add(more requestLoad, records, groups float64) {
 	d.perRecord = cappedSum(d.perRecord, more.perRecord*records)
 	d.perGroup = cappedSum(d.perGroup, more.perGroup*groups)
 	d.readUnits = cappedSum(d.readUnits, more.readUnits*records)
@@ -23,9 +23,9 @@ func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 
 // cost is the cost of a selection per record.
 type cost struct {
-	total demand
+	total requestLoad
 	// patterns splits total by access pattern and write pattern.
-	patterns []demand
+	patterns []requestLoad
 	// keyChain is the number of round trips in the longest chain of dependent requests that starts
 	// with the record's key. recordChain is the same for chains that start after the record has been
 	// read.
@@ -33,11 +33,11 @@ type cost struct {
 }
 
 func newCost(b *calculator) cost {
-	return cost{patterns: make([]demand, len(b.patterns)+len(b.writes))}
+	return cost{patterns: make([]requestLoad, len(b.patterns)+len(b.writes))}
 }
 
 // addRead adds requests of a pattern.
-func (c *cost) addRead(pattern int, d demand) {
+func (c *cost) addRead(pattern int, d requestLoad) {
 	c.total.add(d, 1, 1)
 	c.patterns[pattern].add(d, 1, 1)
 }
@@ -57,7 +57,7 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 // It adds the costs per group, because lookups for records of different types do not share
 // requests.
 func (c *cost) setMaximum(other cost) {
-	setMax := func(a *demand, b demand) {
+	setMax := func(a *requestLoad, b requestLoad) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)
 	}
 	setMax(&c.total, other.total)
@@ -69,12 +69,12 @@ func (c *cost) setMaximum(other cost) {
 
 // toBound converts the cost of the root selection to a Bound.
 func (b *calculator) toBound(c cost) Bound {
-	requests := func(a demand) int { return int(math.Min((a.perRecord+a.perGroup)/100, Unbounded)) }
-	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.readUnits)/2, Unbounded) }
+	requests := func(a requestLoad) int { return int(math.Min((a.perRecord+a.perGroup)/100, Unbounded)) }
+	units := func(a requestLoad) float64 { return math.Min(math.Ceil(2*a.readUnits)/2, Unbounded) }
 	bound := Bound{Requests: requests(c.total), ReadUnits: units(c.total), RoundTrips: max(c.keyChain, c.recordChain)}
 	all := 0
 	for i, a := range c.patterns {
-		if a == (demand{}) {
+		if a == (requestLoad{}) {
 			continue
 		}
 		id := ""
@@ -83,7 +83,7 @@ func (b *calculator) toBound(c cost) Bound {
 		} else {
 			id = b.writes[i-len(b.patterns)].ID
 		}
-		bound.Patterns = append(bound.Patterns, Pattern{AccessPattern: id, Requests: requests(a), ReadUnits: units(a)})
+		bound.Patterns = append(bound.Patterns, PatternBound{AccessPattern: id, Requests: requests(a), ReadUnits: units(a)})
 		all += requests(a)
 	}
 	bound.Requests = min(bound.Requests, all)

@@ -22,7 +22,7 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 			continue
 		}
 		each := newCost(b)
-		b.addField(&each, b.schema.Query, field, b.alternatives(b.schema.Query, field), nil, origin{lookup: noPattern, single: count == 1}, map[int]bool{})
+		b.addField(&each, b.schema.Query, field, b.alternatives(b.schema.Query, field), nil, recordOrigin{lookup: noPattern, single: count == 1}, map[int]bool{})
 		most.setMaximum(each)
 	}
 	c.addChildren(most, float64(count), 1)

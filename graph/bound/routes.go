@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// route is one way to read a field, as declared with a @reads directive in the schema.
-type route struct {
+// readRoute is one way to read a field, as declared with a @reads directive in the schema.
+type readRoute struct {
 	// pattern is the index of the access pattern in calculator.patterns.
 	pattern int
 	// A route may have a condition. If arguments is not empty, the route applies only if all these
@@ -26,7 +26,7 @@ type route struct {
 }
 
 // describe adds the condition of the route to the name of a field, such as Query.orders(placed).
-func (r route) describe(field string) string {
+func (r readRoute) describe(field string) string {
 	if len(r.arguments) > 0 {
 		field += "(" + strings.Join(r.arguments, ", ") + ")"
 	}
@@ -37,11 +37,11 @@ func (r route) describe(field string) string {
 }
 
 // routesOf returns the routes of a field, in the order of its @reads directives.
-func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
-	var routes []route
+func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []readRoute {
+	var routes []readRoute
 	for _, d := range f.Directives.ForNames(operation.ReadsDirective) {
 		id := d.Arguments.ForName("pattern").Value.Raw
-		r := route{pattern: slices.IndexFunc(patterns, func(p model.AccessPattern) bool { return p.ID == id })}
+		r := readRoute{pattern: slices.IndexFunc(patterns, func(p model.AccessPattern) bool { return p.ID == id })}
 		if with := d.Arguments.ForName("with"); with != nil {
 			for _, name := range with.Value.Children {
 				r.arguments = append(r.arguments, name.Value.Raw)
@@ -56,8 +56,8 @@ func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 }
 
 // schemaRoutes returns the routes of all fields with @reads. The keys have the form Type.field.
-func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]route {
-	routes := map[string][]route{}
+func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]readRoute {
+	routes := map[string][]readRoute{}
 	for _, t := range schema.Types {
 		for _, f := range t.Fields {
 			for _, r := range routesOf(f, patterns) {
@@ -94,7 +94,7 @@ func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]i
 	var withSub, alternatives [][]int
 	var plain []int
 	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
-	slices.SortStableFunc(routes, func(a, b route) int { return len(b.arguments) - len(a.arguments) })
+	slices.SortStableFunc(routes, func(a, b readRoute) int { return len(b.arguments) - len(a.arguments) })
 	for _, r := range routes {
 		switch {
 		case r.sub != "":
@@ -129,7 +129,7 @@ func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]i
 
 // serves reports whether an access pattern can read a field.
 func (b *calculator) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
-	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
+	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r readRoute) bool { return r.pattern == pattern })
 }
 
 // readableByKey reports whether a field can be read with only the key of its parent record. The

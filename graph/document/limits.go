@@ -68,7 +68,7 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {
 	case strings.HasPrefix(parserErr.Message, "exceeded token limit"):
-		count, position := tokens(text, l.Tokens)
+		count, position := countTokens(text, l.Tokens)
 		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select fewer fields in one request, or move values into variables", count, l.Tokens)
 	case strings.HasPrefix(parserErr.Message, "exceeded maximum nesting depth"):
 		parserErr.Message = "the document nests brackets more than 1000 levels deep: reduce the nesting"
@@ -78,9 +78,9 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	return parserErr
 }
 
-// tokens counts the tokens of a text as the parser does. firstExcess is the position of the first
-// token beyond the limit.
-func tokens(text string, limit int) (count int, firstExcess *ast.Position) {
+// countTokens counts the countTokens of a text as the parser does. firstExcess is the position of
+// the first token beyond the limit.
+func countTokens(text string, limit int) (count int, firstExcess *ast.Position) {
 	l := lexer.New(&ast.Source{Input: text})
 	for {
 		token, err := l.ReadToken()

@@ -186,7 +186,7 @@ func (d *Store) Find(ctx context.Context, id, text string, extensions map[string
 	case id != "" && (byHash || text != ""):
 		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has both documentId and a document in query or extensions.persistedQuery: send only one of them")
 	case id != "":
-		found, err = d.withID(id)
+		found, err = d.findByID(id)
 		return found, work, err
 	case byHash:
 		return d.withHash(ctx, hash, text, hideSchema)
@@ -195,8 +195,8 @@ func (d *Store) Find(ctx context.Context, id, text string, extensions map[string
 	}
 }
 
-// withID returns a trusted document.
-func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
+// findByID returns a trusted document.
+func (d *Store) findByID(id string) (*Document, *gqlerror.Error) {
 	if trusted := d.trusted(id); trusted != nil {
 		return trusted, nil
 	}
@@ -214,7 +214,7 @@ func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool
 		return trusted, work, nil
 	}
 	if d.trustedOnly {
-		return nil, work, untrusted()
+		return nil, work, newUntrustedError()
 	}
 	hash, ok := parseHash(name)
 	switch {
@@ -245,7 +245,7 @@ func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool
 func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
-		return nil, work, untrusted()
+		return nil, work, newUntrustedError()
 	case text == "":
 		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or the ID of a trusted document as documentId")
 	}
@@ -265,9 +265,9 @@ func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (fou
 	return found, found.work, nil
 }
 
-// untrusted returns the error for a document that is not trusted. Its code is not the code of a
-// cache miss. Otherwise, clients would send the text, which the server rejects too.
-func untrusted() *gqlerror.Error {
+// newUntrustedError returns the error for a document that is not trusted. Its code is not the code
+// of a cache miss. Otherwise, clients would send the text, which the server rejects too.
+func newUntrustedError() *gqlerror.Error {
 	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document in documentId or in extensions.persistedQuery.sha256Hash")
 }
 

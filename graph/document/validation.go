@@ -41,15 +41,15 @@ func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	core.Walk(schema, document, events)
 }
 
-// stopWalk is the panic value that ends the validation after MaxErrors errors. The limit exists
-// because errors can be expensive: for an unknown field, gqlparser searches for similar names and
-// quotes the document.
-type stopWalk struct{}
+// errorLimitReached is the panic value that ends the validation after MaxErrors errors. The limit
+// exists because errors can be expensive: for an unknown field, gqlparser searches for similar
+// names and quotes the document.
+type errorLimitReached struct{}
 
 func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
-			if _, ok := stopped.(stopWalk); !ok {
+			if _, ok := stopped.(errorLimitReached); !ok {
 				panic(stopped)
 			}
 		}
@@ -74,7 +74,7 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 				errs = append(errs, err)
 			}
 			if calls++; len(errs) == errcode.MaxErrors || calls == 10*errcode.MaxErrors {
-				panic(stopWalk{})
+				panic(errorLimitReached{})
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func Begin(ctx context.Context, o Observer, text string) (context.Context, *Meas
 	if o == nil || !o.Observes(ctx) {
 		return ctx, nil
 	}
-	m := &Measurement{operation: Operation{Name: Other, Type: UnknownType, document: text}, observer: o, start: time.Now()}
+	m := &Measurement{operation: Operation{Name: UntrustedName, Type: UnknownType, document: text}, observer: o, start: time.Now()}
 	m.usage.Exact = true
 	return m.usage.NewContext(ctx), m
 }

@@ -24,9 +24,9 @@ type Observer interface {
 }
 
 const (
-	// Other replaces the name of an operation if its document is not trusted. Clients choose the names
-	// in such documents, so the number of different names would be unlimited.
-	Other = "other"
+	// UntrustedName replaces the name of an operation if its document is not trusted. Clients choose
+	// the names in such documents, so the number of different names would be unlimited.
+	UntrustedName = "other"
 	// UnknownType is the type of an operation if its document was rejected.
 	UnknownType = "unknown"
 	// OK is the code of an operation without errors. All other codes are error codes.
@@ -57,7 +57,7 @@ type Operation struct {
 // Refused returns the description of a request that was refused before its operation was known.
 // code is the error code.
 func Refused(code string) Operation {
-	return Operation{Name: Other, Type: UnknownType, Codes: []string{code}}
+	return Operation{Name: UntrustedName, Type: UnknownType, Codes: []string{code}}
 }
 
 // WithDocument returns a copy of the operation with the text of an untrusted document. Only

@@ -58,10 +58,10 @@ const MaxUserErrors = 50
 const (
 	// A Quote has at most one QuotedLine for each item of its input. All other lists of QuotedLine
 	// have up to commerce.MaxLines elements.
-	quote      = "Quote"
-	quotedLine = "QuotedLine"
+	quoteType      = "Quote"
+	quotedLineType = "QuotedLine"
 	// A payload contains this user error at most once. The error contains a list of QuotedLine.
-	singleMember = "PriceChanged"
+	priceChangedType = "PriceChanged"
 	// This input field contains the lines of an order.
 	linesField = "items"
 )
@@ -122,23 +122,24 @@ type costRule struct {
 type costRuleKind int
 
 const (
-	// perElement multiplies the cost of the selection by the number of elements.
-	perElement costRuleKind = iota
-	// perPageRecord multiplies the cost of one record's selection by the page size.
-	perPageRecord
-	// listsPageRecords applies to a field that lists the records of a connection, such as nodes, or
+	// costPerElement multiplies the cost of the selection by the number of elements.
+	costPerElement costRuleKind = iota
+	// costPerPageRecord multiplies the cost of one record's selection by the page size.
+	costPerPageRecord
+	// costPageRecords applies to a field that lists the records of a connection, such as nodes, or
 	// the lines of a quote. The rule of the parent field multiplies the cost by the number of records.
-	listsPageRecords
-	// perKey multiplies the cost of the selection by the number of keys that the field looks up.
-	perKey
-	// perQuoteLine multiplies the cost of one line's selection by the number of lines of the quote.
-	perQuoteLine
+	costPageRecords
+	// costPerKey multiplies the cost of the selection by the number of keys that the field looks up.
+	costPerKey
+	// costPerQuoteLine multiplies the cost of one line's selection by the number of lines of the
+	// quote.
+	costPerQuoteLine
 )
 
 // ruleOf returns the cost rule of a field. in is the position of the field within an introspection
 // query, or outsideIntrospection.
 func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
-	p := costRule{kind: perElement, base: 1, elements: 1}
+	p := costRule{kind: costPerElement, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
 		p.line = lineCost
 	}
@@ -153,14 +154,14 @@ func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
 	}
 	switch {
 	case ReturnsPage(f.Field):
-		p.kind, p.base = perPageRecord, p.base+ListCost
-	case f.Definition.Type.NamedType == quote:
-		p.kind = perQuoteLine
+		p.kind, p.base = costPerPageRecord, p.base+ListCost
+	case f.Definition.Type.NamedType == quoteType:
+		p.kind = costPerQuoteLine
 	case f.Definition.Type.Elem == nil:
 	case listsRecords(f.Field):
-		p.kind = listsPageRecords
+		p.kind = costPageRecords
 	case BatchArgument(f.Definition) != nil:
-		p.kind, p.elements = perKey, 0
+		p.kind, p.elements = costPerKey, 0
 	default:
 		switch {
 		case in != outsideIntrospection:
@@ -169,7 +170,7 @@ func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
 			p.elements = commerce.MaxSpendingEntries
 		case f.Name == "userErrors":
 			p.elements = MaxUserErrors
-		case f.Definition.Type.Name() == quotedLine:
+		case f.Definition.Type.Name() == quotedLineType:
 			p.elements = commerce.MaxLines
 		case c.enums[f.Definition.Type.Name()] > 0:
 			p.elements = c.enums[f.Definition.Type.Name()]
@@ -183,7 +184,7 @@ func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
 
 // listsRecords reports whether a field lists the records of a page or the lines of a quote.
 func listsRecords(f *ast.Field) bool {
-	return f.ObjectDefinition.Name == quote && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
+	return f.ObjectDefinition.Name == quoteType && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
 // Cost returns the cost of an operation with these coerced variables. The cost does not depend on
@@ -210,7 +211,7 @@ func (f *Field) cost(variables map[string]any) costAmount {
 	single := 0.0
 	for _, member := range f.Members {
 		cost := member.totalCost(variables).once
-		if member.Type.Name == singleMember {
+		if member.Type.Name == priceChangedType {
 			single = cost
 			continue
 		}
@@ -221,13 +222,13 @@ func (f *Field) cost(variables map[string]any) costAmount {
 		lines = f.costRule.line * float64(f.lineCount(variables))
 	}
 	switch f.costRule.kind {
-	case perPageRecord:
+	case costPerPageRecord:
 		return costAmount{once: f.costRule.base + below.once + float64(f.PageSize(variables))*below.perRecord}
-	case perQuoteLine:
+	case costPerQuoteLine:
 		return costAmount{once: f.costRule.base + lines + below.once + float64(f.lineCount(variables))*below.perRecord}
-	case listsPageRecords:
+	case costPageRecords:
 		return costAmount{once: f.costRule.base, perRecord: 1 + below.once}
-	case perKey:
+	case costPerKey:
 		return costAmount{once: f.costRule.base + f.batchSize(variables)*(1+below.once)}
 	default:
 		return costAmount{once: f.costRule.base + lines + f.costRule.elements*below.once + max(0, single-below.once)}
@@ -241,11 +242,11 @@ func (f *Field) dependsOnVariables() bool {
 			return true
 		}
 		switch f.costRule.kind {
-		case perPageRecord:
+		case costPerPageRecord:
 			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
 				return true
 			}
-		case perKey:
+		case costPerKey:
 			if isVariable(a.Value) {
 				return true
 			}
@@ -313,7 +314,7 @@ func (f *Field) lineCount(variables map[string]any) int {
 // MaxKeys returns the maximum number of records that a field looks up by a list of keys, for all
 // variables. It returns 0 for a field without a list of keys.
 func (f *Field) MaxKeys() int {
-	if f.costRule.kind == perQuoteLine {
+	if f.costRule.kind == costPerQuoteLine {
 		return f.lineCount(nil)
 	}
 	keys := BatchArgument(f.Definition)

@@ -11,35 +11,35 @@ type introspectionPosition int
 const (
 	// outsideIntrospection is a position outside of an introspection.
 	outsideIntrospection introspectionPosition = iota
-	schemaObject
-	// allTypes, allFields and allDirectives are positions where a selection applies to every type,
-	// field or directive of the schema. At these positions, average list lengths lead to an exact
-	// cost.
-	allTypes
-	allFields
-	allDirectives
-	// oneElement is a single type, field or argument. It can be any element of the schema, so the
+	positionSchema
+	// positionAllTypes, allFields and allDirectives are positions where a selection applies to every
+	// type, field or directive of the schema. At these positions, average list lengths lead to an
+	// exact cost.
+	positionAllTypes
+	positionAllFields
+	positionAllDirectives
+	// positionElement is a single type, field or argument. It can be any element of the schema, so the
 	// maximum list lengths apply.
-	oneElement
+	positionElement
 )
 
 // childPosition returns the position of the selection below a field at position p.
 func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition {
 	switch {
 	case f.Name == "__schema":
-		return schemaObject
+		return positionSchema
 	case f.Name == "__type":
-		return oneElement
+		return positionElement
 	case p == outsideIntrospection:
 		return outsideIntrospection
-	case p == schemaObject && f.Name == "types":
-		return allTypes
-	case p == schemaObject && f.Name == "directives":
-		return allDirectives
-	case p == allTypes && f.Name == "fields":
-		return allFields
+	case p == positionSchema && f.Name == "types":
+		return positionAllTypes
+	case p == positionSchema && f.Name == "directives":
+		return positionAllDirectives
+	case p == positionAllTypes && f.Name == "fields":
+		return positionAllFields
 	default:
-		return oneElement
+		return positionElement
 	}
 }
 
@@ -80,14 +80,14 @@ func measureLists(schema *ast.Schema) listLengths {
 	}
 	types, directives := float64(len(schema.Types)), float64(len(schema.Directives))
 	sizes := listLengths{
-		schemaObject:  {"types": types, "directives": directives},
-		allTypes:      {},
-		allFields:     {"args": sum["args of fields"] / max(1, sum["fields"])},
-		allDirectives: {"args": sum["args of directives"] / max(1, directives), "locations": sum["locations"] / max(1, directives)},
-		oneElement:    longest,
+		positionSchema:        {"types": types, "directives": directives},
+		positionAllTypes:      {},
+		positionAllFields:     {"args": sum["args of fields"] / max(1, sum["fields"])},
+		positionAllDirectives: {"args": sum["args of directives"] / max(1, directives), "locations": sum["locations"] / max(1, directives)},
+		positionElement:       longest,
 	}
 	for _, list := range []string{"fields", "inputFields", "enumValues", "interfaces", "possibleTypes"} {
-		sizes[allTypes][list] = sum[list] / types
+		sizes[positionAllTypes][list] = sum[list] / types
 	}
 	return sizes
 }

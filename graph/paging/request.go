@@ -86,9 +86,9 @@ func (q *Request) reject(argument string, err error) {
 	}
 }
 
-// Text limits the list to one partition, such as the products of a category. text is the value in
-// the partition key. The list is empty if no key can contain the text.
-func (q *Request) Text(text string) {
+// FilterText limits the list to one partition, such as the products of a category. text is the
+// value in the partition key. The list is empty if no key can contain the text.
+func (q *Request) FilterText(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
 		q.empty = true
@@ -102,7 +102,7 @@ func (q *Request) OptionalText(text *string) bool {
 	if text == nil {
 		return false
 	}
-	q.Text(*text)
+	q.FilterText(*text)
 	return true
 }
 
@@ -122,8 +122,8 @@ func (q *Request) Prefix(text *string) bool {
 // maxText is the maximum size of a search text in bytes. Every key can contain a text of this size.
 const maxText = 256
 
-// Status limits a list of orders to one status.
-func (q *Request) Status(argument string, status commerce.Status) {
+// FilterStatus limits a list of orders to one status.
+func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	if status == 0 {
 		q.reject(argument, commerce.NewInvalidError("is missing: set a status"))
 	}
@@ -143,9 +143,9 @@ func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Scope.addArgument(strconv.Itoa(int(set)))
 }
 
-// TimeRange limits a list of orders to orders placed within a time range. It reports whether it
-// limits the list.
-func (q *Request) TimeRange(argument string, r *commerce.TimeRange) bool {
+// FilterTimeRange limits a list of orders to orders placed within a time range. It reports whether
+// it limits the list.
+func (q *Request) FilterTimeRange(argument string, r *commerce.TimeRange) bool {
 	var times commerce.TimeRange
 	if r != nil {
 		times = *r

@@ -153,8 +153,8 @@ func (r *Limiter) refund(principal string, points int) {
 	r.withBucket(principal, func(b *bucket) { b.balance = min(b.balance+int64(points)*unitsPerPoint, r.capacity()) })
 }
 
-// turn returns the semaphore for the waiting events of a principal.
-func (r *Limiter) turn(principal string) (turn chan struct{}) {
+// waitSemaphore returns the semaphore for the waiting events of a principal.
+func (r *Limiter) waitSemaphore(principal string) (turn chan struct{}) {
 	r.withBucket(principal, func(b *bucket) {
 		if b.turn == nil {
 			b.turn = make(chan struct{}, 1)

@@ -70,7 +70,7 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	if p, wait := r.Reserve(principal, cost, 0); wait == 0 {
 		return p, nil
 	}
-	turn := r.turn(principal)
+	turn := r.waitSemaphore(principal)
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()

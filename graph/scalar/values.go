@@ -2,15 +2,15 @@ package scalar
 
 import "math"
 
-// Count converts a count to GraphQL's Int. A count that exceeds the range becomes the largest Int.
-func Count(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
+// ToInt converts a count to GraphQL's Int. A count that exceeds the range becomes the largest Int.
+func ToInt(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
 
 // CountOrNull is like Count, but the count can be nil.
 func CountOrNull(n *int, err error) (*int32, error) {
 	if n == nil {
 		return nil, err
 	}
-	count, err := Count(*n, err)
+	count, err := ToInt(*n, err)
 	return &count, err
 }
 

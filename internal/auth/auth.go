@@ -46,19 +46,19 @@ type Identity struct {
 	Expires time.Time
 	// signature contains the key that verified the token. Watch uses it to detect that the key has
 	// been removed.
-	signature *signature
+	signature *verificationKey
 }
 
-// signature identifies the key that verified a token. keyID and algorithm are the kid and alg of
-// the token's header.
-type signature struct {
+// verificationKey identifies the key that verified a token. keyID and algorithm are the kid and alg
+// of the token's header.
+type verificationKey struct {
 	keyID     string
 	algorithm jose.SignatureAlgorithm
 	key       any
 }
 
 // matchesKey reports whether key is the key that verified the signature.
-func (s *signature) matchesKey(key any) bool {
+func (s *verificationKey) matchesKey(key any) bool {
 	switch own := s.key.(type) {
 	case []byte:
 		other, ok := key.([]byte)
@@ -132,7 +132,7 @@ type Authenticator struct {
 	customers  *customerCache
 	// verifiedTokens caches verified signatures. The key of an entry is the SHA-256 of the token. An
 	// entry is valid only while the key that verified its token is configured.
-	verifiedTokens *lru.Cache[[sha256.Size]byte, *signature]
+	verifiedTokens *lru.Cache[[sha256.Size]byte, *verificationKey]
 }
 
 // maxVerifiedTokens is the capacity of the cache of verified tokens. A full cache uses about two
@@ -163,7 +163,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	case (opts.JWKS == "") == (len(opts.Secret) == 0):
 		return nil, errors.New("set either a JWKS or a secret")
 	}
-	verified, err := lru.New[[sha256.Size]byte, *signature](maxVerifiedTokens)
+	verified, err := lru.New[[sha256.Size]byte, *verificationKey](maxVerifiedTokens)
 	if err != nil {
 		return nil, err
 	}
@@ -222,8 +222,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	return identity, nil
 }
 
-// Busy reports whether any request waits for the verification of a signature.
-func (a *Authenticator) Busy() bool { return a.opts.Verifications.Waiting() > 0 }
+// HasWaiting reports whether any request waits for the verification of a signature.
+func (a *Authenticator) HasWaiting() bool { return a.opts.Verifications.Waiting() > 0 }
 
 // customerExists returns ErrUnauthenticated if the identity has a customer that does not exist. It
 // returns the errors of Options.CustomerExists.
@@ -247,7 +247,7 @@ const maxTokenBytes = 8 << 10
 
 // verify verifies the signature of a token. It returns the token's payload, and a signature that
 // identifies the key.
-func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
+func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *verificationKey, error) {
 	if len(token) > maxTokenBytes {
 		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))
 	}
@@ -289,7 +289,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	defer a.opts.Verifications.Release(caller, 1)
 	for _, key := range keys {
 		if payload, err := signed.Verify(key); err == nil {
-			verified := &signature{header.KeyID, algorithm, key}
+			verified := &verificationKey{header.KeyID, algorithm, key}
 			a.verifiedTokens.Add(id, verified)
 			return payload, verified, nil
 		}

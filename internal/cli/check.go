@@ -73,7 +73,7 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	if err != nil {
 		return check.Summary{}, err
 	}
-	if err := store.Check(ctx); err != nil {
+	if err := store.CheckTable(ctx); err != nil {
 		return check.Summary{}, withTableName(cfg, err)
 	}
 	stdout := &stickyErrorWriter{w: env.Stdout}

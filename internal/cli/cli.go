@@ -449,7 +449,7 @@ func openForServing(ctx context.Context, cfg config.Config, sample bool, env Env
 			return store, source, err
 		}
 	}
-	if err := store.Check(ctx); err != nil {
+	if err := store.CheckTable(ctx); err != nil {
 		return nil, nil, withTableName(cfg, err)
 	}
 	if err := store.StartOrderCounts(ctx); err != nil {
@@ -625,7 +625,7 @@ func patternsCommand(_ context.Context, args []string, env Environment) error {
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.Description, markdown.Request(p), markdown.ReadKeys(p))
 	}
 	for _, p := range model.WritePatterns() {
-		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, markdown.Records(p))
+		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, markdown.WrittenEntities(p))
 	}
 	return tab.Flush()
 }

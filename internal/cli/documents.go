@@ -262,7 +262,7 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 		if len(o.Errors) == 0 {
 			line.Bound = &boundPer{Bound: o.Bound}
 			if o.Bound.Patterns == nil {
-				line.Bound.Patterns = []bound.Pattern{}
+				line.Bound.Patterns = []bound.PatternBound{}
 			}
 			if o.Type == subscriptionType {
 				line.Bound.Per = "event"

@@ -15,7 +15,7 @@ import (
 func TestWriteDocuments(t *testing.T) {
 	operations := []graph.CheckedOperation{
 		{ID: "a", Name: "Small", Type: "query", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 0.5}},
-		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 112, RoundTrips: 3, ReadUnits: 1520.5, Patterns: []bound.Pattern{
+		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 112, RoundTrips: 3, ReadUnits: 1520.5, Patterns: []bound.PatternBound{
 			{AccessPattern: "AP1", Requests: 1, ReadUnits: 20.5}, {AccessPattern: "AP10", Requests: 111, ReadUnits: 1500},
 		}}},
 		{ID: "c", Type: "mutation", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 20}},
@@ -66,7 +66,7 @@ over the budget  Small (a): 1 request, 1 more than 0
 func TestWriteDocumentsAsJSON(t *testing.T) {
 	var out strings.Builder
 	fine := writeDocumentsAsJSON(&out, []graph.CheckedOperation{
-		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 2, RoundTrips: 1, ReadUnits: 1.5, Patterns: []bound.Pattern{{AccessPattern: "AP1", Requests: 2, ReadUnits: 1.5}}}},
+		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 2, RoundTrips: 1, ReadUnits: 1.5, Patterns: []bound.PatternBound{{AccessPattern: "AP1", Requests: 2, ReadUnits: 1.5}}}},
 	}, budget{1, 2})
 	const want = `{"id":"b","name":"Large","type":"query","bound":{"requests":2,"roundTrips":1,"readUnits":1.5,"writeUnits":0,"patterns":[{"accessPattern":"AP1","requests":2,"readUnits":1.5}]},"overBudget":["2 requests, 1 more than 1"]}
 {"summary":{"fine":false,"operations":1,"invalid":0,"overBudget":1}}

@@ -242,9 +242,9 @@ func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices)
 		if o.most != nil {
 			maximum = prices.Dollars(*o.most, o.RequestsPerMonth).FloatString(2)
 		}
-		fmt.Fprintf(w, row, fmt.Sprint(o.RequestsPerMonth), formatUnits(o.units.Read), formatUnits(o.units.Write), prices.PerMillion(o.units), month(o).FloatString(2), share(month(o), total), maximum, o.Name)
+		fmt.Fprintf(w, row, fmt.Sprint(o.RequestsPerMonth), formatUnits(o.units.Read), formatUnits(o.units.Write), prices.PerMillion(o.units), month(o).FloatString(2), formatPercent(month(o), total), maximum, o.Name)
 	}
-	fmt.Fprintf(w, row, fmt.Sprint(requests), "", "", "", total.FloatString(2), share(total, total), most.FloatString(2), "total")
+	fmt.Fprintf(w, row, fmt.Sprint(requests), "", "", "", total.FloatString(2), formatPercent(total, total), most.FloatString(2), "total")
 	fmt.Fprint(w, strings.Join([]string{
 		"",
 		"The read and write units are measured by executing the operation once on the dataset,",
@@ -255,8 +255,8 @@ func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices)
 	}, "\n"))
 }
 
-// share returns part as a percentage of total.
-func share(part, total *big.Rat) string {
+// formatPercent returns part as a percentage of total.
+func formatPercent(part, total *big.Rat) string {
 	if total.Sign() == 0 {
 		return "-"
 	}

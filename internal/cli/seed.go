@@ -108,7 +108,7 @@ func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, conf
 	if err != nil {
 		return nil, cfg, err
 	}
-	err = store.Check(ctx)
+	err = store.CheckTable(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, cfg, errors.New("seed: interrupted before anything was loaded")
 	}
@@ -165,9 +165,9 @@ func generateAndLoad(ctx context.Context, opts generateOptions, files []string, 
 		return fmt.Errorf("%s; some records are loaded: fix the problem, then %s", describeError(withTableName(cfg, err), env.Getenv), next)
 	}
 	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\nThe first customer is %s", cfg.Table.Table,
-		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, generator.Customer(0))
+		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, generator.CustomerID(0))
 	if opts.shape.Orders > 0 {
-		fmt.Fprintf(env.Stdout, ", the first order %s", generator.Order(0))
+		fmt.Fprintf(env.Stdout, ", the first order %s", generator.OrderID(0))
 	}
 	fmt.Fprint(env.Stdout, ".\n")
 	return nil

@@ -74,14 +74,14 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	if err := store.Check(ctx); err != nil {
+	if err := store.CheckTable(ctx); err != nil {
 		if ctx.Err() != nil {
 			return newInterrupted("import", "0 lines", false, err)
 		}
 		return withTableName(cfg, err)
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts.Progress = func(done bulk.Imported, total int64) {
+	opts.Progress = func(done bulk.ImportResult, total int64) {
 		suffix := ""
 		if total > 0 {
 			suffix = fmt.Sprintf(" of %s", formatBytes(total))
@@ -104,7 +104,7 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return withTableName(cfg, err)
 	}
-	return printImportReport(env.Stdout, file, cfg, done.Imported, opts)
+	return printImportReport(env.Stdout, file, cfg, done.ImportResult, opts)
 }
 
 // importAdvice returns the end of the message for an import that stopped at an invalid line. It
@@ -119,7 +119,7 @@ func importAdvice(opts transfer.ImportOptions) string {
 
 // printImportReport prints the result of a completed import. It returns an error if a record of the
 // file was not imported, because of an invalid line or a conflict.
-func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.Imported, opts transfer.ImportOptions) error {
+func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.ImportResult, opts transfer.ImportOptions) error {
 	if done.Records() == 0 {
 		return fmt.Errorf("%s contains no records", file)
 	}

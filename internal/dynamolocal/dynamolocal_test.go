@@ -208,7 +208,7 @@ func TestStartShowsTheLog(t *testing.T) {
 	if err != nil {
 		t.Skip("no java")
 	}
-	_, err = startOnce(t.Context(), java, t.TempDir()) // no jars there
+	_, err = startOnFreePort(t.Context(), java, t.TempDir()) // no jars there
 	if !errors.Is(err, errEnded) {
 		t.Fatalf("want errEnded, got %v", err)
 	}

@@ -70,7 +70,7 @@ func Start(ctx context.Context) (*Instance, error) {
 	defer unlock()
 	var errs []error
 	for range startAttempts {
-		inst, err := startOnce(ctx, java, lib)
+		inst, err := startOnFreePort(ctx, java, lib)
 		if err == nil {
 			return inst, nil
 		}
@@ -86,8 +86,8 @@ func Start(ctx context.Context) (*Instance, error) {
 // another port.
 var errEnded = errors.New("the JVM ended before its first response")
 
-// startOnce starts the JVM on one free port.
-func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
+// startOnFreePort starts the JVM on one free port.
+func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: find a free port: %w", err)

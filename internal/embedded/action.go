@@ -26,10 +26,10 @@ const maxItem = 400 << 10
 type verb int
 
 const (
-	put verb = iota
-	update
-	remove
-	check
+	verbPut verb = iota
+	verbUpdate
+	verbDelete
+	verbCheck
 )
 
 // actionInput contains the parameters of one write: a PutItem, UpdateItem or DeleteItem request, or
@@ -69,27 +69,27 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 		a.update, err = expr.ParseUpdate(*in.UpdateExpression, p)
 	}
 	if err == nil && in.ConditionExpression != nil {
-		a.condition, err = expr.ParseCondition(expr.Condition, *in.ConditionExpression, p)
+		a.condition, err = expr.ParseCondition(expr.ConditionName, *in.ConditionExpression, p)
 	}
 	if err == nil {
 		err = p.Unused()
 	}
 	if err == nil {
 		values := in.Key
-		if v == put {
+		if v == verbPut {
 			values = in.Item
 		}
 		_, err = values.Normalize()
 	}
 	if transacted {
-		err = attr.Older(err)
+		err = attr.OlderMessage(err)
 	}
 	return a, wire.AsInvalid(err)
 }
 
-// on sets the table of the action and validates the key. DynamoDB detects some invalid keys only
-// when it executes the write. For such a key, the returned failure has OfItem set.
-func (a *action) on(t *schema.Table) error {
+// setTable sets the table of the action and validates the key. DynamoDB detects some invalid keys
+// only when it executes the write. For such a key, the returned failure has OfItem set.
+func (a *action) setTable(t *schema.Table) error {
 	a.Table = t
 	paths := a.condition.Paths()
 	if a.update != nil {
@@ -98,7 +98,7 @@ func (a *action) on(t *schema.Table) error {
 	if err := t.CheckPaths(paths); err != nil {
 		return wire.AsInvalid(err)
 	}
-	if a.verb == put {
+	if a.verb == verbPut {
 		var fault *schema.KeyFault
 		if a.Key, fault = t.KeyOf(a.item); fault != nil {
 			if fault.Early {
@@ -146,13 +146,13 @@ func (a *action) evaluate(items *bbolt.Bucket) error {
 		return f
 	}
 	switch a.verb {
-	case put:
+	case verbPut:
 		a.New = a.item
-	case remove:
+	case verbDelete:
 		a.New, a.NewSize = nil, 0
-	case check:
+	case verbCheck:
 		a.New, a.NewSize = a.Old, a.OldSize
-	case update:
+	case verbUpdate:
 		return a.applyUpdate()
 	}
 	return nil
@@ -199,10 +199,10 @@ func (a *action) updatedPaths() []expr.Path {
 // write stores the new item, its index entries and its stream record. It writes nothing if the item
 // has not changed.
 func (a *action) write(c *change, b *bbolt.Bucket) error {
-	if a.verb == check {
+	if a.verb == verbCheck {
 		return nil
 	}
-	if a.verb == update {
+	if a.verb == verbUpdate {
 		a.Encoded = storage.Encode(a.NewSize, a.New.AppendJSON)
 	}
 	if a.IsNoOp() {
@@ -225,7 +225,7 @@ func (s *Store) executeOne(name string, a *action) error {
 		if err != nil {
 			return err
 		}
-		if err := a.on(t); err != nil {
+		if err := a.setTable(t); err != nil {
 			return err
 		}
 		return s.commit(func(c *change) error {
@@ -233,7 +233,7 @@ func (s *Store) executeOne(name string, a *action) error {
 			if err != nil {
 				return err
 			}
-			if err := a.evaluate(storage.Items(b)); err != nil {
+			if err := a.evaluate(storage.ItemBucket(b)); err != nil {
 				return err
 			}
 			if err := a.write(c, b); err != nil {
@@ -262,42 +262,42 @@ type writeInput struct {
 func (in *writeInput) check(v verb, required attr.Item, field string) error {
 	found := &wire.Violations{}
 	if required == nil {
-		found.Capacity(in.ReturnConsumedCapacity)
+		found.CheckCapacity(in.ReturnConsumedCapacity)
 		found.Table(in.TableName)
 		found.ReturnValues(in.ReturnValues)
-		found.Metrics(in.ReturnItemCollectionMetrics)
-		found.Null(field)
+		found.CheckMetrics(in.ReturnItemCollectionMetrics)
+		found.AddMissing(field)
 		return found.Err()
 	}
 	if !found.Table(in.TableName) {
 		return found.Err()
 	}
 	values := &wire.Violations{}
-	if values.ReturnValues(in.ReturnValues); v == update && values.Found() {
+	if values.ReturnValues(in.ReturnValues); v == verbUpdate && values.Found() {
 		// DynamoDB's list has a value that does not exist.
 		return wire.Invalid("1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]")
 	}
-	found.Capacity(in.ReturnConsumedCapacity)
-	found.Metrics(in.ReturnItemCollectionMetrics)
+	found.CheckCapacity(in.ReturnConsumedCapacity)
+	found.CheckMetrics(in.ReturnItemCollectionMetrics)
 	found.ReturnValues(in.ReturnValues)
-	found.OnFailure(in.ReturnValuesOnConditionCheckFailure)
+	found.CheckOnFailure(in.ReturnValuesOnConditionCheckFailure)
 	if err := found.Err(); err != nil {
 		return err
 	}
-	return wire.Detected(wire.Legacy([]wire.Parameter{{Name: "AttributeUpdates", Set: in.AttributeUpdates != nil}, {Name: "Expected", Set: in.Expected != nil}, {Name: "ConditionalOperator", Set: in.ConditionalOperator != ""}},
+	return wire.WithDetectedPrefix(wire.CheckLegacy([]wire.Parameter{{Name: "AttributeUpdates", Set: in.AttributeUpdates != nil}, {Name: "Expected", Set: in.Expected != nil}, {Name: "ConditionalOperator", Set: in.ConditionalOperator != ""}},
 		[]wire.Parameter{{Name: "UpdateExpression", Set: in.UpdateExpression != nil}, {Name: "ConditionExpression", Set: in.ConditionExpression != nil}}))
 }
 
 func (s *Store) putItem(_ context.Context, in *writeInput) ([]byte, error) {
-	return s.write(put, in, in.Item, "item")
+	return s.write(verbPut, in, in.Item, "item")
 }
 
 func (s *Store) deleteItem(_ context.Context, in *writeInput) ([]byte, error) {
-	return s.write(remove, in, in.Key, "key")
+	return s.write(verbDelete, in, in.Key, "key")
 }
 
 func (s *Store) updateItem(_ context.Context, in *writeInput) ([]byte, error) {
-	return s.write(update, in, in.Key, "key")
+	return s.write(verbUpdate, in, in.Key, "key")
 }
 
 // write executes PutItem, UpdateItem or DeleteItem.
@@ -306,12 +306,12 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 		return nil, err
 	}
 	returned := cmp.Or(in.ReturnValues, "NONE")
-	if v != update && !slices.Contains([]string{"NONE", "ALL_OLD"}, returned) {
-		return nil, wire.Detected(wire.Invalid("ReturnValues can only be ALL_OLD or NONE"))
+	if v != verbUpdate && !slices.Contains([]string{"NONE", "ALL_OLD"}, returned) {
+		return nil, wire.WithDetectedPrefix(wire.Invalid("ReturnValues can only be ALL_OLD or NONE"))
 	}
 	a, err := in.action(v, false)
 	if err != nil {
-		return nil, wire.Detected(err)
+		return nil, wire.WithDetectedPrefix(err)
 	}
 	if err := s.executeOne(*in.TableName, a); err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 	}
 	u := capacity.New(in.ReturnConsumedCapacity)
 	u.AddWrite(&a.Change, 1)
-	u.Single(o)
+	u.WriteSingle(o)
 	m := newMetrics(in.ReturnItemCollectionMetrics)
 	m.add(a)
 	m.single(o)

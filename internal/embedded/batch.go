@@ -36,8 +36,8 @@ type batchWriteInput struct {
 // check validates the parameters.
 func (in *batchWriteInput) check() error {
 	v := &wire.Violations{}
-	v.Capacity(in.ReturnConsumedCapacity)
-	v.Metrics(in.ReturnItemCollectionMetrics)
+	v.CheckCapacity(in.ReturnConsumedCapacity)
+	v.CheckMetrics(in.ReturnItemCollectionMetrics)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		n := len(in.RequestItems[name])
@@ -76,7 +76,7 @@ func (r writeRequest) check() (err error) {
 	default:
 		_, err = r.PutRequest.Item.Normalize()
 	}
-	return wire.AsInvalid(attr.Older(err))
+	return wire.AsInvalid(attr.OlderMessage(err))
 }
 
 // noRequestItems returns the error for a batch without tables.
@@ -99,7 +99,7 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 				if buckets[i], err = c.buckets(a.Table); err != nil {
 					return err
 				}
-				if err := a.evaluate(storage.Items(buckets[i])); err != nil {
+				if err := a.evaluate(storage.ItemBucket(buckets[i])); err != nil {
 					return err
 				}
 			}
@@ -123,7 +123,7 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 		u.AddWrite(&a.Change, 1)
 		m.add(a)
 	}
-	u.List(o)
+	u.WriteList(o)
 	m.list(o)
 	return o.Done(), nil
 }
@@ -138,9 +138,9 @@ func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
 			return nil, err
 		}
 		for _, r := range in.RequestItems[name] {
-			a := &action{verb: put}
+			a := &action{verb: verbPut}
 			if r.DeleteRequest != nil {
-				a.verb, a.lookup = remove, r.DeleteRequest.Key
+				a.verb, a.lookup = verbDelete, r.DeleteRequest.Key
 			} else {
 				a.item = r.PutRequest.Item
 				for _, k := range t.Key {
@@ -149,7 +149,7 @@ func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
 					}
 				}
 			}
-			if err := a.on(t); err != nil {
+			if err := a.setTable(t); err != nil {
 				return nil, err
 			}
 			id := string(t.BucketName) + "/" + string(a.Key)
@@ -197,7 +197,7 @@ func (in *batchGetInput) check() error {
 			break
 		}
 	}
-	v.Capacity(in.ReturnConsumedCapacity)
+	v.CheckCapacity(in.ReturnConsumedCapacity)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		n := len(in.RequestItems[name].Keys)
@@ -219,7 +219,7 @@ func (in *batchGetInput) check() error {
 		return wire.Invalid("Too many items requested for the BatchGetItem call")
 	}
 	for _, k := range in.RequestItems {
-		if err := wire.Legacy([]wire.Parameter{{Name: "AttributesToGet", Set: k.AttributesToGet != nil}}, []wire.Parameter{{Name: "ProjectionExpression", Set: k.ProjectionExpression != nil}}); err != nil {
+		if err := wire.CheckLegacy([]wire.Parameter{{Name: "AttributesToGet", Set: k.AttributesToGet != nil}}, []wire.Parameter{{Name: "ProjectionExpression", Set: k.ProjectionExpression != nil}}); err != nil {
 			return err
 		}
 	}
@@ -246,7 +246,7 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 		seen := map[string]bool{}
 		for _, key := range k.Keys {
 			g := *template
-			if err := g.On(t, key); err != nil {
+			if err := g.SetTable(t, key); err != nil {
 				return nil, wire.AsInvalid(err)
 			}
 			if seen[string(g.Key)] {
@@ -300,6 +300,6 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 			})
 		}
 	})
-	u.List(o)
+	u.WriteList(o)
 	return o.Done(), nil
 }

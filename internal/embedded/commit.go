@@ -47,8 +47,8 @@ type change struct {
 	after []func()
 }
 
-// errBroken is the error of every write in a failed commit.
-var errBroken = errors.New("the commit failed, nothing was written")
+// errCommitFailed is the error of every write in a failed commit.
+var errCommitFailed = errors.New("the commit failed, nothing was written")
 
 // commit applies a write and returns after the write is durable. It returns the error of apply, or
 // a file error. After an error, the store is unchanged.
@@ -92,7 +92,7 @@ func (s *Store) commitAll(batch []*write) {
 	c := &change{Store: s, tables: *s.tables.Load()}
 	err := c.run(batch)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errBroken, err)
+		err = fmt.Errorf("%w: %w", errCommitFailed, err)
 		for _, w := range batch {
 			// Replace the write's own error, too. It may be caused by another write of the batch that is now
 			// undone.

@@ -86,13 +86,13 @@ func (c *change) expire() (more bool, _ error) {
 			continue
 		}
 		var keys [][]byte
-		cursor := storage.Expiry(b).Cursor()
+		cursor := storage.ExpiryBucket(b).Cursor()
 		for k, key := cursor.Seek(from); k != nil && bytes.Compare(k[:8], to) < 0 && len(keys) < maxExpired; k, key = cursor.Next() {
 			keys = append(keys, bytes.Clone(key))
 		}
 		for _, key := range keys {
-			a := &action{verb: remove, Change: storage.Change{Table: t, Key: key}, expired: true}
-			if err := a.evaluate(storage.Items(b)); err != nil {
+			a := &action{verb: verbDelete, Change: storage.Change{Table: t, Key: key}, expired: true}
+			if err := a.evaluate(storage.ItemBucket(b)); err != nil {
 				return false, err
 			}
 			if err := a.write(c, b); err != nil {
@@ -117,7 +117,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	set := in.TimeToLiveSpecification
 	switch {
 	case set == nil:
-		v.Null("timeToLiveSpecification")
+		v.AddMissing("timeToLiveSpecification")
 	case set.AttributeName == "":
 		v.Add("''", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
 	case len(set.AttributeName) > 255:

@@ -8,29 +8,29 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// metrics contains the item collections that a request has changed. Only tables with local
-// secondary indexes have such metrics.
+// collectionMetrics contains the item collections that a request has changed. Only tables with
+// local secondary indexes have such collectionMetrics.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
-type metrics struct {
+type collectionMetrics struct {
 	reported bool // reported reports whether the response has the metrics
 	// collections maps table names to the partition keys of the changed item collections.
 	collections map[string][]attr.Item
 }
 
 // newMetrics returns metrics for a value of ReturnItemCollectionMetrics.
-func newMetrics(mode string) *metrics {
-	return &metrics{reported: mode == "SIZE", collections: map[string][]attr.Item{}}
+func newMetrics(mode string) *collectionMetrics {
+	return &collectionMetrics{reported: mode == "SIZE", collections: map[string][]attr.Item{}}
 }
 
 // add adds the item collection of a write. It ignores condition checks, which change nothing.
-func (m *metrics) add(a *action) {
+func (m *collectionMetrics) add(a *action) {
 	t := a.Table
-	if !m.reported || a.verb == check || len(t.LocalSecondaryIndexes) == 0 {
+	if !m.reported || a.verb == verbCheck || len(t.LocalSecondaryIndexes) == 0 {
 		return
 	}
 	of := a.lookup
-	if a.verb == put {
+	if a.verb == verbPut {
 		of = a.item
 	}
 	name := t.Key[0].Name
@@ -41,7 +41,7 @@ func (m *metrics) add(a *action) {
 }
 
 // single adds the metrics to the response of PutItem, UpdateItem or DeleteItem.
-func (m *metrics) single(o *wire.Object) {
+func (m *collectionMetrics) single(o *wire.Object) {
 	for _, keys := range m.collections {
 		o.Name("ItemCollectionMetrics")
 		describeCollection(o, keys[0])
@@ -49,7 +49,7 @@ func (m *metrics) single(o *wire.Object) {
 }
 
 // list adds the metrics to the response of BatchWriteItem or TransactWriteItems.
-func (m *metrics) list(o *wire.Object) {
+func (m *collectionMetrics) list(o *wire.Object) {
 	if len(m.collections) == 0 {
 		return
 	}

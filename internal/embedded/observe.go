@@ -46,7 +46,7 @@ func (c *change) observe(actions ...*action) {
 		for o := range c.observers {
 			var before, after []item
 			for _, a := range actions {
-				if a.Table.TableName == o.table && a.verb != check && !(attr.Value{Kind: attr.Map, Map: a.Old}).Equal(attr.Value{Kind: attr.Map, Map: a.New}) {
+				if a.Table.TableName == o.table && a.verb != verbCheck && !(attr.Value{Kind: attr.Map, Map: a.Old}).Equal(attr.Value{Kind: attr.Map, Map: a.New}) {
 					before, after = append(before, itemOf(a.Old)), append(after, itemOf(a.New))
 				}
 			}

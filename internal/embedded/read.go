@@ -24,13 +24,13 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	v := &wire.Violations{}
 	v.Table(in.TableName)
 	if in.Key == nil {
-		v.Null("key")
+		v.AddMissing("key")
 	}
-	v.Capacity(in.ReturnConsumedCapacity)
+	v.CheckCapacity(in.ReturnConsumedCapacity)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if err := wire.Legacy([]wire.Parameter{{Name: "AttributesToGet", Set: in.AttributesToGet != nil}}, []wire.Parameter{{Name: "ProjectionExpression", Set: in.ProjectionExpression != nil}}); err != nil {
+	if err := wire.CheckLegacy([]wire.Parameter{{Name: "AttributesToGet", Set: in.AttributesToGet != nil}}, []wire.Parameter{{Name: "ProjectionExpression", Set: in.ProjectionExpression != nil}}); err != nil {
 		return nil, err
 	}
 	g, err := read.NewGet(in.ProjectionExpression, &expr.Placeholders{Names: in.ExpressionAttributeNames})
@@ -41,7 +41,7 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.On(t, in.Key); err != nil {
+	if err := g.SetTable(t, in.Key); err != nil {
 		return nil, wire.AsInvalid(err)
 	}
 	o := wire.NewObject()
@@ -59,7 +59,7 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	}
 	u := capacity.New(in.ReturnConsumedCapacity)
 	u.Add(t, capacity.ReadUnits(g.Size, in.ConsistentRead), nil)
-	u.Single(o)
+	u.WriteSingle(o)
 	return o.Done(), nil
 }
 
@@ -85,7 +85,7 @@ func (s *Store) list(l *read.List) (response []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.On(t); err != nil {
+	if err := l.SetTable(t); err != nil {
 		return nil, err
 	}
 	err = s.db.View(func(tx *bbolt.Tx) (err error) {

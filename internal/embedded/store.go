@@ -361,10 +361,10 @@ var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte
 		all["DynamoDB_20120810."+name] = operation
 	}
 	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
-		"DescribeStream":   decoded(onStreams(stream.DescribeStream)),
-		"GetRecords":       decoded(onStreams(stream.GetRecords)),
-		"GetShardIterator": decoded(onStreams(stream.GetShardIterator)),
-		"ListStreams":      decoded(onStreams(stream.ListStreams)),
+		"DescribeStream":   decoded(streamOperation(stream.DescribeStream)),
+		"GetRecords":       decoded(streamOperation(stream.GetRecords)),
+		"GetShardIterator": decoded(streamOperation(stream.GetShardIterator)),
+		"ListStreams":      decoded(streamOperation(stream.ListStreams)),
 	} {
 		all["DynamoDBStreams_20120810."+name] = operation
 	}
@@ -382,8 +382,8 @@ func decoded[In any](operation func(*Store, context.Context, *In) ([]byte, error
 	}
 }
 
-// onStreams returns an operation that reads streams.
-func onStreams[In any](read func(streams *bbolt.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
+// streamOperation returns an operation that reads streams.
+func streamOperation[In any](read func(streams *bbolt.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
 	return func(s *Store, _ context.Context, in *In) (response []byte, err error) {
 		err = s.db.View(func(tx *bbolt.Tx) (err error) {
 			response, err = read(tx.Bucket(bucketStreams), s.now(), in)

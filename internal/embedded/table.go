@@ -103,7 +103,7 @@ func (s *Store) createTable(_ context.Context, in *schema.CreateTableInput) ([]b
 			return err
 		}
 		if t.Streams() {
-			if err := stream.Open(c.tx.Bucket(bucketStreams), t, c.now()); err != nil {
+			if err := stream.Create(c.tx.Bucket(bucketStreams), t, c.now()); err != nil {
 				return err
 			}
 		}
@@ -264,7 +264,7 @@ func (s *Store) updateTable(_ context.Context, in *schema.UpdateTableInput) ([]b
 			}
 		}
 		if in.StreamSpecification != nil && t.Streams() {
-			if err := stream.Open(c.tx.Bucket(bucketStreams), t, c.now()); err != nil {
+			if err := stream.Create(c.tx.Bucket(bucketStreams), t, c.now()); err != nil {
 				return err
 			}
 		}

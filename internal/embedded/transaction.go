@@ -53,8 +53,8 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 		v.Add(wire.Quote(in.ClientRequestToken), "clientRequestToken", "Member must have length less than or equal to 36")
 	}
 	v.List(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
-	v.Capacity(in.ReturnConsumedCapacity)
-	v.Metrics(in.ReturnItemCollectionMetrics)
+	v.CheckCapacity(in.ReturnConsumedCapacity)
+	v.CheckMetrics(in.ReturnItemCollectionMetrics)
 	for i, item := range in.TransactItems {
 		for _, m := range item.members() {
 			m.check(v, fmt.Sprintf("transactItems.%d.member.%s.", i+1, m.name))
@@ -81,8 +81,8 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 	return actions, tables, nil
 }
 
-// member is one write of a transaction.
-type member struct {
+// transactWrite is one write of a transaction.
+type transactWrite struct {
 	*actionInput
 	verb verb
 	name string
@@ -90,30 +90,30 @@ type member struct {
 
 // members returns the writes in one element of TransactItems. A valid element contains exactly one
 // write.
-func (i *transactItem) members() []member {
-	all := []member{{i.ConditionCheck, check, "conditionCheck"}, {i.Put, put, "put"}, {i.Delete, remove, "delete"}, {i.Update, update, "update"}}
-	return slices.DeleteFunc(all, func(m member) bool { return m.actionInput == nil })
+func (i *transactItem) members() []transactWrite {
+	all := []transactWrite{{i.ConditionCheck, verbCheck, "conditionCheck"}, {i.Put, verbPut, "put"}, {i.Delete, verbDelete, "delete"}, {i.Update, verbUpdate, "update"}}
+	return slices.DeleteFunc(all, func(m transactWrite) bool { return m.actionInput == nil })
 }
 
 // check validates the parameters of one write in a transaction. In error messages, prefix precedes
 // the name of a parameter.
-func (m member) check(v *wire.Violations, prefix string) {
+func (m transactWrite) check(v *wire.Violations, prefix string) {
 	if m.TableName == nil {
-		v.Null(prefix + "tableName")
+		v.AddMissing(prefix + "tableName")
 	} else if !strings.HasPrefix(*m.TableName, "arn:") {
 		v.Name(*m.TableName, prefix+"tableName", 1)
 	}
-	if m.verb == put && m.Item == nil {
-		v.Null(prefix + "item")
+	if m.verb == verbPut && m.Item == nil {
+		v.AddMissing(prefix + "item")
 	}
-	if m.verb != put && m.Key == nil {
-		v.Null(prefix + "key")
+	if m.verb != verbPut && m.Key == nil {
+		v.AddMissing(prefix + "key")
 	}
-	if m.verb == update && m.UpdateExpression == nil {
-		v.Null(prefix + "updateExpression")
+	if m.verb == verbUpdate && m.UpdateExpression == nil {
+		v.AddMissing(prefix + "updateExpression")
 	}
-	if m.verb == check && m.ConditionExpression == nil {
-		v.Null(prefix + "conditionExpression")
+	if m.verb == verbCheck && m.ConditionExpression == nil {
+		v.AddMissing(prefix + "conditionExpression")
 	}
 	v.Enum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
@@ -168,7 +168,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	if replayed {
 		u.Kind = "ReadCapacityUnits"
 	}
-	u.List(o)
+	u.WriteList(o)
 	m.list(o)
 	return o.Done(), nil
 }
@@ -182,7 +182,7 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	h := sha256.New()
 	var b []byte
 	for i, item := range in.TransactItems {
-		for v, a := range []*actionInput{put: item.Put, update: item.Update, remove: item.Delete, check: item.ConditionCheck} {
+		for v, a := range []*actionInput{verbPut: item.Put, verbUpdate: item.Update, verbDelete: item.Delete, verbCheck: item.ConditionCheck} {
 			if a == nil {
 				continue
 			}
@@ -196,7 +196,7 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 			for _, name := range slices.Sorted(maps.Keys(a.ExpressionAttributeNames)) {
 				b = attr.AppendQuote(attr.AppendQuote(b, name), a.ExpressionAttributeNames[name])
 			}
-			if encoded := actions[i].Encoded; actions[i].verb == put && encoded != nil {
+			if encoded := actions[i].Encoded; actions[i].verb == verbPut && encoded != nil {
 				h.Write(b)
 				_, json := storage.Split(encoded)
 				h.Write(json)
@@ -221,7 +221,7 @@ func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failur
 		if err != nil {
 			return err
 		}
-		if err := a.on(t); err != nil {
+		if err := a.setTable(t); err != nil {
 			f := wire.FailureOf(err)
 			if !f.OfItem {
 				return err
@@ -257,7 +257,7 @@ func (c *change) transact(actions []*action, early []*wire.Failure) error {
 				return err
 			}
 			buckets[i] = b
-			if err := a.evaluate(storage.Items(b)); err != nil {
+			if err := a.evaluate(storage.ItemBucket(b)); err != nil {
 				f = wire.FailureOf(err)
 				if f.Code == wire.CodeInternal || f.Code == wire.CodeValidation && !f.OfItem {
 					return err
@@ -362,16 +362,16 @@ type transactGetInput struct {
 func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byte, error) {
 	v := &wire.Violations{}
 	v.List(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
-	v.Capacity(in.ReturnConsumedCapacity)
+	v.CheckCapacity(in.ReturnConsumedCapacity)
 	for i, item := range in.TransactItems {
 		field := fmt.Sprintf("transactItems.%d.member.get", i+1)
 		switch {
 		case item.Get == nil:
-			v.Null(field)
+			v.AddMissing(field)
 		case item.Get.TableName == nil:
-			v.Null(field + ".tableName")
+			v.AddMissing(field + ".tableName")
 		case item.Get.Key == nil:
-			v.Null(field + ".key")
+			v.AddMissing(field + ".key")
 		case !strings.HasPrefix(*item.Get.TableName, "arn:"):
 			v.Name(*item.Get.TableName, field+".tableName", 1)
 		}
@@ -395,7 +395,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 		}
 		gets[i] = g
 		reasons[i] = wire.Reason{Code: wire.ReasonNone}
-		if err := g.On(t, item.Get.Key); err != nil {
+		if err := g.SetTable(t, item.Get.Key); err != nil {
 			if !errors.Is(err, schema.ErrKeySchema) {
 				return nil, wire.AsInvalid(err)
 			}
@@ -440,6 +440,6 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	u.List(o)
+	u.WriteList(o)
 	return o.Done(), nil
 }

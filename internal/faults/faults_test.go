@@ -185,7 +185,7 @@ func TestRandom(t *testing.T) {
 // Of each 100 requests, exactly the given numbers meet faults. Transactions are counted separately.
 func TestShares(t *testing.T) {
 	draw := func(seed uint64) string {
-		choose := faults.Shares(seed, faults.Counts{faults.ConnectionReset: 2}, faults.Counts{faults.ThroughputExceeded: 5, faults.InternalServerError: 1})
+		choose := faults.ExactShares(seed, faults.Counts{faults.ConnectionReset: 2}, faults.Counts{faults.ThroughputExceeded: 5, faults.InternalServerError: 1})
 		var order []faults.Kind
 		for range 3 {
 			reads, writes := map[faults.Kind]int{}, map[faults.Kind]int{}

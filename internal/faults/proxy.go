@@ -45,12 +45,12 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type Counts map[Kind]int
 
 // Shares chooses the faults for this number of requests at a time.
-const hundred = 100
+const sharesWindow = 100
 
-// Shares returns a Chooser that makes an exact number of requests fail. writes are the faults in
-// each 100 transactions. reads are the faults in each 100 other requests. The order of the faults
-// is random. The same seed results in the same order.
-func Shares(seed uint64, writes, reads Counts) Chooser {
+// ExactShares returns a Chooser that makes an exact number of requests fail. writes are the faults
+// in each 100 transactions. reads are the faults in each 100 other requests. The order of the
+// faults is random. The same seed results in the same order.
+func ExactShares(seed uint64, writes, reads Counts) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	var left [2][]Kind
 	return func(r Request) Kind {
@@ -64,7 +64,7 @@ func Shares(seed uint64, writes, reads Counts) Chooser {
 					left[class] = append(left[class], kind)
 				}
 			}
-			for len(left[class]) < hundred {
+			for len(left[class]) < sharesWindow {
 				left[class] = append(left[class], None)
 			}
 			source.Shuffle(len(left[class]), func(i, j int) { left[class][i], left[class][j] = left[class][j], left[class][i] })

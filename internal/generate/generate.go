@@ -111,7 +111,7 @@ func (g *generator) collectType(typ string) {
 	}
 	if abstract := g.data.Interfaces[typ]; abstract != nil {
 		g.abstract[typ] = abstract
-		for _, name := range members(abstract) {
+		for _, name := range possibleTypes(abstract) {
 			g.collectType(name)
 		}
 		return
@@ -176,15 +176,15 @@ func (g *generator) objectTypes() {
 		g.line("case %q:\nreturn operation.ObjectType{Satisfies: %sImplementors, Field: number%s}", name, lcFirst(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.abstract)) {
-		g.line("case %q:\nreturn operation.ObjectType{Members: %#v}", name, members(g.abstract[name]))
+		g.line("case %q:\nreturn operation.ObjectType{Members: %#v}", name, possibleTypes(g.abstract[name]))
 	}
 	g.line("default:\nreturn operation.ObjectType{}\n}\n}")
 	g.imported(operationPackage, "operation")
 }
 
-// members returns the names of the possible types of an interface or union. The order is the same
-// as in operation.Field.Members.
-func members(abstract *codegen.Interface) []string {
+// possibleTypes returns the names of the possible types of an interface or union. The order is the
+// same as in operation.Field.Members.
+func possibleTypes(abstract *codegen.Interface) []string {
 	var names []string
 	for _, i := range abstract.Implementors {
 		names = append(names, i.Name)
@@ -272,7 +272,7 @@ func (g *generator) field(f *codegen.Field, argument string) {
 // nullable field, this expression writes null.
 func returnNull(nullable bool) string {
 	if nullable {
-		return "x.null()"
+		return "x.writeNull()"
 	}
 	return "false"
 }
@@ -282,13 +282,13 @@ func returnNull(nullable bool) string {
 func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	missing := "x.recordMissing(f, nullElement)"
 	if nullable {
-		missing = "x.null()"
+		missing = "x.writeNull()"
 	}
 	object := ref.Definition.Kind == ast.Object
 	switch {
 	case ref.IsSlice():
 		if nullable {
-			g.line("if %s == nil {\nreturn x.null()\n}", v)
+			g.line("if %s == nil {\nreturn x.writeNull()\n}", v)
 		}
 		g.returnWritten(fmt.Sprintf("x.list%s(f, %s)", listName(ref), v), nullable)
 		return
@@ -314,7 +314,7 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 // null.
 func (g *generator) returnWritten(expression string, nullable bool) {
 	if nullable {
-		expression += " || x.null()"
+		expression += " || x.writeNull()"
 	}
 	g.line("return %s", expression)
 }
@@ -368,13 +368,13 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 	case elem.IsSlice():
 		fail("the executor does not support nested lists")
 	case elem.Definition.IsAbstractType() && nullable:
-		g.line("if !x.member%s(f, v) {\nx.null()\n}", elem.Definition.Name)
+		g.line("if !x.member%s(f, v) {\nx.writeNull()\n}", elem.Definition.Name)
 	case elem.Definition.IsAbstractType():
 		g.line("if v == nil {\nvalid = x.recordMissingElement()\n} else if !x.member%s(f, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && elem.IsPtr() && !nullable:
 		g.line("if v == nil {\nvalid = x.recordMissingElement()\n} else if !x.object%s(f.Set, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && elem.IsPtr():
-		g.line("if v == nil || !x.object%s(f.Set, v) {\nx.null()\n}", elem.Definition.Name)
+		g.line("if v == nil || !x.object%s(f.Set, v) {\nx.writeNull()\n}", elem.Definition.Name)
 	case object && !nullable:
 		g.line("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
 	case !object && !elem.IsPtr() && !nullable:
@@ -390,7 +390,7 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 func (g *generator) member(abstract *codegen.Interface) {
 	g.line("\n// member%s writes an object of one of the possible types. If the object is null, it\n// writes nothing and returns false.", abstract.Name)
 	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
-	names := members(abstract)
+	names := possibleTypes(abstract)
 	for _, i := range abstract.Implementors {
 		g.line("case %s:", g.name(i.Type))
 		place, reference := slices.Index(names, i.Name), "obj"

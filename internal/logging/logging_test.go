@@ -56,7 +56,7 @@ func TestEntry(t *testing.T) {
 		var log bytes.Buffer
 		access := logging.NewAccessLog(slog.New(logging.NewHandler(&log, logging.JSON, slog.LevelInfo)), []byte(secret), time.Now)
 		e := logging.Entry{
-			Operation: observe.Operation{Name: observe.Other, Type: "query", Codes: []string{"TIMED_OUT", "INTERNAL"}, Duration: 1500 * time.Microsecond, Requests: 2, ReadUnits: 1.5},
+			Operation: observe.Operation{Name: observe.UntrustedName, Type: "query", Codes: []string{"TIMED_OUT", "INTERNAL"}, Duration: 1500 * time.Microsecond, Requests: 2, ReadUnits: 1.5},
 			Transport: "http", Status: 503, Pool: "requests", Bytes: 12, Principal: principal, Role: "STAFF", RequestID: "r1",
 		}
 		e.Operation = e.WithDocument("{ secretField }")

@@ -91,7 +91,7 @@ func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path
 	if !o.Observes(ctx) {
 		return ctx, nil
 	}
-	r := &Request{Context: ctx, span: span, observer: o, start: time.Now(), entry: logging.Entry{Operation: observe.Operation{Name: observe.Other, Type: observe.UnknownType}, Transport: transport, RequestID: requestID}}
+	r := &Request{Context: ctx, span: span, observer: o, start: time.Now(), entry: logging.Entry{Operation: observe.Operation{Name: observe.UntrustedName, Type: observe.UnknownType}, Transport: transport, RequestID: requestID}}
 	r.transport = tracing.Transport{Protocol: transport, Method: method, Path: path}
 	return r, r
 }

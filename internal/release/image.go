@@ -28,7 +28,8 @@ func imageConfig() v1.ImageConfig {
 	}
 }
 
-// layout is an OCI image layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
+// layout is an OCI image layout
+// (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
 type layout struct{ files []file }
 
 // add stores a blob and returns its descriptor.

@@ -217,13 +217,13 @@ func (g *Generator) draft(n int) orderDraft {
 	return d
 }
 
-// Customer returns the ID of the n-th customer, counted from 0.
-func (g *Generator) Customer(n int) commerce.CustomerID {
+// CustomerID returns the ID of the n-th customer, counted from 0.
+func (g *Generator) CustomerID(n int) commerce.CustomerID {
 	return commerce.CustomerID(fmt.Sprintf("customer-%s-%07d", g.idTag, n))
 }
 
-// Order returns the ID of the n-th order, counted from 0. Orders are sorted by time.
-func (g *Generator) Order(n int) commerce.OrderID {
+// OrderID returns the ID of the n-th order, counted from 0. Orders are sorted by time.
+func (g *Generator) OrderID(n int) commerce.OrderID {
 	return commerce.OrderID(g.ulid(g.draft(n).placedAt, "order", n))
 }
 
@@ -351,7 +351,7 @@ func (g *Generator) customer(n int) commerce.Customer {
 	name, count := g.personName(uint64(n)), int(g.orderCounts[n])
 	at := ordersStart.Add(-time.Duration(g.shape.Customers-n) * time.Second)
 	return commerce.Customer{
-		ID: g.Customer(n), Name: name, Email: fmt.Sprintf("%s.%s.%d@example.com", strings.ToLower(strings.ReplaceAll(name, " ", ".")), g.idTag, n),
+		ID: g.CustomerID(n), Name: name, Email: fmt.Sprintf("%s.%s.%d@example.com", strings.ToLower(strings.ReplaceAll(name, " ", ".")), g.idTag, n),
 		PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, AccountRepID: g.accountRep(n), OrderCount: &count, CreatedAt: at, UpdatedAt: at, Version: 1,
 	}
 }
@@ -375,7 +375,7 @@ func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
 func (g *Generator) order(n int) commerce.OrderWithItems {
 	d := g.draft(n)
 	o := commerce.OrderWithItems{Order: commerce.Order{
-		ID: commerce.OrderID(g.ulid(d.placedAt, "order", n)), CustomerID: g.Customer(d.customer), Status: d.status, Total: commerce.Money{Currency: "USD"},
+		ID: commerce.OrderID(g.ulid(d.placedAt, "order", n)), CustomerID: g.CustomerID(d.customer), Status: d.status, Total: commerce.Money{Currency: "USD"},
 		AccountRepID: g.accountRep(d.customer), PlacedAt: d.placedAt,
 		ShippingAddress: &commerce.Address{
 			Recipient: g.personName(uint64(d.customer)), Line1: fmt.Sprintf("%d Main Street", 1+d.customer%999), City: "Springfield", Region: "OR",

@@ -95,7 +95,7 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		}
 		last := commerce.OrderID("")
 		for n, o := range dataset.Orders {
-			if o.ID <= last || o.ID != g.Order(n) || len(o.Lines) < s.MinItems || len(o.Lines) > s.MaxItems || s.Statuses[o.Status] == 0 {
+			if o.ID <= last || o.ID != g.OrderID(n) || len(o.Lines) < s.MinItems || len(o.Lines) > s.MaxItems || s.Statuses[o.Status] == 0 {
 				t.Fatalf("order %d, which follows order %s, is invalid: %+v", n, last, o)
 			}
 			last = o.ID

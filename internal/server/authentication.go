@@ -95,7 +95,7 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 		return auth.Identity{}, unauthenticated(false)
 	}
 	identity, err := a.verifyToken(ctx, token)
-	if errors.Is(err, auth.ErrInvalidSignature) && a.tokens.Busy() {
+	if errors.Is(err, auth.ErrInvalidSignature) && a.tokens.HasWaiting() {
 		delay(ctx, forgedTokenDelay)
 	}
 	switch {

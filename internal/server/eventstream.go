@@ -18,7 +18,7 @@ import (
 // an error occurs before the stream begins, the response has a JSON body. Its HTTP status is the
 // same as for a response of type typeGraphQL.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
-	var stream *graph.Stream
+	var stream *graph.Subscription
 	observation.FromContext(r.Context()).SetEventStream()
 	r, result, refused := h.startOperation(w, r, &stream)
 	delayRefusal(r.Context(), nil, result)
@@ -64,7 +64,7 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 // startOperation reads a request and starts its operation. It returns the request with its
 // principal. For a subscription, it also sets *stream, and acquires capacity for the subscription
 // and for the connection.
-func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
+func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Subscription) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {
 		return r, graph.Result{}, refused
@@ -98,7 +98,7 @@ func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stre
 // client disconnects, the server stops, or the token is no longer valid. The stream ends with a
 // complete event if the server has ended the subscription. Otherwise, the connection is closed
 // without a complete event, so that the client reconnects.
-func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *graph.Stream) {
+func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *graph.Subscription) {
 	for {
 		result, more := stream.Next(ctx)
 		if ctx.Err() != nil {

@@ -80,7 +80,7 @@ func TestASubscriptionEndsWhenTheOrderIsGivenAway(t *testing.T) {
 	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id order { shippingAddress { recipient } timeline { nodes { note } } } } }`, id, g.last(id)))
 	g.waitForSubscriptions(1)
 	g.move(id, "cust_01", "cust_001", false)
-	if _, err := g.store.MoveOrder(t.Context(), change.Caller{Name: "x"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed, Note: "SECRET"}); err != nil {
+	if _, err := g.store.ChangeOrderStatus(t.Context(), change.Caller{Name: "x"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed, Note: "SECRET"}); err != nil {
 		t.Fatal(err)
 	}
 	f := w.receive()

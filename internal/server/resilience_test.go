@@ -90,8 +90,8 @@ func TestCircuitBreaker(t *testing.T) {
 		if sent != before || len(j.entries(t)) != lines {
 			t.Errorf("while the breaker is open, %d requests were sent, and the log has %d more lines", sent-before, len(j.entries(t))-lines)
 		}
-		if state := store.Attempts().State(); state != attempt.Open || store.Attempts().Stats().Rejections != 10 {
-			t.Errorf("the breaker is %s, %+v", state, store.Attempts().Stats())
+		if state := store.AttemptGuard().State(); state != attempt.StateOpen || store.AttemptGuard().Stats().Rejections != 10 {
+			t.Errorf("the breaker is %s, %+v", state, store.AttemptGuard().Stats())
 		}
 		w := ask(h, http.MethodGet, server.PathReady, "")
 		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "circuit breaker is open") {
@@ -110,7 +110,7 @@ func TestCircuitBreaker(t *testing.T) {
 				t.Error(got)
 			}
 		}
-		if state := store.Attempts().State(); state != attempt.Closed {
+		if state := store.AttemptGuard().State(); state != attempt.StateClosed {
 			t.Errorf("after the recovery, the breaker is %s", state)
 		}
 	})

@@ -285,9 +285,9 @@ func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	return false
 }
 
-// cut closes the connection without a close frame, because the client probably does not read. Like
-// close, it always returns false.
-func (s *socket) cut(reason string) bool {
+// abort closes the connection without a close frame, because the client probably does not read.
+// Like close, it always returns false.
+func (s *socket) abort(reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is cut", "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
@@ -334,7 +334,7 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.cut("a message did not arrive in time") })
+	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.abort("a message did not arrive in time") })
 	defer slow.Stop()
 	// Most messages are short. Only messages over maxUncountedBody count against admission.PoolBodies.
 	text, err := io.ReadAll(io.LimitReader(reader, maxUncountedBody))
@@ -462,7 +462,7 @@ func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header
 // has sent nothing since the last ping.
 func (s *socket) pingPeriodically() {
 	if !s.receivedSincePing.Swap(false) {
-		s.cut("the client does not respond")
+		s.abort("the client does not respond")
 		return
 	}
 	if s.send(messagePing, "", nil) {
@@ -578,7 +578,7 @@ func (s *socket) removeOperation(id string, o *socketOperation) bool {
 
 // execute executes an operation. For a query or mutation, it sends the result. For a subscription,
 // it returns the stream of events.
-func (s *socket) execute(o *socketOperation) (stream *graph.Stream) {
+func (s *socket) execute(o *socketOperation) (stream *graph.Subscription) {
 	decode := func() (graph.Request, *refusal) {
 		request, refused := decodeBody(o.payload)
 		request.ChargedPoints = o.charged
@@ -606,7 +606,7 @@ func (s *socket) execute(o *socketOperation) (stream *graph.Stream) {
 }
 
 // sendEvents sends a subscription's events.
-func (s *socket) sendEvents(o *socketOperation, stream *graph.Stream) {
+func (s *socket) sendEvents(o *socketOperation, stream *graph.Subscription) {
 	for {
 		result, more := stream.Next(o.ctx)
 		if !more {
@@ -686,7 +686,7 @@ func (s *socket) send(kind, id string, payload []byte) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), s.handler.limits.AnswerTime)
 	defer cancel()
 	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
-		return s.cut("a message could not be written")
+		return s.abort("a message could not be written")
 	}
 	return true
 }

@@ -204,8 +204,8 @@ func (a *audit) expectEqual(k Key, subject string, want, got any) {
 	}
 }
 
-// keyNames lists the attributes that may differ between a record and its copies.
-var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
+// uncopiedAttributes lists the attributes that may differ between a record and its copies.
+var uncopiedAttributes = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 
 // compareRecords adds a problem for each attribute that differs between two records. It ignores the
 // attributes in except. otherName describes the second record in the problems.
@@ -346,7 +346,7 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	recordKey := e.EdgeOf.KeyFromValues(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
 	if record := a.requireRecord(k, recordKey.PK, recordKey.SK); record != nil {
-		a.compareRecords(k, "the "+e.EdgeOf.Description, r, record, slices.Concat(e.Omitted, keyNames)...)
+		a.compareRecords(k, "the "+e.EdgeOf.Description, r, record, slices.Concat(e.Omitted, uncopiedAttributes)...)
 	}
 }
 
@@ -360,7 +360,7 @@ func (a *audit) requireRecord(k Key, pk, sk string) Record {
 	return r
 }
 
-const metadata = "#METADATA"
+const metadataSortKey = "#METADATA"
 
 // checkRecord verifies that a record and its edges are valid, and that the records to which it
 // refers exist. checkOrder later verifies the records of an order together.
@@ -387,15 +387,15 @@ func (a *audit) checkRecord(k Key, r Record) {
 	case "lastEvent":
 		a.checkLastEvent(k, r)
 	case "emailClaim":
-		if c := a.requireRecord(k, "CUSTOMER#"+r.Text("customerId"), metadata); c != nil {
+		if c := a.requireRecord(k, "CUSTOMER#"+r.Text("customerId"), metadataSortKey); c != nil {
 			a.expectEqual(k, "the customer's email", strings.TrimPrefix(k.PK, "EMAIL#"), strings.ToLower(c.Text("email")))
 		}
 	case "inventoryLevel":
-		a.requireRecord(k, "PRODUCT#"+r.Text("sku"), metadata)
-		a.requireRecord(k, "WAREHOUSE#"+r.Text("warehouseId"), metadata)
+		a.requireRecord(k, "PRODUCT#"+r.Text("sku"), metadataSortKey)
+		a.requireRecord(k, "WAREHOUSE#"+r.Text("warehouseId"), metadataSortKey)
 	case "employee":
 		if w := r.Text("warehouseId"); w != "" {
-			a.requireRecord(k, "WAREHOUSE#"+w, metadata)
+			a.requireRecord(k, "WAREHOUSE#"+w, metadataSortKey)
 		}
 	case "idempotency":
 		a.IdempotencyRecords[k.PK] = r
@@ -403,17 +403,17 @@ func (a *audit) checkRecord(k Key, r Record) {
 			a.addProblem(k, "lacks result, requestHash or expiresAt")
 		}
 		if order := r.Map("result").Text("orderId"); order != "" {
-			a.requireRecord(k, "ORDER#"+order, metadata)
+			a.requireRecord(k, "ORDER#"+order, metadataSortKey)
 		}
 	}
 }
 
 func (a *audit) checkCustomer(k Key, r Record) {
-	if claim := a.requireRecord(k, "EMAIL#"+strings.ToLower(r.Text("email")), metadata); claim != nil {
+	if claim := a.requireRecord(k, "EMAIL#"+strings.ToLower(r.Text("email")), metadataSortKey); claim != nil {
 		a.expectEqual(k, "the customer of the email claim", r.Text("customerId"), claim.Text("customerId"))
 	}
 	if rep := r.Text("accountRepId"); rep != "" {
-		a.requireRecord(k, "EMPLOYEE#"+rep, metadata)
+		a.requireRecord(k, "EMPLOYEE#"+rep, metadataSortKey)
 	}
 }
 
@@ -422,9 +422,9 @@ func (a *audit) checkCustomer(k Key, r Record) {
 func (a *audit) checkLastEvent(k Key, r Record) {
 	id := r.Text("customerId")
 	if e := a.requireRecord(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
-		a.compareRecords(k, "the timeline", r, e, append([]string{"customerId"}, keyNames...)...)
+		a.compareRecords(k, "the timeline", r, e, append([]string{"customerId"}, uncopiedAttributes...)...)
 	}
-	if o := a.requireRecord(k, "ORDER#"+r.Text("orderId"), metadata); o != nil {
+	if o := a.requireRecord(k, "ORDER#"+r.Text("orderId"), metadataSortKey); o != nil {
 		a.expectEqual(k, "the customer of the order", id, o.Text("customerId"))
 	}
 	for orderID, o := range a.orders {
@@ -436,25 +436,25 @@ func (a *audit) checkLastEvent(k Key, r Record) {
 	}
 }
 
-// maxEmbedded is the maximum number of line items that an order record embeds.
-const maxEmbedded = 25
+// maxEmbeddedItems is the maximum number of line items that an order record embeds.
+const maxEmbeddedItems = 25
 
 // checkOrder verifies all records of an order.
 func (a *audit) checkOrder(id string, o *auditedOrder) {
-	k := Key{"ORDER#" + id, metadata}
+	k := Key{"ORDER#" + id, metadataSortKey}
 	if o.record == nil {
 		a.addProblem(k, "the order's own record is missing, but other records exist: customer's copy: %v, items: %d, events: %d", o.customerCopy != nil, len(o.items), len(o.events))
 		return
 	}
 	customer := "CUSTOMER#" + o.record.Text("customerId")
-	a.requireRecord(k, customer, metadata)
+	a.requireRecord(k, customer, metadataSortKey)
 	if o.customerCopy == nil {
 		a.addProblem(k, "has no customer's copy")
 	} else {
 		a.expectEqual(k, "the customer's copy", Key{customer, "ORDER#" + id}, o.copyKey)
-		a.compareRecords(k, "the customer's copy", o.record, o.customerCopy, keyNames...)
+		a.compareRecords(k, "the customer's copy", o.record, o.customerCopy, uncopiedAttributes...)
 		if rep := o.record.Text("accountRepId"); rep != "" {
-			a.requireRecord(k, "EMPLOYEE#"+rep, metadata)
+			a.requireRecord(k, "EMPLOYEE#"+rep, metadataSortKey)
 		}
 	}
 	a.checkItems(k, o)
@@ -466,7 +466,7 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 	for sku, item := range o.items {
 		itemKey := Key{k.PK, "ITEM#" + sku}
 		a.expectEqual(itemKey, "customerId and currency", o.record.Text("customerId")+" "+o.record.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
-		a.requireRecord(itemKey, "PRODUCT#"+sku, metadata)
+		a.requireRecord(itemKey, "PRODUCT#"+sku, metadataSortKey)
 		if item.Int("qty") < 1 || item.Number("price") == nil {
 			a.addProblem(itemKey, "the item has an invalid quantity or price: %s and %s", FormatValue(item["qty"]), FormatValue(item["price"]))
 			continue
@@ -481,7 +481,7 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 		a.addProblem(k, "the order's total is %s, but its items add up to %s", FormatValue(o.record["total"]), total.FloatString(4))
 	}
 	embedded, isEmbedded := o.record["items"].(*types.AttributeValueMemberL)
-	a.expectEqual(k, "whether it embeds its items", len(o.items) <= maxEmbedded, isEmbedded)
+	a.expectEqual(k, "whether it embeds its items", len(o.items) <= maxEmbeddedItems, isEmbedded)
 	if !isEmbedded {
 		return
 	}
@@ -498,7 +498,7 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 			a.addProblem(k, "the order embeds item %s, which has no record of its own", embeddedItem.Text("productId"))
 			continue
 		}
-		a.compareRecords(k, "the item's record", embeddedItem, itemRecord, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
+		a.compareRecords(k, "the item's record", embeddedItem, itemRecord, append([]string{"orderId", "customerId", "currency"}, uncopiedAttributes...)...)
 	}
 }
 
@@ -508,9 +508,9 @@ var statusChanges = map[string][]string{
 	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
 }
 
-// statusesAllowing contains the event types that do not change an order's status. For each event
-// type, it lists the statuses in which such an event is allowed.
-var statusesAllowing = map[string][]string{
+// statusesAllowingEvent contains the event types that do not change an order's status. For each
+// event type, it lists the statuses in which such an event is allowed.
+var statusesAllowingEvent = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 }
 
@@ -547,8 +547,8 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 				a.addProblem(eventKey, "the event changes the status to %s, which is not allowed if the status is %s", eventType, status)
 			}
 			status = eventType
-		case statusesAllowing[eventType] != nil:
-			if !slices.Contains(statusesAllowing[eventType], status) {
+		case statusesAllowingEvent[eventType] != nil:
+			if !slices.Contains(statusesAllowingEvent[eventType], status) {
 				a.addProblem(eventKey, "the event has type %s, which is not allowed if the status is %s", eventType, status)
 			}
 		default:
@@ -581,7 +581,7 @@ func ulidTime(id string) string {
 // spent maps the key of each spending record to the sum of these totals.
 func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 	isComplete := func(k Key) bool {
-		v, ok := a.Records[Key{k.PK, metadata}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
+		v, ok := a.Records[Key{k.PK, metadataSortKey}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
 		return ok && v.Value
 	}
 	for k, want := range spent {
@@ -611,7 +611,7 @@ func (a *audit) checkCounters() {
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
 	sold, ofRep, keptByRep := map[string]int{}, map[string]int{}, map[string]int{}
 	for k, r := range a.Records {
-		if strings.HasPrefix(k.PK, "PRODUCT#") && k.SK == metadata {
+		if strings.HasPrefix(k.PK, "PRODUCT#") && k.SK == metadataSortKey {
 			categories["CATEGORY#"+r.Text("category")]++
 		}
 		if k.PK == "ORDER_COUNTS" {
@@ -676,7 +676,7 @@ func (a *audit) checkCounters() {
 			}
 		case k.PK == "CATEGORIES":
 			a.expectEqual(k, "productCount", categories[k.SK], r.Int("productCount"))
-		case k.SK != metadata:
+		case k.SK != metadataSortKey:
 		case strings.HasPrefix(k.PK, "PRODUCT#"):
 			a.expectEqual(k, "totalInventory", levels[k.PK], r.Int("totalInventory"))
 			a.expectEqual(k, "available", levels[k.PK]-reserved[k.PK], r.Int("available"))

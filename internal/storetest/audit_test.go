@@ -39,7 +39,7 @@ func tableWithHistory(t *testing.T, db *dynamodb.Client, shards int) string {
 		{OrderID: ids[1], To: commerce.Confirmed}, {OrderID: ids[2], To: commerce.Confirmed},
 		{OrderID: ids[2], To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true}, {OrderID: ids[3], To: commerce.Cancelled},
 	} {
-		if _, err := store.MoveOrder(t.Context(), caller, m); err != nil {
+		if _, err := store.ChangeOrderStatus(t.Context(), caller, m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -63,9 +63,9 @@ func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// WithClient returns a Store for the table of another Store. The new Store sends its requests with
-// db.
-func WithClient(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+// StoreWithClient returns a Store for the table of another Store. The new Store sends its requests
+// with db.
+func StoreWithClient(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	opts.Table = StoreTableName(t, store)
 	s, err := dynamo.New(db, opts)

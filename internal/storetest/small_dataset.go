@@ -28,8 +28,8 @@ func ULIDAt(at time.Time, n int) string {
 const (
 	// SmallOrderCount is the number of orders.
 	SmallOrderCount = 5
-	// BigOrder is the number of the order that contains all products.
-	BigOrder = 4
+	// BigOrderNumber is the number of the order that contains all products.
+	BigOrderNumber = 4
 )
 
 // SmallOrderID returns the ID of order n of SmallDataset. The first order has the number 0.
@@ -67,7 +67,7 @@ func SmallDataset(t testing.TB, products int) commerce.Dataset {
 		customer := commerce.CustomerID([]string{"c1", "c2"}[n%2])
 		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: customer, Status: status, PlacedAt: at, UpdatedAt: at, Version: 3}}
 		items := 3
-		if n == BigOrder {
+		if n == BigOrderNumber {
 			items = products
 		} else {
 			o.ShippingAddress = &commerce.Address{Recipient: "Ann", Line1: "1 Road", City: "Town", PostalCode: "1", CountryCode: "US"}

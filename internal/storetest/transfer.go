@@ -29,7 +29,7 @@ func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 
 // Import imports lines into the store's table. It fails the test if the import ends before the last
 // line.
-func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.Imported {
+func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.ImportResult {
 	t.Helper()
 	imported, err := store.Import(t.Context(), strings.NewReader(lines), opts)
 	if err != nil {

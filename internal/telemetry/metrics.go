@@ -65,8 +65,8 @@ const (
 	metricCount
 )
 
-// seconds returns the buckets of all histograms of durations, in seconds.
-func seconds() []float64 {
+// durationBuckets returns the buckets of all histograms of durations, in durationBuckets.
+func durationBuckets() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 }
 
@@ -84,11 +84,11 @@ func sections() []section {
 func declarations() [metricCount]metric {
 	return [metricCount]metric{
 		operations:           {"ordergraph_operations_total", counter, []string{"operation", "type", "code"}, "executed or refused operations; `operation` is the name of a trusted operation, or `other`; `code` is `OK` or the code of the first error", nil},
-		operationDuration:    {"ordergraph_operation_duration_seconds", histogram, []string{"operation", "type"}, "time to execute an operation", seconds()},
+		operationDuration:    {"ordergraph_operation_duration_seconds", histogram, []string{"operation", "type"}, "time to execute an operation", durationBuckets()},
 		graphQLErrors:        {"ordergraph_errors_total", counter, []string{"code"}, "errors in responses, by `extensions.code`", nil},
 		httpResponses:        {"ordergraph_http_responses_total", counter, []string{"status"}, "responses of `/graphql`, by HTTP status", nil},
 		requests:             {"ordergraph_dynamodb_requests_total", counter, []string{"pattern", "operation", "result"}, "requests to DynamoDB; a request and its retries count once; `result` is " + quoted(results()), nil},
-		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "duration of a DynamoDB request, including its retries", seconds()},
+		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "duration of a DynamoDB request, including its retries", durationBuckets()},
 		units:                {"ordergraph_dynamodb_units_total", counter, []string{"pattern", "unit"}, "DynamoDB capacity units consumed; `unit` is `read` or `write`", nil},
 		throttles:            {"ordergraph_dynamodb_throttles_total", counter, []string{"pattern", "reason"}, "attempts that DynamoDB throttled; `reason` is DynamoDB's reason or error code", nil},
 		retries:              {"ordergraph_dynamodb_retries_total", counter, []string{"pattern", "cause"}, "retries of DynamoDB requests; `cause` is " + quoted(retryCauses()), nil},

@@ -40,11 +40,11 @@ func resultOf(err error) int {
 		return resultOK
 	}
 	switch attempt.Classify(err).Cause {
-	case attempt.Throttled:
+	case attempt.CauseThrottled:
 		return resultThrottled
-	case attempt.Conflict:
+	case attempt.CauseConflict:
 		return resultConflict
-	case attempt.ServerError, attempt.Connection:
+	case attempt.CauseServerError, attempt.CauseConnection:
 		return resultUnavailable
 	}
 	switch {
@@ -86,8 +86,8 @@ type requestVectors struct {
 	other *requestMetrics
 }
 
-// unknown is the label value that replaces undeclared values.
-const unknown = "other"
+// otherLabel is the label value that replaces undeclared values.
+const otherLabel = "other"
 
 func newRequestVectors(all [metricCount]metric) *requestVectors {
 	v := &requestVectors{
@@ -118,7 +118,7 @@ func (v *requestVectors) of(t trace.Target) *requestMetrics {
 	key := requestKey{t.Pattern, t.Operation}
 	m := v.known[key]
 	if m == nil {
-		m, key = v.other, requestKey{unknown, unknown}
+		m, key = v.other, requestKey{otherLabel, otherLabel}
 	}
 	m.create.Do(func() {
 		for i, result := range results() {
@@ -164,7 +164,7 @@ func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duratio
 
 // retryCauses returns the possible causes of retries.
 func retryCauses() (causes []string) {
-	for _, c := range []attempt.Cause{attempt.Throttled, attempt.Conflict, attempt.ServerError, attempt.Connection} {
+	for _, c := range []attempt.Cause{attempt.CauseThrottled, attempt.CauseConflict, attempt.CauseServerError, attempt.CauseConnection} {
 		causes = append(causes, string(c))
 	}
 	return causes
@@ -186,7 +186,7 @@ func throttlingReasons() []string {
 
 // ObserveFailure counts a failed attempt if DynamoDB throttled it. It ignores other failures.
 func (t *Telemetry) ObserveFailure(ctx context.Context, f attempt.Failure) {
-	if f.Cause == attempt.Throttled {
+	if f.Cause == attempt.CauseThrottled {
 		t.throttles.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.declared(f.Reason)).Inc()
 	}
 }

@@ -77,7 +77,7 @@ func (c *sourceCollector) Collect(to chan<- prometheus.Metric) {
 	count(catchUps, float64(f.CatchUps))
 	count(events, float64(f.Events))
 
-	guard := c.Store.Attempts()
+	guard := c.Store.AttemptGuard()
 	attempts := guard.Stats()
 	set(breakerState, float64(guard.State()))
 	count(breakerRejections, float64(attempts.Rejections))

@@ -61,7 +61,7 @@ func (v declaredValues) declared(value string) string {
 	if _, ok := v[value]; ok {
 		return value
 	}
-	return unknown
+	return otherLabel
 }
 
 const (
@@ -132,7 +132,7 @@ func (t *Telemetry) ObserveError(code string) {
 
 // ObserveResponse counts an HTTP response of the GraphQL endpoint.
 func (t *Telemetry) ObserveResponse(status int) {
-	label := unknown
+	label := otherLabel
 	if http.StatusText(status) != "" {
 		label = strconv.Itoa(status)
 	}

@@ -59,7 +59,7 @@ func observed(t *testing.T) *telemetry.Telemetry {
 	changes := store.OpenFeed(feed.EngineSource(engine), feed.Options{})
 	t.Cleanup(changes.Close)
 	m.Watch(telemetry.Sources{Store: store, Feed: changes, Pools: admission.New(admission.Sizes{})})
-	openBreaker(t, store.Attempts(), 3)
+	openBreaker(t, store.AttemptGuard(), 3)
 	m.TrustOperation("Checkout")
 	m.ObserveOperation(t.Context(), "Checkout", "mutation", "", time.Millisecond)
 	m.ObserveOperation(t.Context(), "made up", "made up", "made up", time.Millisecond)
@@ -96,17 +96,17 @@ func openBreaker(t *testing.T, guard *attempt.Guard, rejections int) {
 type attempts struct{ *telemetry.Telemetry }
 
 func (a attempts) BeginRequest(ctx context.Context, t trace.Target) context.Context {
-	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.Throttled, Reason: "TableReadKeyRangeThroughputExceeded"})
-	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.Throttled, Reason: "made up"})
-	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.Conflict})
-	a.ObserveRetry(ctx, attempt.Failure{Cause: attempt.Throttled})
+	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.CauseThrottled, Reason: "TableReadKeyRangeThroughputExceeded"})
+	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.CauseThrottled, Reason: "made up"})
+	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.CauseConflict})
+	a.ObserveRetry(ctx, attempt.Failure{Cause: attempt.CauseThrottled})
 	return a.Telemetry.BeginRequest(ctx, t)
 }
 
 // observeRequest records one request that ends with err.
 func observeRequest(t *testing.T, m *telemetry.Telemetry, target trace.Target, err error) {
 	t.Helper()
-	ctx, timer := trace.Begin(t.Context(), attempts{m}, target)
+	ctx, timer := trace.StartTimer(t.Context(), attempts{m}, target)
 	timer.Stop(ctx, trace.Request{Items: 1, ReadUnits: 0.5}, err)
 }
 
@@ -227,7 +227,7 @@ func TestExemplarsHaveTraceIDs(t *testing.T) {
 		id := oteltrace.TraceID{1, 2, 3}
 		span := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: id, SpanID: oteltrace.SpanID{4}, TraceFlags: oteltrace.TraceFlags(0).WithSampled(sampled)})
 		ctx := oteltrace.ContextWithSpanContext(t.Context(), span)
-		ctx, timer := trace.Begin(ctx, m, trace.Target{Pattern: "AP1", Operation: "GetItem"})
+		ctx, timer := trace.StartTimer(ctx, m, trace.Target{Pattern: "AP1", Operation: "GetItem"})
 		timer.Stop(ctx, trace.Request{}, nil)
 		if text := scrape(t, m, openMetrics); strings.Contains(text, `# {trace_id="`+id.String()+`"}`) != sampled {
 			t.Errorf("the request is sampled: %v, but the metrics are\n%s", sampled, text)

@@ -222,7 +222,7 @@ func (s Span) End(o *observe.Operation, t Transport) {
 		name = o.Type
 		attributes = append(attributes, semconv.GraphQLOperationTypeKey.String(o.Type))
 	}
-	if o.Name != observe.Other {
+	if o.Name != observe.UntrustedName {
 		name += " " + o.Name
 		attributes = append(attributes, semconv.GraphQLOperationName(o.Name))
 	}

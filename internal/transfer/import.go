@@ -21,12 +21,12 @@ type ImportOptions struct {
 	Clock func() time.Time
 	// Progress, if set, is called about once a second with the progress so far and the file's size in
 	// bytes. The size is 0 if it is unknown.
-	Progress func(done bulk.Imported, size int64)
+	Progress func(done bulk.ImportResult, size int64)
 }
 
 // ImportResult is the result of an import.
 type ImportResult struct {
-	bulk.Imported
+	bulk.ImportResult
 	// Saved reports whether the progress of a failed import was saved to a file. If so, the import can
 	// be resumed.
 	Saved bool
@@ -38,8 +38,8 @@ type importProgress struct {
 	Overwrite bool   `json:"overwrite"`
 	// Done is the progress so far. Checksum is the checksum of the file up to Done.Offset. An operator
 	// may change lines after Done.Offset before resuming the import, but not earlier lines.
-	Done     bulk.Imported `json:"done"`
-	Checksum uint64        `json:"checksum"`
+	Done     bulk.ImportResult `json:"done"`
+	Checksum uint64            `json:"checksum"`
 }
 
 func importProgressFile(name string) string { return name + ".import-progress" }
@@ -54,22 +54,22 @@ func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOp
 // bytes, or 0 if it is unknown.
 func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (ImportResult, error) {
 	pace := newThrottle(opts.Clock)
-	done, err := store.Import(ctx, r, opts.bulkOptions(bulk.Imported{}, func(done bulk.Imported) error {
+	done, err := store.Import(ctx, r, opts.bulkOptions(bulk.ImportResult{}, func(done bulk.ImportResult) error {
 		if pace.due() {
 			opts.reportProgress(done, size)
 		}
 		return nil
 	}))
-	return ImportResult{Imported: done}, err
+	return ImportResult{ImportResult: done}, err
 }
 
 // bulkOptions returns options for dynamo.Store.Import. from is the progress of an earlier import,
 // which the new import continues.
-func (o ImportOptions) bulkOptions(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
+func (o ImportOptions) bulkOptions(from bulk.ImportResult, done func(bulk.ImportResult) error) bulk.ImportOptions {
 	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
 
-func (o ImportOptions) reportProgress(done bulk.Imported, size int64) {
+func (o ImportOptions) reportProgress(done bulk.ImportResult, size int64) {
 	if o.Progress != nil {
 		o.Progress(done, size)
 	}
@@ -117,9 +117,9 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 		return ImportResult{}, err
 	}
 	if _, err := f.Seek(p.Done.Offset, io.SeekStart); err != nil {
-		return ImportResult{Imported: p.Done}, err
+		return ImportResult{ImportResult: p.Done}, err
 	}
-	saveProgress := func(done bulk.Imported) error {
+	saveProgress := func(done bulk.ImportResult) error {
 		opts.reportProgress(done, info.Size())
 		sum, err := checksum(p.Checksum, f, p.Done.Offset, done.Offset)
 		if err != nil {
@@ -133,7 +133,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	if p.Done.Offset == 0 {
 		in = &sniffer{Reader: f, name: name}
 	}
-	done, err := store.Import(ctx, in, opts.bulkOptions(p.Done, func(done bulk.Imported) error {
+	done, err := store.Import(ctx, in, opts.bulkOptions(p.Done, func(done bulk.ImportResult) error {
 		if pace.due() {
 			return saveProgress(done)
 		}
@@ -143,12 +143,12 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 		if !isSaveError(err) {
 			err = errors.Join(err, saveProgress(done))
 		}
-		return ImportResult{Imported: done, Saved: !isSaveError(err)}, err
+		return ImportResult{ImportResult: done, Saved: !isSaveError(err)}, err
 	}
 	if removeErr := os.Remove(progressFile); !errors.Is(removeErr, os.ErrNotExist) {
 		err = errors.Join(err, removeErr)
 	}
-	return ImportResult{Imported: done}, err
+	return ImportResult{ImportResult: done}, err
 }
 
 // check returns an error if an import with these options cannot resume the import in p.

@@ -147,10 +147,10 @@ func TestFileRoundTrip(t *testing.T) {
 			t.Errorf("reported %+v", reports)
 		}
 		checkOnlyFile(t, name)
-		for _, want := range []bulk.Imported{{Written: records}, {Unchanged: records}} {
+		for _, want := range []bulk.ImportResult{{Written: records}, {Unchanged: records}} {
 			want.Lines, want.Offset = records, out.Bytes
-			var last bulk.Imported
-			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fastClock(), Progress: func(done bulk.Imported, size int64) {
+			var last bulk.ImportResult
+			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fastClock(), Progress: func(done bulk.ImportResult, size int64) {
 				if size != out.Bytes || done.Lines != last.Lines+1 {
 					t.Errorf("progress reported %+v of %d bytes after %+v", done, size, last)
 				}
@@ -625,7 +625,7 @@ func TestDryRunReportsSize(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	writeFile(t, name, text)
 	reports := 0
-	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fastClock(), Progress: func(_ bulk.Imported, size int64) {
+	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fastClock(), Progress: func(_ bulk.ImportResult, size int64) {
 		if reports++; size != int64(len(text)) {
 			t.Fatalf("the reported size is %d, want the size of the file", size)
 		}

@@ -86,8 +86,8 @@ type ValueError struct{ current, older string }
 // Error returns the current wording.
 func (e *ValueError) Error() string { return e.current }
 
-// Older returns the error in DynamoDB's older wording.
-func Older(err error) error {
+// OlderMessage returns the error in DynamoDB's older wording.
+func OlderMessage(err error) error {
 	if e, ok := errors.AsType[*ValueError](err); ok && e.older != "" {
 		return errors.New(e.older)
 	}

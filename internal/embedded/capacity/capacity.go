@@ -74,7 +74,7 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 // counts one write if it adds, deletes or changes the index entry. It counts two writes if the key
 // of the entry changes.
 func indexUnits(x *schema.Index, w *storage.Change) float64 {
-	from, to := x.Entry(w.Old, w.Key), x.Entry(w.New, w.Key)
+	from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
 	before, after := x.Content(w.Old), x.Content(w.New)
 	switch {
 	case from == nil && to == nil:
@@ -104,17 +104,17 @@ func ReadUnits(size int, consistent bool) float64 {
 	return units
 }
 
-// Single adds the consumed capacity to the response of a request that uses one table.
-func (u *Usage) Single(o *wire.Object) {
+// WriteSingle adds the consumed capacity to the response of a request that uses one table.
+func (u *Usage) WriteSingle(o *wire.Object) {
 	for name := range u.of {
 		o.Name("ConsumedCapacity")
 		u.describe(o, name)
 	}
 }
 
-// List adds the consumed capacity of each table to the response of a request that can use several
-// tables.
-func (u *Usage) List(o *wire.Object) {
+// WriteList adds the consumed capacity of each table to the response of a request that can use
+// several tables.
+func (u *Usage) WriteList(o *wire.Object) {
 	if !u.reported() {
 		return
 	}

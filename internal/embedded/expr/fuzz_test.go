@@ -46,7 +46,7 @@ func FuzzParseCondition(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, kind := range []string{expr.Condition, expr.Filter} {
+		for _, kind := range []string{expr.ConditionName, expr.FilterName} {
 			p, err := expr.ParseCondition(kind, text, placeholders())
 			if err != nil {
 				continue

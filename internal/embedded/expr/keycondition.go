@@ -40,7 +40,7 @@ type KeyExpression struct {
 
 // ParseKeyCondition parses a key condition.
 func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
-	s, err := newParser(KeyCondition, text, p)
+	s, err := newParser(KeyConditionName, text, p)
 	if err != nil {
 		return nil, err
 	}

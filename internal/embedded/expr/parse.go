@@ -20,11 +20,11 @@ import (
 
 // The names of expressions in error messages.
 const (
-	Condition    = "ConditionExpression"
-	Filter       = "FilterExpression"
-	KeyCondition = "KeyConditionExpression"
-	projection   = "ProjectionExpression"
-	update       = "UpdateExpression"
+	ConditionName    = "ConditionExpression"
+	FilterName       = "FilterExpression"
+	KeyConditionName = "KeyConditionExpression"
+	projectionName   = "ProjectionExpression"
+	updateName       = "UpdateExpression"
 )
 
 // Limits of expressions.
@@ -52,10 +52,10 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	if p.Names == nil && p.Values == nil {
 		return nil
 	}
-	if err := invalidKey("Names", maps.Keys(p.Names), '#'); err != nil {
+	if err := checkPlaceholderNames("Names", maps.Keys(p.Names), '#'); err != nil {
 		return err
 	}
-	if err := invalidKey("Values", maps.Keys(p.Values), ':'); err != nil {
+	if err := checkPlaceholderNames("Values", maps.Keys(p.Values), ':'); err != nil {
 		return err
 	}
 	if !hasExpression && p.Names != nil {
@@ -81,12 +81,12 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	return failed
 }
 
-// invalidKey returns an error if a placeholder does not consist of the byte mark and a name. The
-// error is about the first such placeholder in alphabetical order.
-func invalidKey(kind string, names iter.Seq[string], mark byte) error {
+// checkPlaceholderNames returns an error if a placeholder does not consist of the byte mark and a
+// name. The error is about the first such placeholder in alphabetical order.
+func checkPlaceholderNames(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
-		if (len(name) < 2 || name[0] != mark || run(name, 1, isNameByte) < len(name)) && (!found || name < first) {
+		if (len(name) < 2 || name[0] != mark || skipWhile(name, 1, isNameByte) < len(name)) && (!found || name < first) {
 			first, found = name, true
 		}
 	}
@@ -103,7 +103,7 @@ func (p *Placeholders) normalize(name string) (attr.Value, error) {
 	}
 	v, err := p.Values[name].NormalizeOperand()
 	if err != nil {
-		err = fmt.Errorf("ExpressionAttributeValues contains invalid value: %w for key %s", attr.Older(err), name)
+		err = fmt.Errorf("ExpressionAttributeValues contains invalid value: %w for key %s", attr.OlderMessage(err), name)
 	}
 	return v, err
 }
@@ -136,9 +136,9 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// run returns the index of the first byte in text that does not satisfy in. It starts at the index
-// from, and returns len(text) if all bytes satisfy in.
-func run(text string, from int, in func(byte) bool) int {
+// skipWhile returns the index of the first byte in text that does not satisfy in. It starts at the
+// index from, and returns len(text) if all bytes satisfy in.
+func skipWhile(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++
 	}
@@ -167,7 +167,7 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 	}
 	if len(text) > maxBytes {
 		const tooLong = "Expression size has exceeded the maximum allowed size;"
-		if kind == update {
+		if kind == updateName {
 			return nil, s.errorf(tooLong)
 		}
 		return nil, s.errorf(tooLong+" expression size: %d", len(text))
@@ -186,11 +186,11 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		var end int
 		switch c := text[i]; {
 		case isLetter(c):
-			t.kind, end = 'w', run(text, i, isNameByte)
-		case (c == '#' || c == ':') && run(text, i+1, isNameByte) > i+1:
-			t.kind, end = c, run(text, i+1, isNameByte)
+			t.kind, end = 'w', skipWhile(text, i, isNameByte)
+		case (c == '#' || c == ':') && skipWhile(text, i+1, isNameByte) > i+1:
+			t.kind, end = c, skipWhile(text, i+1, isNameByte)
 		case isDigit(c):
-			t.kind, end = '0', run(text, i, isDigit)
+			t.kind, end = '0', skipWhile(text, i, isDigit)
 		default:
 			t.kind, end = 's', i+1
 			if two := text[i:min(i+2, len(text))]; two == "<=" || two == ">=" || two == "<>" {

@@ -12,7 +12,7 @@ type Projection []Path
 
 // ParseProjection parses a projection expression.
 func ParseProjection(text string, p *Placeholders) (Projection, error) {
-	s, err := newParser(projection, text, p)
+	s, err := newParser(projectionName, text, p)
 	if err != nil {
 		return nil, err
 	}

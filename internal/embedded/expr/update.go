@@ -50,7 +50,7 @@ func (n listAppend) value(attr.Item) (v attr.Value, ok bool)  { return }
 
 // ParseUpdate parses an update expression.
 func ParseUpdate(text string, p *Placeholders) (*Update, error) {
-	s, err := newParser(update, text, p)
+	s, err := newParser(updateName, text, p)
 	if err != nil {
 		return nil, err
 	}

@@ -34,9 +34,9 @@ func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 	return g, wire.AsInvalid(err)
 }
 
-// On sets the table and the key of the read, and validates the projection. It returns
+// SetTable sets the table and the key of the read, and validates the projection. It returns
 // schema.ErrKeySchema, or an error about a value of the key.
-func (g *Get) On(t *schema.Table, key attr.Item) (err error) {
+func (g *Get) SetTable(t *schema.Table, key attr.Item) (err error) {
 	g.Table = t
 	if err := t.CheckPaths(g.projection); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (g *Get) Read(tx *bbolt.Tx) error {
 	if b == nil {
 		return wire.NotFound()
 	}
-	stored := storage.Items(b).Get(g.Key)
+	stored := storage.ItemBucket(b).Get(g.Key)
 	if stored == nil {
 		return nil
 	}

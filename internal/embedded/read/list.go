@@ -63,7 +63,7 @@ func (in *ListInput) checkList(v *wire.Violations) error {
 	if !v.Table(in.TableName) {
 		return v.Err()
 	}
-	v.Capacity(in.ReturnConsumedCapacity)
+	v.CheckCapacity(in.ReturnConsumedCapacity)
 	v.Enum(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 	if in.IndexName != nil {
 		v.Name(*in.IndexName, "indexName", 3)
@@ -71,7 +71,7 @@ func (in *ListInput) checkList(v *wire.Violations) error {
 	if err := v.Err(); err != nil {
 		return err
 	}
-	if err := wire.Legacy([]wire.Parameter{
+	if err := wire.CheckLegacy([]wire.Parameter{
 		{Name: "AttributesToGet", Set: in.AttributesToGet != nil}, {Name: "KeyConditions", Set: in.KeyConditions != nil}, {Name: "QueryFilter", Set: in.QueryFilter != nil},
 		{Name: "ScanFilter", Set: in.ScanFilter != nil}, {Name: "ConditionalOperator", Set: in.ConditionalOperator != ""},
 	}, []wire.Parameter{
@@ -104,7 +104,7 @@ func (in *ListInput) parse(isScan bool) (*List, error) {
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
 	err := p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
 	if err == nil && in.FilterExpression != nil {
-		l.filter, err = expr.ParseCondition(expr.Filter, *in.FilterExpression, p)
+		l.filter, err = expr.ParseCondition(expr.FilterName, *in.FilterExpression, p)
 	}
 	if err == nil && in.ProjectionExpression != nil {
 		l.projection, err = expr.ParseProjection(*in.ProjectionExpression, p)
@@ -128,7 +128,7 @@ func NewQuery(in *ListInput) (*List, error) {
 		return nil, err
 	}
 	if in.selectsNothing() {
-		return nil, wire.Detected(errNoProjection)
+		return nil, wire.WithDetectedPrefix(errNoProjection)
 	}
 	if in.KeyConditionExpression == nil {
 		return nil, wire.Invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
@@ -167,9 +167,9 @@ func NewScan(in *ListInput) (*List, error) {
 	return in.parse(true)
 }
 
-// On sets the table, finds the index, and computes the range of keys to read. It validates the
-// request with the definition of the table.
-func (l *List) On(t *schema.Table) error {
+// SetTable sets the table, finds the index, and computes the range of keys to read. It validates
+// the request with the definition of the table.
+func (l *List) SetTable(t *schema.Table) error {
 	l.table = t
 	if err := l.findIndex(); err != nil {
 		return err
@@ -324,7 +324,7 @@ func (l *List) startAfter(mismatch, outside string) error {
 	}
 	position := schema.EncodeKey(l.table.Key, key)
 	if l.index != nil {
-		position = l.index.Entry(key, position)
+		position = l.index.EntryKey(key, position)
 	}
 	if bytes.Compare(position, l.start) < 0 || l.end != nil && bytes.Compare(position, l.end) >= 0 {
 		return wire.Invalid("%s", outside)

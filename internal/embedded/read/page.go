@@ -37,7 +37,7 @@ func (l *List) Run(tx *bbolt.Tx) ([]byte, error) {
 	} else {
 		u.Add(l.table, units, nil)
 	}
-	u.Single(o)
+	u.WriteSingle(o)
 	return o.Done(), nil
 }
 
@@ -47,7 +47,7 @@ func (l *List) read(tx *bbolt.Tx) error {
 	if b == nil {
 		return wire.NotFound()
 	}
-	items := storage.Items(b)
+	items := storage.ItemBucket(b)
 	c := items.Cursor()
 	if l.index != nil {
 		entries := b.Bucket(l.index.BucketName)

@@ -55,7 +55,7 @@ func checkKeyTypes(v *wire.Violations, schema []KeyElement, field string) {
 // checkProjectionType validates the type of an index's projection.
 func checkProjectionType(v *wire.Violations, p *Projection, field string) {
 	if p == nil {
-		v.Null(field)
+		v.AddMissing(field)
 		return
 	}
 	v.Enum(p.ProjectionType, field+".projectionType", "ALL", "INCLUDE", "KEYS_ONLY")

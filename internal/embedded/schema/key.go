@@ -31,9 +31,9 @@ func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	return b
 }
 
-// Entry returns the encoded key of an item's index entry. key is the encoded key of the item in the
-// table. Entry returns nil if item is nil or is not in the index.
-func (x *Index) Entry(item attr.Item, key []byte) []byte {
+// EntryKey returns the encoded key of an item's index entry. key is the encoded key of the item in
+// the table. EntryKey returns nil if item is nil or is not in the index.
+func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 	for _, k := range x.Key {
 		if v, ok := item[k.Name]; !ok || v.Kind != k.Kind {
 			return nil
@@ -182,9 +182,9 @@ func (t *Table) KeyItem(item attr.Item) attr.Item {
 }
 
 // A partition key of at least longKey bytes is hashed without its last unhashedBytes. IDs such as
-// ULIDs begin with their time and end with random characters. So the keys of one ULID generator that
-// were created within 33 s have the same hash: they are neighbors in the file, and writes of new
-// items change few pages. These numbers are a part of the file's format.
+// ULIDs begin with their time and end with random characters. So the keys of one ULID generator
+// that were created within 33 s have the same hash: they are neighbors in the file, and writes of
+// new items change few pages. These numbers are a part of the file's format.
 const (
 	longKey       = 28
 	unhashedBytes = 21

@@ -84,7 +84,7 @@ func (c *Change) Store(b *bbolt.Bucket) error {
 
 // index stores the new item in an index.
 func (c *Change) index(b *bbolt.Bucket, x *schema.Index) error {
-	from, to := x.Entry(c.Old, c.Key), x.Entry(c.New, c.Key)
+	from, to := x.EntryKey(c.Old, c.Key), x.EntryKey(c.New, c.Key)
 	if err := move(b.Bucket(x.BucketName), from, to, c.Key); err != nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func Create(tx *bbolt.Tx, t *schema.Table) error {
 	return nil
 }
 
-// Items returns the bucket that contains a table's items. b is the table's bucket.
-func Items(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
+// ItemBucket returns the bucket that contains a table's items. b is the table's bucket.
+func ItemBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
 
-// Expiry returns the bucket that contains the times to live. b is the table's bucket.
-func Expiry(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
+// ExpiryBucket returns the bucket that contains the times to live. b is the table's bucket.
+func ExpiryBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
 
 // countsKey returns the key of the stored counts of an index. If x is nil, it returns the key for
 // the table.
@@ -85,7 +85,7 @@ func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
 		if err != nil {
 			return err
 		}
-		entry := x.Entry(item, key)
+		entry := x.EntryKey(item, key)
 		if entry == nil {
 			return nil
 		}

@@ -161,7 +161,7 @@ type GetShardIteratorInput struct {
 func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIteratorInput) ([]byte, error) {
 	v := &wire.Violations{}
 	if in.ShardIteratorType == "" {
-		v.Null("shardIteratorType")
+		v.AddMissing("shardIteratorType")
 	}
 	v.Enum(in.ShardIteratorType, "shardIteratorType", "AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON")
 	if err := v.Err(); err != nil {
@@ -241,7 +241,7 @@ func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]by
 		return nil, err
 	}
 	if now.Sub(i.created) > iteratorLife {
-		return nil, &wire.Failure{Code: wire.CodeOldIterator, Message: "The shard iterator has expired: request a new one"}
+		return nil, &wire.Failure{Code: wire.CodeExpiredIterator, Message: "The shard iterator has expired: request a new one"}
 	}
 	o := wire.NewObject()
 	records, m, err := find(streams, i.arn)

@@ -47,9 +47,9 @@ type stream struct {
 	Disabled                        bool
 }
 
-// Open creates a stream for the table, and sets the table's StreamLabel. streams is the bucket that
-// contains all streams.
-func Open(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
+// Create creates a stream for the table, and sets the table's StreamLabel. streams is the bucket
+// that contains all streams.
+func Create(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
 	now = now.UTC()
 	t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
 	for streams.Bucket([]byte(t.StreamARN())) != nil { // a stream of the same millisecond

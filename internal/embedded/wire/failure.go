@@ -10,17 +10,17 @@ import (
 
 // The error codes, and the codes of the cancellation reasons of a transaction.
 const (
-	CodeCondition   = "ConditionalCheckFailedException"
-	CodeInternal    = "InternalServerError"
-	CodeMismatch    = "IdempotentParameterMismatchException"
-	CodeInUse       = "ResourceInUseException"
-	CodeNotFound    = "ResourceNotFoundException"
-	CodeCancelled   = "TransactionCanceledException"
-	CodeValidation  = "ValidationException"
-	CodeSerialized  = "SerializationException"
-	CodeTrimmed     = "TrimmedDataAccessException"
-	CodeUnknown     = "UnknownOperationException"
-	CodeOldIterator = "ExpiredIteratorException"
+	CodeCondition       = "ConditionalCheckFailedException"
+	CodeInternal        = "InternalServerError"
+	CodeMismatch        = "IdempotentParameterMismatchException"
+	CodeInUse           = "ResourceInUseException"
+	CodeNotFound        = "ResourceNotFoundException"
+	CodeCancelled       = "TransactionCanceledException"
+	CodeValidation      = "ValidationException"
+	CodeSerialized      = "SerializationException"
+	CodeTrimmed         = "TrimmedDataAccessException"
+	CodeUnknown         = "UnknownOperationException"
+	CodeExpiredIterator = "ExpiredIteratorException"
 
 	ReasonNone       = "None"
 	ReasonCondition  = "ConditionalCheckFailed"
@@ -51,9 +51,9 @@ func Invalid(format string, args ...any) error {
 	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// Detected adds the prefix "1 validation error detected" to the message of err. DynamoDB uses this
-// prefix for some errors that it detects before it looks for the table.
-func Detected(err error) error {
+// WithDetectedPrefix adds the prefix "1 validation error detected" to the message of err. DynamoDB
+// uses this prefix for some errors that it detects before it looks for the table.
+func WithDetectedPrefix(err error) error {
 	if err == nil {
 		return nil
 	}

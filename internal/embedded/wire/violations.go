@@ -36,8 +36,8 @@ func (v *Violations) Found() bool { return len(v.found) > 0 }
 // Quote returns a value in the quotes of messages.
 func Quote(value string) string { return "'" + value + "'" }
 
-// Null adds a violation for a missing parameter.
-func (v *Violations) Null(field string) { v.Add("null", field, "Member must not be null") }
+// AddMissing adds a violation for a missing parameter.
+func (v *Violations) AddMissing(field string) { v.Add("null", field, "Member must not be null") }
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
@@ -45,7 +45,7 @@ var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 // missing or invalid.
 func (v *Violations) Table(name *string) bool {
 	if name == nil {
-		v.Null("tableName")
+		v.AddMissing("tableName")
 		return false
 	}
 	if strings.HasPrefix(*name, "arn:") {
@@ -104,13 +104,13 @@ func (v *Violations) AtMost(value, most int, field string) {
 	}
 }
 
-// Capacity validates ReturnConsumedCapacity.
-func (v *Violations) Capacity(value string) {
+// CheckCapacity validates ReturnConsumedCapacity.
+func (v *Violations) CheckCapacity(value string) {
 	v.Enum(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
 }
 
-// Metrics validates ReturnItemCollectionMetrics.
-func (v *Violations) Metrics(value string) {
+// CheckMetrics validates ReturnItemCollectionMetrics.
+func (v *Violations) CheckMetrics(value string) {
 	v.Enum(value, "returnItemCollectionMetrics", "SIZE", "NONE")
 }
 
@@ -119,8 +119,8 @@ func (v *Violations) ReturnValues(value string) {
 	v.Enum(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
 }
 
-// OnFailure validates ReturnValuesOnConditionCheckFailure.
-func (v *Violations) OnFailure(value string) {
+// CheckOnFailure validates ReturnValuesOnConditionCheckFailure.
+func (v *Violations) CheckOnFailure(value string) {
 	v.Enum(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
@@ -131,9 +131,9 @@ type Parameter struct {
 	Set  bool
 }
 
-// Legacy returns an error if the request contains a legacy parameter. old contains the legacy
+// CheckLegacy returns an error if the request contains a legacy parameter. old contains the legacy
 // parameters, and expressions contains the parameters that replace them.
-func Legacy(old, expressions []Parameter) error {
+func CheckLegacy(old, expressions []Parameter) error {
 	names := func(from []Parameter) string {
 		var set []string
 		for _, p := range from {

@@ -11,13 +11,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Holding maps each product to the quantity that an order reserves in stock.
-type Holding map[commerce.SKU]int
+// Reservation maps each product to the quantity that an order reserves in stock.
+type Reservation map[commerce.SKU]int
 
-// ListedHolding returns the quantities that an order reserves according to the item list in the
-// order's own record. listed is false if the order reserves stock but its record has no readable
-// item list.
-func ListedHolding(t *table.Table, order model.Record) (held Holding, listed bool) {
+// EmbeddedReservation returns the quantities that an order reserves according to the item list in
+// the order's own record. listed is false if the order reserves stock but its record has no
+// readable item list.
+func EmbeddedReservation(t *table.Table, order model.Record) (held Reservation, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.ReservesStock() {
 		return nil, true
@@ -27,23 +27,23 @@ func ListedHolding(t *table.Table, order model.Record) (held Holding, listed boo
 	if err != nil {
 		return nil, false
 	}
-	return LinesHolding(lines), true
+	return LineItemsReservation(lines), true
 }
 
-// LinesHolding returns the quantities that an order reserves according to its line items. The order
-// must have a status that reserves stock.
-func LinesHolding(lines []commerce.LineItem) Holding {
-	held := Holding{}
+// LineItemsReservation returns the quantities that an order reserves according to its line items.
+// The order must have a status that reserves stock.
+func LineItemsReservation(lines []commerce.LineItem) Reservation {
+	held := Reservation{}
 	for _, line := range lines {
 		held[line.SKU] += line.Quantity
 	}
 	return held
 }
 
-// ItemsHolding returns the quantities that an order reserves according to its item records. The
-// order must have a status that reserves stock.
-func ItemsHolding(items []model.Record) Holding {
-	held := Holding{}
+// ItemRecordsReservation returns the quantities that an order reserves according to its item
+// records. The order must have a status that reserves stock.
+func ItemRecordsReservation(items []model.Record) Reservation {
+	held := Reservation{}
 	for _, rec := range items {
 		at := model.Reader{Record: rec}
 		held[commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, at.Text(model.AttrSK)))] += at.Number("qty")
@@ -67,10 +67,10 @@ func NamedProducts(rec model.Record) (skus []commerce.SKU) {
 	return skus
 }
 
-// Total returns the total price of the given line items.
+// LinesTotal returns the total price of the given line items.
 //
 // It returns an error if the total has more digits than an amount can have.
-func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
+func LinesTotal(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
 	total := commerce.Money{Currency: c}
 	for _, line := range lines {
 		line.UnitPrice.Currency = c
@@ -85,10 +85,10 @@ func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 	return total, nil
 }
 
-// Products reads the records of products.
+// ReadProducts reads the records of products.
 //
 // It returns the errors of repair.Client.Get.
-func Products(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
+func ReadProducts(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
 	b := client.Table.KeyBuilder()
 	keys := make([]model.Keys, len(skus))
 	for i, sku := range skus {
