@@ -4995,8 +4995,8 @@ type OrderEvent @access(permission: READ_ORDER) {
   """
   actor: String! @access(permission: READ_ACTOR)
   """
-  The caller's note, or null. If the event changed a line item, the server writes a note with the
-  quantities before and after the change.
+  The note that the client sent with the mutation, or null. For an event that changed a line item,
+  it is a note by the server with the quantities before and after the change.
   """
   note: String
   """

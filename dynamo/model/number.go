@@ -66,8 +66,7 @@ func ParseNumber(text string) (Number, bool) {
 // SortableNumber converts a number to text for use in keys. The texts sort in numerical order.
 //
 // The result has 19 digits before the decimal point. For a negative number, each digit is
-// subtracted from 9 and '~' is appended: -2 becomes -9999999999999999997~. The parameter text must
-// have no exponent and no trailing zeros after the decimal point.
+// subtracted from 9 and '~' is appended. text must not have an exponent or trailing zeros.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")

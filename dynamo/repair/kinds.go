@@ -67,7 +67,7 @@ func DriftKinds() []DriftKind {
 		{Name: DriftOrderMissing, Problem: "an order's record is missing, but the customer's copy of the order exists", Repair: "writes the order's record from the copy"},
 		{Name: DriftCopyMissing, Problem: "a customer's copy of an order is missing", Repair: "writes the copy from the order"},
 		{Name: DriftOrphanCopy, Problem: "a customer has a copy of another customer's order", Repair: "deletes the copy"},
-		{Name: DriftOrderDiffers, Problem: "an order's record and the customer's copy of the order differ", Repair: "overwrites the record with the lower version, or the copy if the versions are equal"},
+		{Name: DriftOrderDiffers, Problem: "an order's record and the customer's copy of the order differ", Repair: "keeps the one with the higher version and overwrites the other; if the versions are equal, keeps the record"},
 		{Name: driftOrderTotal, Problem: "an order's total is not the sum of its items", Repair: "sets the total"},
 		{Name: driftItemCount, Problem: "an order's item count is wrong", Repair: "sets the count"},
 		{Name: driftEmbeddedItems, Problem: "an order's item list differs from the item records", Repair: "sets the list, or removes it if the order has more than 25 items"},

@@ -471,8 +471,8 @@ func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 	return f.response, nil
 }
 
-// failedCredentials is a credentials provider that failed on the fast path. The SDK's first attempt
-// gets the stored error, because calling the provider again could take a long time.
+// failedCredentials wraps a credentials provider that returned err on the fast path. The SDK's first
+// attempt gets err, because calling the provider again could take a long time.
 type failedCredentials struct {
 	aws.CredentialsProvider
 	err error

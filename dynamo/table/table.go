@@ -45,7 +45,7 @@ type Table struct {
 // no request. New records get their times from clock, and new IDs get their random bytes from
 // entropy. log receives a message when clock and DynamoDB's clock start to differ, and when they
 // agree again. If observer is not nil, it is notified of all requests, and the requests ask
-// DynamoDB for the consumed capacity. guard limits the attempts of all requests.
+// DynamoDB for the consumed capacity. guard limits the retries of all requests.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))

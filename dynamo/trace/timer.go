@@ -51,7 +51,8 @@ func (t *Timer) Enabled() bool { return t.enabled }
 // report wrong units for transactions.
 func (t *Timer) NeedsUnits() bool { return t.observer != nil }
 
-// NeedsKey reports whether the caller must pass the key to Stop, because the context has a Trace.
+// NeedsKey reports whether the context has a Trace. If so, the caller must pass the key of the
+// request to Stop.
 func (t *Timer) NeedsKey() bool { return t.span != nil }
 
 // Stop ends the measurement. ctx is the context that Begin returned. r contains the key, the number

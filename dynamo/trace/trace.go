@@ -53,8 +53,8 @@ type Request struct {
 	Wave int
 }
 
-// Requests returns the recorded requests, sorted by Wave, path, access pattern and key. The result
-// does not depend on the order in which concurrent requests ended.
+// Requests returns the recorded requests, sorted by Wave (their round trip), GraphQL path, access
+// pattern and key. So the order does not depend on which concurrent request ended first.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()

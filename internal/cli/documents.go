@@ -58,7 +58,7 @@ func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logg
 		if invalid++; invalid == 1 {
 			first = fmt.Errorf("%s: %w", formatDocument(d.ID, d.Name), err)
 		}
-		log.Error("a trusted document cannot be executed", "file", cfg.Documents, "name", d.Name, "id", d.ID, "error", err.Error())
+		log.Error("this trusted document is invalid: correct it", "file", cfg.Documents, "name", d.Name, "id", d.ID, "error", err.Error())
 	}
 	return func() error {
 		if invalid < len(documents) {

@@ -182,7 +182,7 @@ func TestOpenOtherFiles(t *testing.T) {
 		{"a database of another program", database("other", func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("settings"))
 			return err
-		}), "a bbolt database, but not a store"},
+		}), "not an embedded store"},
 	} {
 		before, _ := os.ReadFile(c.path)
 		s, err := embedded.Open(c.path, embedded.Options{})

@@ -196,7 +196,7 @@ func (s *Store) load() error {
 		if format == nil {
 			isNew = true
 			if name, _ := tx.Cursor().First(); name != nil {
-				return errors.New("the file is a bbolt database, but not a store")
+				return errors.New("the file is a bbolt database of another program, not an embedded store")
 			}
 			return nil
 		}

@@ -277,8 +277,8 @@ const (
 )
 
 // evict stops serving the connection and releases its capacity. It closes the connection of an
-// anonymous caller after evictionTime. It closes the connection of an authenticated caller
-// immediately, so that the client does not send another request on the connection.
+// authenticated caller immediately. It closes the connection of an anonymous caller only after
+// evictionTime, so that an attacker cannot reconnect quickly.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()

@@ -32,8 +32,9 @@ type AccessLog struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// second is the time of the first request in the current second. requests is the number of
-	// requests since that time. omitted is the number of omitted entries since the last report.
+	// second is the start of the current period of one second, which is the time of its first request.
+	// requests is the number of requests in this period. omitted is the number of log entries omitted
+	// since the last report.
 	second            time.Time
 	requests, omitted int
 }

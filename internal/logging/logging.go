@@ -26,7 +26,7 @@ func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	return traceHandler{slog.NewJSONHandler(w, options)}
 }
 
-// traceHandler adds trace IDs to the entries of a handler.
+// traceHandler wraps a handler and adds trace IDs to its log records.
 type traceHandler struct{ slog.Handler }
 
 // Handle writes an entry.

@@ -42,8 +42,9 @@ func (r *request) fingerprint(target string) (uint64, bool) {
 	return combineHashes(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
 }
 
-// hashValue returns the hash of the next JSON value. The hash of an object or array is a sum, so it
-// does not depend on the order of the elements.
+// hashValue returns the hash of the next JSON value. The hash of an object or array is the sum of
+// its elements' hashes, so it does not depend on their order. For an array, this is intended: the
+// keys of a batch can have any order.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray

@@ -7,15 +7,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// WithoutResponseDate returns a client of db's engine that removes the header Date from responses.
+// WithoutResponseDate returns a client of the same database as db. It removes the header Date from
+// responses.
 // A Store with a fake clock needs such a client. Otherwise, the Store would refuse to write,
 // because Date differs from the fake time.
 func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
 }
 
-// WithResponseDate returns a client of db's engine that sets the header Date of each response to
-// the time that clock returns.
+// WithResponseDate returns a client of the same database as db. It sets the header Date of each
+// response to the time that clock returns.
 func WithResponseDate(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
 }

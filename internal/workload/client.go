@@ -208,7 +208,7 @@ func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	a := Response{RecordJSON: string(payload.Result)}
 	for _, e := range payload.UserErrors {
 		if !slices.Contains(DeclaredUserErrors[m.Field], e.Typename) {
-			return Response{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrUnexpectedResponse, m.Field, e.Typename)
+			return Response{}, fmt.Errorf("%w: %s returned the user error %s, which its payload type does not declare", ErrUnexpectedResponse, m.Field, e.Typename)
 		}
 		a.UserErrorCodes = append(a.UserErrorCodes, e.Code)
 	}
