@@ -266,8 +266,9 @@ func TestInterruptedCheck(t *testing.T) {
 		transactions := 0
 		withProxy(t, func(operation string, _ []byte) string {
 			if operation == "TransactWriteItems" {
-				if transactions++; transactions == 2 {
+				if transactions++; transactions >= 2 {
 					stop()
+					return "ThrottlingException" // otherwise, the transaction could be executed during the next check
 				}
 			}
 			return ""
