@@ -9,8 +9,8 @@ RUN make build OUT=/ordergraph
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /ordergraph /ordergraph
-# Without these settings, the server would use an in-memory store. Set ORDERGRAPH_AUTH to jwt or none.
-# With none, the server can only be reached from the container itself, unless -addr is :8080.
+# Without ORDERGRAPH_STORE, the server would use an in-memory store. Set ORDERGRAPH_AUTH to jwt or
+# none. With none, the server can only be reached from the container itself, unless -addr is :8080.
 ENV ORDERGRAPH_STORE=dynamodb PORT=8080
 EXPOSE 8080
 USER 65532:65532

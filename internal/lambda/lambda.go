@@ -43,7 +43,7 @@ const (
 
 // Serve serves h in AWS Lambda until the process ends. If Lambda's runtime API fails, Serve ends
 // the process. Serve calls flush before it sends a response, because Lambda freezes the process
-// afterwards. The context of flush ends with the invocation.
+// afterwards. The context of flush ends early enough to send the response in time.
 func Serve(ctx context.Context, h http.Handler, flush func(context.Context)) {
 	lambda.StartWithOptions(invoker{h, flush}, lambda.WithContext(ctx))
 }
@@ -58,12 +58,12 @@ type invoker struct {
 // handler aborts the response, or if the response exceeds maxResponse. The client then receives
 // status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	defer i.flush(ctx)
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-responseMargin))
 		defer cancel()
 	}
+	defer func() { i.flush(ctx) }()
 	r, toEvent, err := newRequest(payload)
 	if err != nil {
 		return nil, err

@@ -93,16 +93,25 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// The deadline of a request is earlier than the deadline of its invocation.
+// The deadlines of a request and of flush are earlier than the deadline of the invocation, so that
+// the response arrives in time.
 func TestDeadline(t *testing.T) {
 	deadline := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()
-	_, err := invoker{flush: noFlush, handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if got, ok := r.Context().Deadline(); !ok || !got.Equal(deadline.Add(-responseMargin)) {
+	flushed := false
+	check := func(ctx context.Context) {
+		if got, ok := ctx.Deadline(); !ok || !got.Equal(deadline.Add(-responseMargin)) {
 			t.Errorf("the deadline is %v, want %v before %v", got, responseMargin, deadline)
 		}
-	})}.Invoke(ctx, []byte(anyEvent))
+	}
+	_, err := invoker{
+		handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { check(r.Context()) }),
+		flush:   func(ctx context.Context) { check(ctx); flushed = ctx.Err() == nil },
+	}.Invoke(ctx, []byte(anyEvent))
+	if !flushed {
+		t.Error("flush was not called before the end of its context")
+	}
 	if err != nil {
 		t.Error(err)
 	}
