@@ -173,10 +173,10 @@ func TestWavesOnlyRise(t *testing.T) {
 	span := trace.SpanFromContext(ctx)
 	span.WaitForWave(3)
 	span.WaitForWave(1)
-	if got := span.Wave(); got != 3 {
+	if got := span.LastWave(); got != 3 {
 		t.Errorf("wave is %d, want 3", got)
 	}
-	if got := trace.SpanFromContext(span.Fork(ctx)).Wave(); got != 3 {
+	if got := trace.SpanFromContext(span.Fork(ctx)).LastWave(); got != 3 {
 		t.Errorf("the wave of a fork is %d, want 3", got)
 	}
 }

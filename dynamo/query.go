@@ -105,7 +105,7 @@ func (l listQuery) readLevel(found []row, partitions []string, readRound func([]
 		if err := readRound(readers); err != nil {
 			return nil, err
 		}
-		rows = emitRows(rows, all, want, forward)
+		rows = mergeRows(rows, all, want, forward)
 	}
 	return rows, nil
 }
@@ -228,10 +228,10 @@ func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// emitRows moves buffered rows to the page in the order of their positions. It stops when a
+// mergeRows moves buffered rows to the page in the order of their positions. It stops when a
 // partition has no buffered rows but is not completely read, because that partition may contain the
 // next row.
-func emitRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
+func mergeRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
 	for len(rows) < want {
 		var next *partitionReader
 		for _, pr := range readers {

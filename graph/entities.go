@@ -21,13 +21,13 @@ type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
 	load func(ctx context.Context, id any) (Entity, error)
-	plan func(to *references, f *operation.Field, id any)
+	plan func(to *pendingRecords, f *operation.Field, id any)
 }
 
 // newEntityType returns the entity type for records with keys of type ID. list returns the pending
 // keys to which the plan adds the key of an entity of this type.
 func newEntityType[ID ~string, T any](
-	name, key string, pattern *model.Lookup[ID, *T], list func(to *references, selections []*operation.SelectionSet) *pendingKeys[ID],
+	name, key string, pattern *model.Lookup[ID, *T], list func(to *pendingRecords, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
 	return entityType{
 		name: name,
@@ -39,7 +39,7 @@ func newEntityType[ID ~string, T any](
 			}
 			return v, nil
 		},
-		plan: func(to *references, f *operation.Field, id any) {
+		plan: func(to *pendingRecords, f *operation.Field, id any) {
 			selections := f.MemberSelections(name)
 			if id := id.(ID); id != "" {
 				list(to, selections).add(id, f.Path, selections)
@@ -51,15 +51,15 @@ func newEntityType[ID ~string, T any](
 // entityTypes returns the types of entities in alphabetical order.
 func entityTypes() []entityType {
 	return []entityType{
-		newEntityType("Customer", "id", model.CustomerByID, func(to *references, _ []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
+		newEntityType("Customer", "id", model.CustomerByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
 			return &to.customers
 		}),
-		newEntityType("Employee", "id", model.EmployeeByID, func(to *references, _ []*operation.SelectionSet) *pendingKeys[commerce.EmployeeID] {
+		newEntityType("Employee", "id", model.EmployeeByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.EmployeeID] {
 			return &to.employees
 		}),
-		newEntityType("Order", "id", model.OrderByID, (*references).order),
-		newEntityType("Product", "sku", model.ProductBySKU, (*references).product),
-		newEntityType("Warehouse", "id", model.WarehouseByID, func(to *references, _ []*operation.SelectionSet) *pendingKeys[commerce.WarehouseID] {
+		newEntityType("Order", "id", model.OrderByID, (*pendingRecords).order),
+		newEntityType("Product", "sku", model.ProductBySKU, (*pendingRecords).product),
+		newEntityType("Warehouse", "id", model.WarehouseByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.WarehouseID] {
 			return &to.warehouses
 		}),
 	}
@@ -156,7 +156,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 }
 
 // entities adds the keys in the arguments of _entities to the keys that the plan reads first.
-func (p plan) entities(ctx context.Context, f *operation.Field, to *references) {
+func (p plan) entities(ctx context.Context, f *operation.Field, to *pendingRecords) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
 		return

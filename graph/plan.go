@@ -274,10 +274,10 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 	}
 }
 
-// references are the keys of the records that one level of the plan reads. Records of one kind
+// pendingRecords are the keys of the records that one level of the plan reads. Records of one kind
 // share a request. If the query selects an order's timeline or a product's inventory, one Query
 // reads the item collection instead.
-type references struct {
+type pendingRecords struct {
 	customers          pendingKeys[commerce.CustomerID]
 	orders             pendingKeys[commerce.OrderID]
 	orderCollections   pendingKeys[commerce.OrderID]
@@ -289,7 +289,7 @@ type references struct {
 }
 
 // order returns the pending keys in r for orders with these selections.
-func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
+func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
 	if operation.SelectsReading(selections, "timeline") {
 		return &r.orderCollections
 	}
@@ -297,7 +297,7 @@ func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[co
 }
 
 // product returns the pending keys in r for products with these selections.
-func (r *references) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
+func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
 	if operation.SelectsReading(selections, "inventory") {
 		return &r.productCollections
 	}
@@ -325,7 +325,7 @@ func (p plan) record(ctx context.Context, record any, selections []*operation.Se
 // planRootFields plans the root fields.
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var (
-		referenced references
+		referenced pendingRecords
 		emails     pendingKeys[string]
 		items      pendingKeys[model.OrderItemKey]
 		counts     pendingKeys[dynamo.ListRequest]
@@ -366,14 +366,14 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 
 // itemsByID plans line items and, in the same level, the orders and products that they refer to.
 // For callers who may see only their own orders, it reads the orders first, to check their owners.
-func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *references) {
+func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)
 		itemReferences(w.targets(), referenced)
 		return
 	}
-	p.loaders.PlanOwnItems(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
-		var to references
+	p.loaders.PlanItemsAfterOrders(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
+		var to pendingRecords
 		for _, key := range visible {
 			itemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
 		}

@@ -19,7 +19,7 @@ import (
 // contains the plans for each kind of record, and for fields declared with @reads(byHand).
 
 // planReferences plans the records in r, and the reads that depend only on their IDs.
-func (p plan) planReferences(ctx context.Context, r *references) {
+func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	inventoryLevelReferences(r.inventoryLevels.targets(), r)
 	p.orderReferences(ctx, &r.orders)
@@ -33,7 +33,7 @@ func (p plan) planReferences(ctx context.Context, r *references) {
 
 // planCollections plans the item collections of orders and products. If the plan refers to the same
 // order or product again, it uses the item collection.
-func (p plan) planCollections(ctx context.Context, r *references) {
+func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
 	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.orderCollections)
 	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.productInventory)
 	p.productLists(ctx, r.productCollections.targets())
@@ -123,7 +123,7 @@ func (p plan) customerIDs(ctx context.Context, targets []planTarget[commerce.Cus
 
 // customerRecords plans the reads that depend on the customers' records.
 func (p plan) customerRecords(ctx context.Context, targets []planTarget[*commerce.Customer]) {
-	var to references
+	var to pendingRecords
 	var uncounted []*commerce.Customer
 	path := ""
 	for customer, f := range selectedFields(targets) {
@@ -207,7 +207,7 @@ func (p plan) collectionTimelines(ctx context.Context, targets []planTarget[*com
 }
 
 func (p plan) orderEvents(ctx context.Context, targets []planTarget[*commerce.Event]) {
-	var to references
+	var to pendingRecords
 	for event, f := range selectedFields(targets) {
 		orderEventReference(event, f, &to)
 	}
@@ -217,7 +217,7 @@ func (p plan) orderEvents(ctx context.Context, targets []planTarget[*commerce.Ev
 // planOrderRecords plans the reads that depend on the orders' records.
 func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var (
-		to     references
+		to     pendingRecords
 		pages  pendingKeys[dynamo.ListRequest]
 		single pendingKeys[model.OrderItemKey]
 		loaded []planTarget[*commerce.LineItem]
@@ -300,7 +300,7 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 }
 
 func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
-	var to references
+	var to pendingRecords
 	itemReferences(itemKeys(targets), &to)
 	p.planReferences(ctx, &to)
 }
@@ -312,7 +312,7 @@ func itemKeys(targets []planTarget[*commerce.LineItem]) []planTarget[model.Order
 }
 
 // itemReferences adds the orders and products that line items refer to.
-func itemReferences(targets []planTarget[model.OrderItemKey], to *references) {
+func itemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
 	for key, f := range selectedFields(targets) {
 		orderItemReference(key, f, to)
 	}
@@ -375,7 +375,7 @@ func (p plan) inventoryBySKU(ctx context.Context, targets []planTarget[commerce.
 }
 
 func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerce.InventoryLevel]) {
-	var to references
+	var to pendingRecords
 	inventoryLevelReferences(targetIDs(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
 		return model.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
 	}), &to)
@@ -383,7 +383,7 @@ func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerc
 }
 
 // inventoryLevelReferences adds the products and warehouses that inventory levels refer to.
-func inventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *references) {
+func inventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *pendingRecords) {
 	for key, f := range selectedFields(targets) {
 		inventoryLevelReference(key, f, to)
 	}
@@ -412,7 +412,7 @@ func (p plan) employeeIDs(ctx context.Context, targets []planTarget[commerce.Emp
 
 // employeeRecords plans the reads that depend on the employees' records.
 func (p plan) employeeRecords(ctx context.Context, targets []planTarget[*commerce.Employee]) {
-	var to references
+	var to pendingRecords
 	for employee, f := range selectedFields(targets) {
 		employeeReference(employee, f, &to)
 	}

@@ -48,7 +48,7 @@ func (p plan) customerLists(ctx context.Context, targets []planTarget[commerce.C
 }
 
 // customerReference adds the key of the record that a field refers to.
-func customerReference(record *commerce.Customer, f *operation.Field, to *references) {
+func customerReference(record *commerce.Customer, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 5: // accountRep
 		addReference(&to.employees, f, record.AccountRepID)
@@ -103,7 +103,7 @@ func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.E
 }
 
 // employeeReference adds the key of the record that a field refers to.
-func employeeReference(record *commerce.Employee, f *operation.Field, to *references) {
+func employeeReference(record *commerce.Employee, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 6: // warehouse
 		addReference(&to.warehouses, f, record.WarehouseID)
@@ -119,7 +119,7 @@ func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.In
 }
 
 // inventoryLevelReference adds the key of the record that a field refers to.
-func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *references) {
+func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 2: // product
 		addReference(&to.products, f, key.SKU)
@@ -221,7 +221,7 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 }
 
 // orderReference adds the key of the record that a field refers to.
-func orderReference(record *commerce.Order, f *operation.Field, to *references) {
+func orderReference(record *commerce.Order, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 3: // customer
 		addReference(&to.customers, f, record.CustomerID)
@@ -235,7 +235,7 @@ func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event)
 }
 
 // orderEventReference adds the key of the record that a field refers to.
-func orderEventReference(record *commerce.Event, f *operation.Field, to *references) {
+func orderEventReference(record *commerce.Event, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 8: // warehouse
 		addReference(&to.warehouses, f, record.WarehouseID)
@@ -251,7 +251,7 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 }
 
 // orderItemReference adds the key of the record that a field refers to.
-func orderItemReference(key model.OrderItemKey, f *operation.Field, to *references) {
+func orderItemReference(key model.OrderItemKey, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 8: // product
 		addReference(&to.products, f, key.SKU)
@@ -607,7 +607,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 
 // rootRecord adds the key of the record that a field of Query reads by its arguments.
 // It returns false for other fields.
-func (p plan) rootRecord(f *operation.Field, to *references) bool {
+func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 	switch f.Number {
 	case 2: // customer
 		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
@@ -648,7 +648,7 @@ func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) 
 }
 
 // viewerReference adds the key of the record that a field refers to.
-func viewerReference(record *commerce.Principal, f *operation.Field, to *references) {
+func viewerReference(record *commerce.Principal, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case 3: // customer
 		addReference(&to.customers, f, record.Customer)

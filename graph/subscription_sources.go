@@ -128,7 +128,7 @@ func resumeID(change *feed.OrderChange) *string { return scalar.OrNull(string(ch
 // event plans the reads for one event of a subscription: the records that the event refers to, and
 // the changed order. If the event contains the order, the order itself is not read.
 func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
-	var referenced references
+	var referenced pendingRecords
 	var orders []planTarget[*commerce.Order]
 	for _, f := range root.Reads {
 		for _, update := range f.Records {

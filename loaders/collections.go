@@ -11,15 +11,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// collectionSource returns the records of planned item collections.
-type collectionSource[K comparable, W, V any] struct {
+// collectionRecordSource returns the records of planned item collections.
+type collectionRecordSource[K comparable, W, V any] struct {
 	collections *Loader[K, W]
 	record      func(W) V
 }
 
-func (c collectionSource[K, W, V]) isKnown(key K) bool { return c.collections.isKnown(key) }
+func (c collectionRecordSource[K, W, V]) isKnown(key K) bool { return c.collections.isKnown(key) }
 
-func (c collectionSource[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
+func (c collectionRecordSource[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
 	collection, err := c.collections.Load(ctx, key)
 	if err != nil {
 		return v, err

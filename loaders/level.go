@@ -124,7 +124,7 @@ func (p *plannedRead[K, V]) run() {
 	}
 	found := make([]FoundValue[K, V], 0, len(p.keys))
 	span := trace.SpanFromContext(p.own.ctx)
-	requestedIn := span.Wave()
+	requestedIn := span.LastWave()
 	ctx := span.Fork(p.own.ctx)
 	for i, key := range p.keys {
 		location := valueRef[K, V]{&p.own, i}

@@ -44,7 +44,7 @@ type Loader[K comparable, V any] struct {
 // initSingle sets a read function for keys that cannot share a DynamoDB request. At most
 // maxConcurrentQueries reads of one batch run concurrently.
 func (l *Loader[K, V]) initSingle(all *Loaders, pattern string, read func(*Loaders, context.Context, K) (V, error)) {
-	l.loaders, l.pattern, l.keyReader = all, pattern, singleFunc[K, V](read)
+	l.loaders, l.pattern, l.keyReader = all, pattern, keyReaderFunc[K, V](read)
 }
 
 type (
@@ -67,13 +67,13 @@ type (
 // Each reader is at most one pointer in size, so storing a reader in an interface does not allocate
 // memory.
 type (
-	singleFunc[K comparable, V any]   func(*Loaders, context.Context, K) (V, error)
-	batchFunc[K comparable, V any]    func(*Loaders, context.Context, []K) ([]dynamo.LookupResult[V], error)
-	lookupReader[K comparable, V any] struct{ pattern *model.Lookup[K, V] }
-	listReader[V any]                 struct{ pattern *model.List[V] }
+	keyReaderFunc[K comparable, V any] func(*Loaders, context.Context, K) (V, error)
+	batchFunc[K comparable, V any]     func(*Loaders, context.Context, []K) ([]dynamo.LookupResult[V], error)
+	lookupReader[K comparable, V any]  struct{ pattern *model.Lookup[K, V] }
+	listReader[V any]                  struct{ pattern *model.List[V] }
 )
 
-func (f singleFunc[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) {
+func (f keyReaderFunc[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) {
 	return f(l, ctx, key)
 }
 
@@ -187,7 +187,7 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 
 // prime adds the values of several keys.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.LookupResult[V]) {
-	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).Wave()}
+	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).LastWave()}
 	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,8 +227,8 @@ func (b *batch[K, V]) read() {
 	}
 	ctx := trace.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
 	b.results, b.err = b.loader.read(ctx, b.keys)
-	b.wave = trace.SpanFromContext(ctx).Wave()
-	b.waves = b.wave - trace.SpanFromContext(b.ctx).Wave()
+	b.wave = trace.SpanFromContext(ctx).LastWave()
+	b.waves = b.wave - trace.SpanFromContext(b.ctx).LastWave()
 }
 
 // read reads keys from the store. A panic becomes the error of all keys.

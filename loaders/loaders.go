@@ -100,16 +100,16 @@ func overrideReaders(l *Loaders, loader any) {
 		loader.batchReader = batchFunc[commerce.CustomerID, *commerce.Customer]((*Loaders).customersByID)
 	case *Loader[commerce.OrderID, *commerce.Order]:
 		loader.batchReader = batchFunc[commerce.OrderID, *commerce.Order]((*Loaders).ordersByID)
-		loader.collections = collectionSource[commerce.OrderID, *dynamo.OrderItemCollection, *commerce.Order]{&l.orderCollections, func(w *dynamo.OrderItemCollection) *commerce.Order { return w.Order }}
+		loader.collections = collectionRecordSource[commerce.OrderID, *dynamo.OrderItemCollection, *commerce.Order]{&l.orderCollections, func(w *dynamo.OrderItemCollection) *commerce.Order { return w.Order }}
 	case *Loader[model.CustomerOrderKey, *commerce.Order]:
 		loader.batchReader = batchFunc[model.CustomerOrderKey, *commerce.Order]((*Loaders).customerOrders)
 	case *Loader[commerce.SKU, *commerce.Product]:
-		loader.collections = collectionSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
+		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
 		// The client chooses the email address, so the address may be invalid in a key. For an invalid
 		// address, ReadRecord returns an InvalidError, which the client sees. ReadRecords would report
 		// that the table contains a corrupt reference.
-		loader.batchReader, loader.keyReader = nil, singleFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
+		loader.batchReader, loader.keyReader = nil, keyReaderFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})
 	}

@@ -115,10 +115,10 @@ func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commer
 	return l.Item(ctx, order, key.SKU)
 }
 
-// PlanOwnItems plans line items for a viewer that may read only its own orders. It plans the orders
+// PlanItemsAfterOrders plans line items for a viewer that may read only its own orders. It plans the orders
 // first. For each order that was found, it then plans the line items, unless the order's record
 // contains them. The callback receives the keys of the line items whose orders were found.
-func (l *Loaders) PlanOwnItems(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
+func (l *Loaders) PlanItemsAfterOrders(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {
 		ids[i] = key.Order

@@ -73,7 +73,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		}, false, []string{ownKey}},
 		{"another's planned item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			l.Plan(func(first *loaders.Level) {
-				l.PlanOwnItems(ctx, first, []model.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, _ *loaders.Level, there []model.OrderItemKey) {
+				l.PlanItemsAfterOrders(ctx, first, []model.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, _ *loaders.Level, there []model.OrderItemKey) {
 					if len(there) > 0 {
 						t.Errorf("%v is there", there)
 					}

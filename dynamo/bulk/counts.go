@@ -86,7 +86,7 @@ func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	var actions []types.TransactWriteItem
 	for _, r := range t.orderCountRecords(zero, true) {
 		var e table.Expression
-		absent := table.RecordMissing(&e)
+		absent := table.RecordNotExists(&e)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{
 			TableName: &t.table.Name, Item: r, ConditionExpression: &absent, ExpressionAttributeNames: e.Names,
 		}})

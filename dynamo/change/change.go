@@ -190,12 +190,12 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readExisting reads and decodes the record that a command refers to. keys[0] is its key. The same
+// readRequired reads and decodes the record that a command refers to. keys[0] is its key. The same
 // request reads the records with the other keys. If the record does not exist, the error contains
 // kind, id, and the name of the argument that contains the ID (field).
 //
 // Errors: commerce.NotFound, ErrCorrupt, errors from table.WrapError.
-func readExisting[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
+func readRequired[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
 	case err != nil:
@@ -246,7 +246,7 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 }
 
 // create writes a record that must not exist.
-func (c *change) create(r model.Record) { c.put(r, table.RecordMissing) }
+func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
 // createWithEdges creates the record of a value and its edges (copies with other index keys). The
 // transaction fails if the record exists. An existing edge is a leftover of a lost record and is
@@ -463,7 +463,7 @@ func (c *change) addToCounters(record, deltas model.Record, when table.Condition
 			continue
 		}
 		readable[name] = deltas[name]
-		countable := table.AnyOf(table.AttributeMissing(name), table.AttributeIsNumber(name))
+		countable := table.AnyOf(table.AttributeNotExists(name), table.AttributeIsNumber(name))
 		if when != nil {
 			countable = table.AllOf(when, countable)
 		}

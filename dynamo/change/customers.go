@@ -66,7 +66,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.hideIfForbidden(id, k)
-	customer, current, err := readExisting(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
+	customer, current, err := readRequired(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,13 +122,13 @@ func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	if r, exists := c.knownRecord(model.KeyOf(claim)); exists && !model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
 		return commerce.NewEmailTaken()
 	}
-	c.upsert(claim, table.AnyOf(table.RecordMissing, ownClaim))
+	c.upsert(claim, table.AnyOf(table.RecordNotExists, ownClaim))
 	if oldEmail == "" || oldEmail == newEmail {
 		return nil
 	}
 	oldClaim := model.EmailClaimRecord(&c.KeyBuilder, oldEmail, after.ID)
 	if r, exists := c.knownRecord(model.KeyOf(oldClaim)); !exists || model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
-		c.remove(oldClaim, table.AnyOf(table.RecordMissing, ownClaim))
+		c.remove(oldClaim, table.AnyOf(table.RecordNotExists, ownClaim))
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (c *change) lastEventCondition(last model.Record) table.Condition {
 	if current, ok := c.knownRecord(model.KeyOf(last)); ok && c.table.EventPosition(model.LastEventID(current)) == "" {
 		return table.Unchanged(current, "eventId")
 	}
-	return table.AnyOf(table.RecordMissing, table.Compare("eventId", "<", last["eventId"]))
+	return table.AnyOf(table.RecordNotExists, table.Compare("eventId", "<", last["eventId"]))
 }
 
 // lastEventTime returns the time of the customer's last event if c.known contains this event.

@@ -53,7 +53,7 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 		"entity": model.Str(model.EntityIdempotency.Name), "mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
 		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
 		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
-	}), table.AnyOf(table.RecordMissing, table.Compare(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
+	}), table.AnyOf(table.RecordNotExists, table.Compare(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)
 }
 

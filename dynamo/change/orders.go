@@ -145,7 +145,7 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if !own {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
-	order, current, err := readExisting(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
+	order, current, err := readRequired(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -232,7 +232,7 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.CustomerOrderKeys(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
-		return "", table.AnyOf(table.AttributeExists("entity"), table.AttributeMissing(model.AttrIndexPK))
+		return "", table.AnyOf(table.AttributeExists("entity"), table.AttributeNotExists(model.AttrIndexPK))
 	}
 	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Unchanged(copied, "entity", model.AttrIndexPK)
 }
@@ -391,7 +391,7 @@ func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
 	case c.knownMissing(k):
-		c.addConditionCheck(k, table.RecordMissing)
+		c.addConditionCheck(k, table.RecordNotExists)
 		return to
 	case ok && !table.RecordHasNumber(r, counter):
 		return append(to, adjustment{k, map[string]int{}, table.Unchanged(r, counter)})

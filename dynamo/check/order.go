@@ -234,7 +234,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 
 // verifyItems verifies the order's own record, its copy for the customer and the item records.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
-	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
+	v.lines, v.linesKnown = v.chooseLines(diag, o, trusted, other)
 	if v.linesKnown {
 		if total, err := counting.LinesTotal(v.lines, o.Total.Currency); err == nil {
 			o.Total = total
@@ -295,10 +295,10 @@ func copyAttributes(want, have model.Record, names ...string) {
 	}
 }
 
-// trustedLines returns the line items of the order. It trusts the item records, unless they are
+// chooseLines returns the line items of the order. It trusts the item records, unless they are
 // missing or only the item list in the order adds up to the total. If it cannot determine the line
 // items, it returns false and reports the unreadable item records.
-func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
+func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
 	for _, item := range v.items {

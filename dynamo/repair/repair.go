@@ -161,7 +161,7 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	switch {
 	case fix.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.RecordMissing(e)),
+			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.RecordNotExists(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	case fix.isDelete:
@@ -245,7 +245,7 @@ const maxConditions = 120
 // first, then the attributes that the repair changes, then the others.
 func unchangedCondition(have model.Record, changed []string) table.Condition {
 	if have == nil {
-		return table.RecordMissing
+		return table.RecordNotExists
 	}
 	return func(e *table.Expression) string {
 		rank := func(name string) int {

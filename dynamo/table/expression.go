@@ -64,16 +64,16 @@ func AttributeExists(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
 }
 
-// AttributeMissing is the condition that the record lacks the attribute or does not exist.
-func AttributeMissing(attribute string) Condition {
+// AttributeNotExists is the condition that the record lacks the attribute or does not exist.
+func AttributeNotExists(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
 }
 
 // RecordExists is the condition that the record exists.
 func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e) }
 
-// RecordMissing is the condition that the record does not exist.
-func RecordMissing(e *Expression) string { return AttributeMissing(model.AttrPK)(e) }
+// RecordNotExists is the condition that the record does not exist.
+func RecordNotExists(e *Expression) string { return AttributeNotExists(model.AttrPK)(e) }
 
 // Compare is the condition "attribute relation v". relation is a comparison operator, such as "="
 // or ">=".
@@ -103,7 +103,7 @@ func Unchanged(before model.Record, attributes ...string) Condition {
 			if v, ok := before[a]; ok {
 				texts = append(texts, Compare(a, "=", v)(e))
 			} else {
-				texts = append(texts, AttributeMissing(a)(e))
+				texts = append(texts, AttributeNotExists(a)(e))
 			}
 		}
 		return strings.Join(texts, " AND ")

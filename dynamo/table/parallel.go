@@ -44,7 +44,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	}
 	group.Wait()
 	for _, forked := range forks {
-		span.WaitForWave(trace.SpanFromContext(forked).Wave())
+		span.WaitForWave(trace.SpanFromContext(forked).LastWave())
 	}
 	return context.Cause(ctx)
 }

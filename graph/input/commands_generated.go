@@ -8,9 +8,9 @@ import "github.com/ordergraph/ordergraph/commerce"
 func (in CreateCustomerInput) Command(c *Validator) commerce.Customer {
 	return commerce.Customer{
 		ID:           parseOptional(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
-		Name:         parseValue(c, name, in.Name, "name"),
-		Email:        parseValue(c, email, in.Email, "email"),
-		PhoneNumbers: phoneNumbers(c, in.PhoneNumbers),
+		Name:         parseValue(c, parseName, in.Name, "name"),
+		Email:        parseValue(c, parseEmail, in.Email, "email"),
+		PhoneNumbers: parsePhoneNumbers(c, in.PhoneNumbers),
 		AccountRepID: parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
 	}
 }
@@ -19,10 +19,10 @@ func (in CreateCustomerInput) Command(c *Validator) commerce.Customer {
 func (in UpdateCustomerInput) Command(c *Validator) commerce.CustomerChange {
 	return commerce.CustomerChange{
 		ID:              parseValue(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
-		Name:            parseChange(c, name, in.Name, "name"),
-		Email:           parseChange(c, email, in.Email, "email"),
-		PhoneNumbers:    parseListChange(c, phoneNumbers, in.PhoneNumbers),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		Name:            parseChange(c, parseName, in.Name, "name"),
+		Email:           parseChange(c, parseEmail, in.Email, "email"),
+		PhoneNumbers:    parseListChange(c, parsePhoneNumbers, in.PhoneNumbers),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -31,8 +31,8 @@ func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Quantity:        parseValue(c, quantity, in.Quantity, "quantity"),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		Quantity:        parseValue(c, parseQuantity, in.Quantity, "quantity"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -40,8 +40,8 @@ func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 func (in UpdateShippingAddressInput) Command(c *Validator) commerce.ShippingAddressChange {
 	return commerce.ShippingAddressChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		ShippingAddress: shippingAddress(c, in.ShippingAddress),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		ShippingAddress: parseShippingAddress(c, in.ShippingAddress),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -49,9 +49,9 @@ func (in UpdateShippingAddressInput) Command(c *Validator) commerce.ShippingAddr
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{
 		SKU:       parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:      parseValue(c, name, in.Name, "name"),
-		Category:  parseValue(c, category, in.Category, "category"),
-		UnitPrice: unitPrice(c, in.UnitPrice),
+		Name:      parseValue(c, parseName, in.Name, "name"),
+		Category:  parseValue(c, parseCategory, in.Category, "category"),
+		UnitPrice: parseUnitPrice(c, in.UnitPrice),
 	}
 }
 
@@ -59,10 +59,10 @@ func (in CreateProductInput) Command(c *Validator) commerce.Product {
 func (in UpdateProductInput) Command(c *Validator) commerce.ProductChange {
 	return commerce.ProductChange{
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:            parseChange(c, name, in.Name, "name"),
-		Category:        parseChange(c, category, in.Category, "category"),
-		UnitPrice:       productChangeUnitPrice(c, in.UnitPrice),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		Name:            parseChange(c, parseName, in.Name, "name"),
+		Category:        parseChange(c, parseCategory, in.Category, "category"),
+		UnitPrice:       parseProductChangeUnitPrice(c, in.UnitPrice),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -70,7 +70,7 @@ func (in UpdateProductInput) Command(c *Validator) commerce.ProductChange {
 func (in CreateWarehouseInput) Command(c *Validator) commerce.Warehouse {
 	return commerce.Warehouse{
 		ID:   parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
-		Name: parseValue(c, name, in.Name, "name"),
+		Name: parseValue(c, parseName, in.Name, "name"),
 	}
 }
 
@@ -79,8 +79,8 @@ func (in SetInventoryLevelInput) Command(c *Validator) commerce.InventoryCount {
 	return commerce.InventoryCount{
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID:     parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Quantity:        parseValue(c, inventoryLevelQuantity, in.Quantity, "quantity"),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		Quantity:        parseValue(c, parseInventoryLevelQuantity, in.Quantity, "quantity"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -89,7 +89,7 @@ func (in AdjustInventoryInput) Command(c *Validator) commerce.InventoryAdjustmen
 	return commerce.InventoryAdjustment{
 		SKU:         parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID: parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Delta:       parseValue(c, delta, in.Delta, "delta"),
+		Delta:       parseValue(c, parseDelta, in.Delta, "delta"),
 	}
 }
 
@@ -97,11 +97,11 @@ func (in AdjustInventoryInput) Command(c *Validator) commerce.InventoryAdjustmen
 func (in HireEmployeeInput) Command(c *Validator) commerce.Employee {
 	return commerce.Employee{
 		ID:           parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
-		Name:         parseValue(c, employeeName, in.Name, "name"),
-		JobTitle:     parseValue(c, jobTitle, in.JobTitle, "jobTitle"),
+		Name:         parseValue(c, parseEmployeeName, in.Name, "name"),
+		JobTitle:     parseValue(c, parseJobTitle, in.JobTitle, "jobTitle"),
 		HireDate:     in.HireDate,
 		WarehouseID:  parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		PhoneNumbers: phoneNumbers(c, in.PhoneNumbers),
+		PhoneNumbers: parsePhoneNumbers(c, in.PhoneNumbers),
 	}
 }
 
@@ -109,10 +109,10 @@ func (in HireEmployeeInput) Command(c *Validator) commerce.Employee {
 func (in UpdateEmployeeInput) Command(c *Validator) commerce.EmployeeChange {
 	return commerce.EmployeeChange{
 		ID:              parseValue(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
-		Name:            parseChange(c, employeeName, in.Name, "name"),
-		JobTitle:        parseChange(c, jobTitle, in.JobTitle, "jobTitle"),
+		Name:            parseChange(c, parseEmployeeName, in.Name, "name"),
+		JobTitle:        parseChange(c, parseJobTitle, in.JobTitle, "jobTitle"),
 		WarehouseID:     parseOmittable(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		PhoneNumbers:    parseListChange(c, phoneNumbers, in.PhoneNumbers),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		PhoneNumbers:    parseListChange(c, parsePhoneNumbers, in.PhoneNumbers),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }

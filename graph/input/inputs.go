@@ -91,47 +91,47 @@ func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.
 	return &parsed
 }
 
-func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
+func parseName(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
 // The functions below are rules. A rule validates the value of an input field, and its name
 // determines the fields to which it applies. A generated Command method uses the most specific
-// rule. First, it looks for a rule for the command and the field (productChangeUnitPrice), then for
-// the record and the field (employeeName), then for the field (email). If no rule matches a string
-// field, the rule "name" applies.
+// rule. First, it looks for a rule for the command and the field (parseProductChangeUnitPrice),
+// then for the record and the field (parseEmployeeName), then for the field (parseEmail). If no
+// rule matches a string field, parseName applies.
 
-// listedName validates a name. Lists of records are searched or sorted by this name.
-func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
+// parseListedName validates a name. Lists of records are searched or sorted by this name.
+func parseListedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
 
-func employeeName(s string) (string, error) { return listedName(s) }
+func parseEmployeeName(s string) (string, error) { return parseListedName(s) }
 
-func jobTitle(s string) (string, error) { return listedName(s) }
+func parseJobTitle(s string) (string, error) { return parseListedName(s) }
 
-func category(s string) (string, error) { return listedName(s) }
+func parseCategory(s string) (string, error) { return parseListedName(s) }
 
-func email(s string) (string, error) {
+func parseEmail(s string) (string, error) {
 	_, err := commerce.ParseEmail(s)
 	return s, err
 }
 
-func note(s string) (string, error) { return optionalText(s, commerce.MaxNote) }
+func parseNote(s string) (string, error) { return parseOptionalText(s, commerce.MaxNote) }
 
-func optionalName(s string) (string, error) { return optionalText(s, commerce.MaxName) }
+func parseOptionalName(s string) (string, error) { return parseOptionalText(s, commerce.MaxName) }
 
-// optionalText validates a name that may be empty.
-func optionalText(s string, maxBytes int) (string, error) {
+// parseOptionalText validates a name that may be empty.
+func parseOptionalText(s string, maxBytes int) (string, error) {
 	if s == "" {
 		return "", nil
 	}
 	return commerce.ParseName(s, maxBytes)
 }
 
-func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
+func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
 
-func inventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
+func parseInventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
 
-func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
+func parseDelta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
 
-func phoneNumbers(c *Validator, numbers []string) []string {
+func parsePhoneNumbers(c *Validator, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
 		c.reject(commerce.NewInvalidInput(commerce.FieldPath("phoneNumbers"), "has %d phone numbers: use at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
@@ -142,63 +142,64 @@ func phoneNumbers(c *Validator, numbers []string) []string {
 	return numbers
 }
 
-func shippingAddress(c *Validator, in *AddressInput) commerce.Address {
+func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	const field = "shippingAddress"
 	return commerce.Address{
-		Recipient:   parseValue(c, name, in.Recipient, field, "recipient"),
-		Line1:       parseValue(c, name, in.Line1, field, "line1"),
-		Line2:       parseOptional(c, optionalName, in.Line2, field, "line2"),
-		City:        parseValue(c, name, in.City, field, "city"),
-		Region:      parseOptional(c, optionalName, in.Region, field, "region"),
-		PostalCode:  parseOptional(c, optionalName, in.PostalCode, field, "postalCode"),
+		Recipient:   parseValue(c, parseName, in.Recipient, field, "recipient"),
+		Line1:       parseValue(c, parseName, in.Line1, field, "line1"),
+		Line2:       parseOptional(c, parseOptionalName, in.Line2, field, "line2"),
+		City:        parseValue(c, parseName, in.City, field, "city"),
+		Region:      parseOptional(c, parseOptionalName, in.Region, field, "region"),
+		PostalCode:  parseOptional(c, parseOptionalName, in.PostalCode, field, "postalCode"),
 		CountryCode: parseValue(c, commerce.ParseCountry, in.CountryCode, field, "countryCode"),
 	}
 }
 
-// unitPrice validates a price. If the price has no currency, the default currency applies.
-func unitPrice(c *Validator, in *MoneyInput) commerce.Money {
-	return money(c, commerce.ParsePrice, in, "unitPrice")
+// parseUnitPrice validates a price. If the price has no currency, the default currency applies.
+func parseUnitPrice(c *Validator, in *MoneyInput) commerce.Money {
+	return parseMoney(c, commerce.ParsePrice, in, "unitPrice")
 }
 
-// expectedTotal parses the total that an order must have. It allows more digits than unitPrice,
-// because prices written by other software may have more digits.
-func expectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
+// parseExpectedTotal parses the total that an order must have. It allows more digits than
+// parseUnitPrice, because prices written by other software may have more digits.
+func parseExpectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	if in == nil {
 		return nil
 	}
-	total := money(c, commerce.ParseMoney, in, "expectedTotal")
+	total := parseMoney(c, commerce.ParseMoney, in, "expectedTotal")
 	return &total
 }
 
-// money parses the amount of a field. If the amount has no currency, the default currency applies.
-func money(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
+// parseMoney parses the amount of a field. If the amount has no currency, the default currency
+// applies.
+func parseMoney(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
-		currency = parseValue(c, currencyCode, *in.CurrencyCode, field, "currencyCode")
+		currency = parseValue(c, parseCurrencyCode, *in.CurrencyCode, field, "currencyCode")
 	}
 	return parseValue(c, func(amount string) (commerce.Money, error) { return parse(amount, currency) }, in.Amount, field, "amount")
 }
 
-func currencyCode(s commerce.Currency) (commerce.Currency, error) {
+func parseCurrencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// productChangeUnitPrice parses the new price of a product. A price without a currency is in the
-// product's currency. The currency is unknown here, so the mutation validates the amount after it
-// has read the product.
-func productChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
+// parseProductChangeUnitPrice parses the new price of a product. A price without a currency is in
+// the product's currency. The currency is unknown here, so the mutation validates the amount after
+// it has read the product.
+func parseProductChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
 	}
-	p := commerce.Price{Amount: in.Amount, Currency: parseOptional(c, currencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
+	p := commerce.Price{Amount: in.Amount, Currency: parseOptional(c, parseCurrencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
 	if p.Currency != "" {
-		unitPrice(c, in)
+		parseUnitPrice(c, in)
 	}
 	return &p
 }
 
-// expectedVersion returns the version that a record must have.
-func expectedVersion(_ *Validator, v *int32) *int {
+// parseExpectedVersion returns the version that a record must have.
+func parseExpectedVersion(_ *Validator, v *int32) *int {
 	if v == nil {
 		return nil
 	}
@@ -215,7 +216,7 @@ func (in AssignAccountRepInput) Command(c *Validator) commerce.AccountRepChange 
 	return commerce.AccountRepChange{
 		CustomerID:      parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
 		EmployeeID:      parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.EmployeeID.Value(), "employeeId"),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }
 
@@ -223,11 +224,11 @@ func (in AssignAccountRepInput) Command(c *Validator) commerce.AccountRepChange 
 func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 	order := commerce.OrderRequest{
 		CustomerID:    parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
-		Lines:         orderLines(c, in.Items),
-		ExpectedTotal: expectedTotal(c, in.ExpectedTotal),
+		Lines:         parseOrderLines(c, in.Items),
+		ExpectedTotal: parseExpectedTotal(c, in.ExpectedTotal),
 	}
 	if in.ShippingAddress != nil {
-		a := shippingAddress(c, in.ShippingAddress)
+		a := parseShippingAddress(c, in.ShippingAddress)
 		order.ShippingAddress = &a
 	}
 	return order
@@ -239,7 +240,7 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 // It returns commerce.UserErrors of InvalidInput and TooManyLines.
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	c := NewValidator("")
-	lines := orderLines(c, in.Items)
+	lines := parseOrderLines(c, in.Items)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -259,22 +260,22 @@ func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []co
 	return price(ctx, lines)
 }
 
-func orderLines(c *Validator, items []*OrderLineInput) []commerce.OrderLine {
+func parseOrderLines(c *Validator, items []*OrderLineInput) []commerce.OrderLine {
 	if len(items) > maxValidatedLines {
 		c.reject(commerce.NewTooManyLines(commerce.FieldPath("items"), len(items), commerce.MaxLines))
 		return nil
 	}
 	lines := make([]commerce.OrderLine, len(items))
 	for i, item := range items {
-		lines[i] = orderLine(c, item, strconv.Itoa(i))
+		lines[i] = parseOrderLine(c, item, strconv.Itoa(i))
 	}
 	return lines
 }
 
-func orderLine(c *Validator, in *OrderLineInput, index string) commerce.OrderLine {
+func parseOrderLine(c *Validator, in *OrderLineInput, index string) commerce.OrderLine {
 	return commerce.OrderLine{
 		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "items", index, "sku"),
-		Quantity: parseValue(c, quantity, in.Quantity, "items", index, "quantity"),
+		Quantity: parseValue(c, parseQuantity, in.Quantity, "items", index, "quantity"),
 	}
 }
 
@@ -282,38 +283,38 @@ func orderLine(c *Validator, in *OrderLineInput, index string) commerce.OrderLin
 // longer list is rejected, even if many lines have the same product.
 const maxValidatedLines = 10 * commerce.MaxLines
 
-// move returns the command that changes the status of an order.
-func move(c *Validator, to commerce.Status, id string, noteText *string, version *int32) commerce.OrderStatusChange {
+// parseStatusChange returns the command that changes the status of an order.
+func parseStatusChange(c *Validator, to commerce.Status, id string, note *string, version *int32) commerce.OrderStatusChange {
 	return commerce.OrderStatusChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, id, "orderId"),
 		To:              to,
-		Note:            parseOptional(c, note, noteText, "note"),
-		ExpectedVersion: expectedVersion(c, version),
+		Note:            parseOptional(c, parseNote, note, "note"),
+		ExpectedVersion: parseExpectedVersion(c, version),
 	}
 }
 
 // Command validates the input and returns a commerce.OrderStatusChange.
 func (in ConfirmOrderInput) Command(c *Validator) commerce.OrderStatusChange {
-	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
+	return parseStatusChange(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
 // Command validates the input and returns a commerce.OrderStatusChange.
 func (in DeliverOrderInput) Command(c *Validator) commerce.OrderStatusChange {
-	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
+	return parseStatusChange(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
 // Command validates the input and returns a commerce.OrderStatusChange.
 func (in CancelOrderInput) Command(c *Validator) commerce.OrderStatusChange {
-	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
+	return parseStatusChange(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
 // Command validates the input and returns a commerce.OrderStatusChange.
 func (in ShipOrderInput) Command(c *Validator) commerce.OrderStatusChange {
-	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
+	m := parseStatusChange(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
-	m.TrackingNumber = parseOptional(c, optionalName, in.TrackingNumber, "trackingNumber")
+	m.TrackingNumber = parseOptional(c, parseOptionalName, in.TrackingNumber, "trackingNumber")
 	m.WithoutAddress = in.WithoutAddress
-	m.Carrier = parseOptional(c, optionalName, in.Carrier, "carrier")
+	m.Carrier = parseOptional(c, parseOptionalName, in.Carrier, "carrier")
 	return m
 }
 
@@ -322,6 +323,6 @@ func (in RemoveOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }

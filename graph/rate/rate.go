@@ -34,9 +34,9 @@ type Options struct {
 // per second over time. An empty bucket is full again after 100 seconds.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
-// Settings returns the settings of the rate limit. Burst has no default here, because its default
+// SettingDefinitions returns the settings of the rate limit. Burst has no default here, because its default
 // depends on whether the server authenticates callers.
-func (o *Options) Settings() []setting.Setting {
+func (o *Options) SettingDefinitions() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points that a caller can spend in a burst; `0` disables the limit. The default is `0` without authentication, otherwise the higher of `%d` and `ORDERGRAPH_MAX_COST`", DefaultOptions().Burst)},
 		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points that a caller regains per second"},

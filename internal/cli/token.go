@@ -49,7 +49,7 @@ func tokenCommand(_ context.Context, args []string, env Environment) error {
 	case r != tokenRequest{ttl: 15 * time.Minute}:
 		return usageError{"token key accepts no flags"}
 	}
-	return createKeyFiles(words[1], env.Stdout)
+	return createTokenKeyPair(words[1], env.Stdout)
 }
 
 // printToken signs and prints a token.
@@ -116,9 +116,9 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 // of the private key.
 const jwksSuffix = ".jwks.json"
 
-// createKeyFiles generates a key pair. It writes the private key to a file that only its owner can
+// createTokenKeyPair generates a key pair. It writes the private key to a file that only its owner can
 // read, and the public key (JWKS) to a second file.
-func createKeyFiles(file string, stdout io.Writer) error {
+func createTokenKeyPair(file string, stdout io.Writer) error {
 	key, err := auth.NewMintingKey()
 	if err != nil {
 		return err

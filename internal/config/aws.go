@@ -20,9 +20,9 @@ import (
 // of 10, a busy server would constantly open new connections.
 const maxIdleConnections = 256
 
-// readBuffer is the size of a connection's read buffer in bytes. Most responses, with their
+// connectionReadBuffer is the size of a connection's read buffer in bytes. Most responses, with their
 // headers, fit into the buffer. The rest of a longer response is read without the buffer.
-const readBuffer = 16 << 10
+const connectionReadBuffer = 16 << 10
 
 // responseTimeout is how long the SDK waits for response headers before it retries. DynamoDB
 // usually responds in milliseconds, so a connection without a response after this time is probably
@@ -71,7 +71,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = maxIdleConnections
 		t.MaxIdleConnsPerHost = maxIdleConnections
-		t.ReadBufferSize = readBuffer
+		t.ReadBufferSize = connectionReadBuffer
 		t.ResponseHeaderTimeout = responseTimeout
 	})))
 	if err != nil {

@@ -188,7 +188,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); with `ORDERGRAPH_STORE=embedded`, the default is `none`; with `dynamodb`, the server does not start without this setting"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`; the value `none` is not accepted with `ORDERGRAPH_STORE=dynamodb`"},
 		}, r.jwtSettings()...)},
-		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
+		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors that multiply the [shares](limits.md#shares) of the callers with a role, such as `ADMIN=2,SERVICE=8`; the default is 1"},
 		}},

@@ -164,7 +164,8 @@ func (in *inputPackage) checkRead(input *gql.Definition) {
 // CustomerChange, which changes a Customer, it looks for customerChangeEmail, customerEmail and
 // email, in this order.
 func (in *inputPackage) rule(command, record, field string) (name string, takesChecks, found bool) {
-	for _, name := range []string{lcFirst(command) + templates.UcFirst(field), lcFirst(record) + templates.UcFirst(field), field} {
+	for _, name := range []string{command + templates.UcFirst(field), record + templates.UcFirst(field), templates.UcFirst(field)} {
+		name = "parse" + name
 		if takesChecks, ok := in.rules[name]; ok {
 			return name, takesChecks, true
 		}
@@ -222,16 +223,16 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 		return fmt.Sprintf("%s(c, %s)", parse, in)
 	case found:
 	case f.Type.Elem != nil:
-		fail("is a list without a validation function: add a function %s(c *Validator, ...) to graph/input", f.Name)
+		fail("is a list without a validation function: add a function parse%s(c *Validator, ...) to graph/input", templates.UcFirst(f.Name))
 	case f.Type.Name() == "ID":
 		parse = "commerce.Parse" + namedType(elem).Obj().Name()
 		if w.commerce.Scope().Lookup(strings.TrimPrefix(parse, "commerce.")) == nil {
 			parse = fmt.Sprintf("commerce.ParseID[commerce.%s]", namedType(elem).Obj().Name())
 		}
 	case f.Type.Name() == "String":
-		parse = "name"
+		parse = "parseName"
 	case f.Type.Name() == "Int" || leaf != nil && leaf.Kind == gql.InputObject:
-		fail("has no validation function: add a function %s to graph/input", f.Name)
+		fail("has no validation function: add a function parse%s to graph/input", templates.UcFirst(f.Name))
 	case pointer || f.Type.NonNull:
 		return in
 	default:

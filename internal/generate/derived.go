@@ -71,8 +71,8 @@ func describeLimit(commerce *types.Package) {
 	check(os.WriteFile(mutationsFile, []byte(before+begin+maxLines.String()+end+after), 0o644))
 }
 
-// parseHandWritten parses the hand-written files of the schema.
-func parseHandWritten() *gql.SchemaDocument {
+// parseHandWrittenSchema parses the hand-written files of the schema.
+func parseHandWrittenSchema() *gql.SchemaDocument {
 	var sources []*gql.Source
 	for _, name := range mustValue(filepath.Glob("*.graphqls")) {
 		if name == connectionsFile || name == payloadsFile {
@@ -87,7 +87,7 @@ func parseHandWritten() *gql.SchemaDocument {
 // them to files.
 func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	describeLimit(commerce)
-	schema := parseHandWritten()
+	schema := parseHandWrittenSchema()
 	d := &derived{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {
 		if len(entry.Model) == 1 && strings.HasPrefix(entry.Model[0], commerceImport+".") {

@@ -34,7 +34,7 @@ type typedPattern struct {
 }
 
 // planName returns the plural noun for the records, such as customers for *commerce.Customer. In
-// the generated code, a method of plan and a field of references have this name.
+// the generated code, a method of plan and a field of pendingRecords have this name.
 func (r typedPattern) planName() string { return plural(lcFirst(namedType(r.value).Obj().Name())) }
 
 // typedPatterns returns the access patterns by ID.
@@ -304,7 +304,7 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 	}
 	if len(lookups) > 0 {
 		g.line("\n// rootRecord adds the key of the record that a field of Query reads by its arguments.\n// It returns false for other fields.")
-		g.line("func (p plan) rootRecord(f *operation.Field, to *references) bool {\nswitch f.Number {")
+		g.line("func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {\nswitch f.Number {")
 		for _, f := range lookups {
 			g.line("case %d: // %s", f.number, f.Name)
 			list := "to." + f.reads[0].planName()
@@ -374,7 +374,7 @@ func (g *generator) referencePlans(o *codegen.Object, own typedPattern, referenc
 		}
 	}
 	g.line("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
-	g.line("func %sReference(%s %s, f *operation.Field, to *references) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.name(parentType))
+	g.line("func %sReference(%s %s, f *operation.Field, to *pendingRecords) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.name(parentType))
 	for _, f := range references {
 		r := f.reads[0]
 		g.line("case %d: // %s\naddReference(&to.%s, f, %s.%s)", f.number, f.Name, r.planName(), parameter, member(parentType, r.key, r.by))

@@ -13,10 +13,10 @@ import (
 // process.
 var seed = maphash.MakeSeed()
 
-// request contains the body of a request and a decoder that reads the body. The zero value is ready
-// for use. Reusing a request allocates no memory, so the replay does not affect measured
+// fingerprinter contains the body of a fingerprinter and a decoder that reads the body. The zero value is ready
+// for use. Reusing a fingerprinter allocates no memory, so the replay does not affect measured
 // allocations.
-type request struct {
+type fingerprinter struct {
 	body bytes.Buffer
 	// unread is the part of body that the decoder has not read.
 	unread  bytes.Buffer
@@ -31,7 +31,7 @@ type request struct {
 // Two requests with different meanings have the same fingerprint with a probability of about 2^-64.
 // Equal strings with different escape sequences have different fingerprints, so the client sends
 // one more request to the engine.
-func (r *request) fingerprint(target string) (uint64, bool) {
+func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
 	hash, err := hashValue(&r.decoder)

@@ -3,7 +3,7 @@ package replay
 import "testing"
 
 func fingerprint(target, body string) (uint64, bool) {
-	var r request
+	var r fingerprinter
 	r.body.WriteString(body)
 	return r.fingerprint(target)
 }
@@ -24,7 +24,7 @@ func TestFingerprintsIgnoreOrder(t *testing.T) {
 			t.Errorf("%s has a different fingerprint from an equal request (%v)", body, ok)
 		}
 	}
-	var again request
+	var again fingerprinter
 	again.body.WriteString(batch)
 	if n := testing.AllocsPerRun(100, func() { again.fingerprint("Get") }); n > 0 {
 		t.Errorf("a fingerprint makes %v allocations", n)

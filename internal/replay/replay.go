@@ -92,7 +92,7 @@ func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 }
 
 // requestPool is a pool of requests that are no longer in use.
-var requestPool = sync.Pool{New: func() any { return new(request) }}
+var requestPool = sync.Pool{New: func() any { return new(fingerprinter) }}
 
 // Do returns the response to a request. Its errors come from reading the request's body, from the
 // context, or from the engine.
@@ -104,7 +104,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	buffered := requestPool.Get().(*request)
+	buffered := requestPool.Get().(*fingerprinter)
 	defer requestPool.Put(buffered)
 	buffered.body.Reset()
 	if r.Body != nil {
@@ -142,7 +142,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 
 // cacheKey returns the key under which the response to a request is stored. If the request must be
 // sent to the engine, cacheKey returns false.
-func (c *Client) cacheKey(target string, buffered *request) (uint64, bool) {
+func (c *Client) cacheKey(target string, buffered *fingerprinter) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
 		key, ok := buffered.fingerprint(target)

@@ -55,8 +55,8 @@ const (
 	forgedTokenDelay = time.Second
 )
 
-// delay waits for d. It returns earlier if the client disconnects or the server stops.
-func delay(ctx context.Context, d time.Duration) {
+// sleep waits for d. It returns earlier if the client disconnects or the server stops.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -70,7 +70,7 @@ func delay(ctx context.Context, d time.Duration) {
 // Otherwise, it returns immediately.
 func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
 	if refused != nil && (refused.shareExceeded || refused.rateLimitResult != nil) || refused == nil && result.Outcome == graph.RateLimited {
-		delay(ctx, shareDelay)
+		sleep(ctx, shareDelay)
 	}
 }
 

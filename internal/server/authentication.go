@@ -96,7 +96,7 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 	}
 	identity, err := a.verifyToken(ctx, token)
 	if errors.Is(err, auth.ErrInvalidSignature) && a.tokens.HasWaiting() {
-		delay(ctx, forgedTokenDelay)
+		sleep(ctx, forgedTokenDelay)
 	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
