@@ -21,13 +21,18 @@ func TestGoldenModelDocs(t *testing.T) {
 
 func TestGoldenLimitsOfValues(t *testing.T) {
 	p := message.NewPrinter(language.English) // 1,000,000
-	golden.Section(t, "../docs/operations.md", "values", markdown.Table([][]string{
-		{"value", "maximum"},
-		{"line items of an order", p.Sprintf("%d", commerce.MaxLines)}, {"quantity of a line item", p.Sprintf("%d", commerce.MaxQuantity)},
-		{"stock of a product in one warehouse", p.Sprintf("%d", commerce.MaxInventoryLevel)}, {"stock of a product in all warehouses", p.Sprintf("%d", commerce.MaxTotalInventory)},
-		{"ID", p.Sprintf("%d bytes", commerce.MaxIDLength)}, {"email address", p.Sprintf("%d bytes", commerce.MaxEmail)},
-		{"idempotency key", p.Sprintf("%d bytes", commerce.MaxIdempotencyKey)}, {"name", p.Sprintf("%d bytes", commerce.MaxName)},
-		{"note", p.Sprintf("%d bytes", commerce.MaxNote)}, {"search text", p.Sprintf("%d bytes", commerce.MaxFoldedName)},
-		{"phone numbers", p.Sprintf("%d, each of %d bytes", commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)}, {"amount of money", p.Sprintf("%d digits, including decimals", commerce.MaxPriceDigits)},
-	}))
+	golden.Section(t, "../docs/operations.md", "values", "\n"+p.Sprintf(`- line items of an order: %d
+- quantity of a line item: %d
+- stock of a product: %d in one warehouse, %d in all
+- ID: %d bytes
+- email address: %d bytes
+- idempotency key: %d bytes
+- name: %d bytes
+- note: %d bytes
+- search text: %d bytes
+- phone numbers: %d, each of %d bytes
+- amount of money: %d digits, including decimals
+`, commerce.MaxLines, commerce.MaxQuantity, commerce.MaxInventoryLevel, commerce.MaxTotalInventory, commerce.MaxIDLength, commerce.MaxEmail,
+		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber,
+		commerce.MaxPriceDigits)+"\n")
 }

@@ -32,7 +32,7 @@ import (
 )
 
 // orders is the number of orders in the larger dataset. The smaller dataset has a hundredth of this
-// number. docs/performance.md contains the time and memory for a million orders.
+// number. docs/performance.md contains the loading time of a million orders.
 var orders = flag.Int("orders", longtest.Size(1000, 3000), "number of orders of the larger dataset; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
