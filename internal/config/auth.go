@@ -20,14 +20,14 @@ const (
 // jwtSettings returns the settings that apply only to AuthJWT.
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "with `jwt`: `catalog` (requests without a token can read products) or `off` (each request needs a token)"},
-		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: https URL or file of the JWKS that contains the public keys"},
-		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret of at least %d characters that signs tokens (HS256)", auth.MinSecretBytes)},
-		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in the claim `iss`"},
-		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in the claim `aud`"},
-		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference between the issuer's and the server's clock, up to %s", auth.MaxLeeway)},
-		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: name of the claim that contains the role"},
-		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: name of the claim that contains the customer's ID, for the role `CUSTOMER`"},
+		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "`catalog` lets requests [without a token](authentication.md#a-storefront-without-a-token) read products"},
+		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "https URL or file of the JWKS with the public keys"},
+		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("instead of a JWKS: secret of at least %d characters that signs tokens", auth.MinSecretBytes)},
+		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "claim `iss` of the tokens"},
+		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "a value in the claim `aud` of the tokens"},
+		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("tolerated clock difference from the issuer, up to %s", auth.MaxLeeway)},
+		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "claim with the role"},
+		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "claim with the ID of the customer"},
 	}
 }
 
