@@ -21,7 +21,7 @@ type Options struct {
 	// Burst is below Limits.Cost, operations that cost more than Burst are rejected with
 	// TOO_EXPENSIVE.
 	Burst int
-	// Restore is the number of points restored per second, at least 1.
+	// Restore is the number of points that a caller regains per second, at least 1.
 	Restore int
 	// Now is the clock. Sleep waits for d, or until the context ends. If either is nil, the real clock
 	// is used.
@@ -38,7 +38,7 @@ func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 // depends on whether the server authenticates callers.
 func (o *Options) SettingDefinitions() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points that a caller can spend in a burst; `0` disables the limit. The default is `0` without authentication, otherwise the higher of `%d` and `ORDERGRAPH_MAX_COST`", DefaultOptions().Burst)},
+		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points per caller in a burst; `0`: no limit. Default: `0` without authentication, otherwise `%d`, or `ORDERGRAPH_MAX_COST` if higher", DefaultOptions().Burst)},
 		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points that a caller regains per second"},
 	}
 }

@@ -73,7 +73,7 @@ const statusServiceUnavailable = 503
 var declarations = [poolCount]Declaration{
 	PoolConnections: {
 		Name: "connections", Counts: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
-		Consequence: "a connection is closed",
+		Consequence: "connection closed",
 	},
 	PoolSockets: {
 		Name: "sockets", Counts: "WebSockets and event streams", DerivedFrom: "three quarters of `connections`",
@@ -81,12 +81,12 @@ var declarations = [poolCount]Declaration{
 		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
 	PoolVerifications: {
-		Name: "verifications", Counts: "token signatures being verified", DerivedFrom: "half of the processors",
-		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "the request waits",
+		Name: "verifications", Counts: "token signatures being verified", DerivedFrom: "half the processors",
+		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "waits",
 	},
 	PoolBodies: {
-		Name: "bodies", Counts: "bytes in arriving request bodies longer than 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:       "bytes in arriving request bodies longer than 16 KiB; the same limit applies to outgoing responses longer than 16 KiB",
+		Name: "bodies", Counts: "bytes of request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
+		Meaning:       "bytes of request bodies over 16 KiB, and separately of responses over 16 KiB",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	PoolRequests: {
@@ -94,33 +94,33 @@ var declarations = [poolCount]Declaration{
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer requests at the same time",
 	},
 	PoolPreparations: {
-		Name: "preparations", Counts: "new documents being parsed, and request bodies longer than 16 KiB being decoded", DerivedFrom: "all processors but one",
-		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "the request waits",
+		Name: "preparations", Counts: "new documents, and request bodies over 16 KiB, being parsed", DerivedFrom: "all processors but one",
+		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "waits",
 	},
 	PoolCost: {
-		Name: "cost", Counts: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
+		Name: "cost", Counts: "cost points of operations in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
 		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolAnswers: {
-		Name: "answers", Counts: "bytes in outgoing responses longer than 16 KiB", DerivedFrom: "same as `bodies`",
+		Name: "answers", Counts: "bytes of responses over 16 KiB", DerivedFrom: "same as `bodies`",
 		derive: func(s Sizes) int { return s[PoolBodies] }, UncountedUpTo: 16 << 10,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolSubscriptions: {
-		Name: "subscriptions", Counts: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
+		Name: "subscriptions", Counts: "subscriptions and WebSocket operations", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
 		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete other operations first",
 	},
 	PoolSubscriptionMemory: {
-		Name: "subscriptionMemory", Counts: "bytes of subscriptions' documents and variables, with equal documents counted once", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Name: "subscriptionMemory", Counts: "bytes of subscriptions' variables and distinct documents", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the same document as other subscriptions, with different variables",
 	},
 	PoolCatchUps: {
 		Name: "catchUps", Counts: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
-		Waits: true, Consequence: "the subscription waits",
+		Waits: true, Consequence: "waits",
 	},
 	PoolEvents: {
-		Name: "events", Counts: "cost points of operations being executed for subscription events", DerivedFrom: "a quarter of `cost`",
-		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "the event waits",
+		Name: "events", Counts: "cost points of operations for subscription events", DerivedFrom: "a quarter of `cost`",
+		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "waits",
 	},
 }
 

@@ -247,8 +247,8 @@ func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices)
 	fmt.Fprintf(w, row, fmt.Sprint(requests), "", "", "", total.FloatString(2), formatPercent(total, total), most.FloatString(2), "total")
 	fmt.Fprint(w, strings.Join([]string{
 		"",
-		"The read and write units are measured by executing the operation once on the dataset,",
-		"or are the \"units\" of the profile. The maximum assumes the largest records and pages,", "and that each transaction is sent twice.",
+		"Units: measured by one execution on the dataset, or \"units\" of the profile.",
+		"Maximum: the largest records and pages, and each transaction is sent twice.",
 		"Excluded: storage, streams, backups, retries after throttling, idle capacity.",
 		fmt.Sprintf("Prices: %s, on demand, since %s (%s)", prices.Region, prices.Since, prices.Source),
 		"",
@@ -261,5 +261,5 @@ func formatPercent(part, total *big.Rat) string {
 		return "-"
 	}
 	percent := new(big.Rat).Quo(part, total)
-	return percent.Mul(percent, big.NewRat(100, 1)).FloatString(1) + " %"
+	return percent.Mul(percent, big.NewRat(100, 1)).FloatString(1) + "%"
 }

@@ -39,22 +39,22 @@ func TestPrice(t *testing.T) {
 	dataset := writeTempFile(t, `{"customers": [{"id": "zoe", "name": "Zoe", "email": "zoe@example.com", "createdAt": "2026-01-01T00:00:00Z"}], "orders": [], "products": [], "warehouses": [], "employees": []}`)
 	manifest := writeTempFile(t, fineManifest)
 	for _, c := range []struct{ profile, flags, variable, row string }{
-		{profileOf(aliceOperation), "", "", "2000000 0.5 0 0.0625 0.13 100.0 % 0.13 A"},
-		{profileOf(aliceOperation), "", "ORDERGRAPH_PRICES=" + prices, "2000000 0.5 0 0.125 0.25 100.0 % 0.25 A"},
-		{profileOf(strings.Replace(aliceOperation, "cust_01", "zoe", 1)), "-dataset " + dataset + " ", "", "2000000 0.5 0 0.0625 0.13 100.0 % 0.13 A"},
-		{profileOf(`"document": "Alice"`), "", "ORDERGRAPH_DOCUMENTS=" + manifest, "2000000 0.5 0 0.0625 0.13 100.0 % 0.13 A"},
-		{profileOf(`"document": "alice"`), "", "ORDERGRAPH_DOCUMENTS=" + manifest, "2000000 0.5 0 0.0625 0.13 100.0 % 0.13 A"},
-		{profileOf(`"units": {"read": 3, "write": 7.5}`), "", "", "2000000 3 7.5 5.063 10.13 100.0 % - A"},
+		{profileOf(aliceOperation), "", "", "2000000 0.5 0 0.0625 0.13 100.0% 0.13 A"},
+		{profileOf(aliceOperation), "", "ORDERGRAPH_PRICES=" + prices, "2000000 0.5 0 0.125 0.25 100.0% 0.25 A"},
+		{profileOf(strings.Replace(aliceOperation, "cust_01", "zoe", 1)), "-dataset " + dataset + " ", "", "2000000 0.5 0 0.0625 0.13 100.0% 0.13 A"},
+		{profileOf(`"document": "Alice"`), "", "ORDERGRAPH_DOCUMENTS=" + manifest, "2000000 0.5 0 0.0625 0.13 100.0% 0.13 A"},
+		{profileOf(`"document": "alice"`), "", "ORDERGRAPH_DOCUMENTS=" + manifest, "2000000 0.5 0 0.0625 0.13 100.0% 0.13 A"},
+		{profileOf(`"units": {"read": 3, "write": 7.5}`), "", "", "2000000 3 7.5 5.063 10.13 100.0% - A"},
 		{profileOf(`"units": {"read": 0, "write": 0}`), "", "", "2000000 0 0 0 0.00 - - A"},
-		{profileOf(aliceOperation + `, "units": {"read": 8, "write": 0}`), "", "", "2000000 8 0 1 2.00 100.0 % 0.13 A"},
-		{profileOf(`"query": "subscription { orderStatusChanged { id } }", "units": {"read": 0.5, "write": 0}`), "", "", "2000000 0.5 0 0.0625 0.13 100.0 % 0.00 A"},
+		{profileOf(aliceOperation + `, "units": {"read": 8, "write": 0}`), "", "", "2000000 8 0 1 2.00 100.0% 0.13 A"},
+		{profileOf(`"query": "subscription { orderStatusChanged { id } }", "units": {"read": 0.5, "write": 0}`), "", "", "2000000 0.5 0 0.0625 0.13 100.0% 0.00 A"},
 		// The mutations in setup confirm the order, so that the measured mutation can ship it.
 		{profileOf(`"query": "mutation { shipOrder(input: {orderId: \"01KCXT31G00000000000000002\", warehouseId: \"wh_sea\"}) { userErrors { code } } }", "setup": [
 			"mutation { updateShippingAddress(input: {orderId: \"01KCXT31G00000000000000002\", shippingAddress: {recipient: \"A\", line1: \"1\", city: \"P\", countryCode: \"US\"}}) { userErrors { code } } }",
-			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0 % 1212.00 A"},
+			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0% 1212.00 A"},
 	} {
 		got := run(t, "price "+c.flags+writeTempFile(t, c.profile), c.variable)
-		got.checkSucceeded(t, "\n\nThe read and write units are measured")
+		got.checkSucceeded(t, "\n\nUnits: measured")
 		if row := strings.Join(strings.Fields(strings.Split(got.stdout.String()+"\n\n", "\n")[1]), " "); row != c.row {
 			t.Errorf("%s %s: the row is %q, want %q", c.profile, c.variable, row, c.row)
 		}

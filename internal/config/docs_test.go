@@ -23,7 +23,7 @@ const root = "../../"
 // docs/configuration.md.
 func TestGoldenSettingDocs(t *testing.T) {
 	var reference string
-	limits := "| variable | default | meaning | beyond it |\n|---|---|---|---|\n"
+	limits := "| variable | default | meaning | if exceeded |\n|---|---|---|---|\n"
 	const head = "| variable | default | meaning |\n|---|---|---|\n"
 	pools := new(admission.Sizes).Settings()
 	for _, section := range config.Sections() {
