@@ -92,7 +92,12 @@ func brokenFrames(t *testing.T, binary string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn := v.dialWebSocket(t)
-			go func() { _, _ = io.WriteString(conn, sent) }() // the server may stop reading
+			go func() { // the server may stop reading
+				_, _ = io.WriteString(conn, sent)
+				if c, ok := conn.(*net.TCPConn); ok && !longtest.Enabled() {
+					_ = c.CloseWrite() // otherwise, the server waits 5 s for the client's close frame
+				}
+			}()
 			// The server also closes the connection of a client that sends no pong.
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection is open after %v", closeLimit)

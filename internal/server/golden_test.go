@@ -31,6 +31,10 @@ import (
 
 func TestMain(m *testing.M) {
 	longtest.SetRapidChecks(20, 100)
+	// Parallel tests often wait, for example for DynamoDB Local.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	code := dynamolocal.Main(m)
 	selected := slices.ContainsFunc([]string{"test.run", "test.skip", "test.list", "test.fuzz"}, func(name string) bool {
 		return flag.Lookup(name).Value.String() != ""
@@ -187,6 +191,7 @@ func (e explained) String() string {
 // On both engines, every query of testdata/golden has the same response and makes the same DynamoDB
 // requests.
 func TestGoldenQueries(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no golden files: %v", err)

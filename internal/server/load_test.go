@@ -205,6 +205,7 @@ func TestSlowBodies(t *testing.T) {
 
 // An incomplete body gets an error. A body over the limit is refused before it has arrived.
 func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
+	t.Parallel()
 	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{})
 	addr := listenTCP(t, h, server.Options{})
 	for request, want := range map[string]int{

@@ -148,6 +148,7 @@ func TestBadMutationInput(t *testing.T) {
 
 // An input of the wrong type is an error of the request.
 func TestInputOfTheWrongType(t *testing.T) {
+	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		before := s.records(t)

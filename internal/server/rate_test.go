@@ -54,6 +54,7 @@ func newRateLimited(t *testing.T) (http.Handler, *journal, func(time.Duration)) 
 // A caller without points gets 429 with any media type and method. Retry-After is the time until
 // the request is accepted.
 func TestRateLimits(t *testing.T) {
+	t.Parallel()
 	h, j, forward := newRateLimited(t)
 	const orders = `{ orders(first: 40) { nodes { id status } } }` // the cost is 1 + 10 + 1 + 40*3, too much; with 20 orders it is 72
 	checkRefusal(t, ask(h, http.MethodPost, server.PathGraphQL, post(orders), "Accept", asGraphQL), http.StatusBadRequest, "TOO_EXPENSIVE", asGraphQL)

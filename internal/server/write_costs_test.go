@@ -154,6 +154,7 @@ func costs() []writeCost {
 // On both engines, mutations have the costs in testdata/write-costs.golden. The docs show the usual
 // variants with their bounds. Each transaction writes exactly the records that its pattern names.
 func TestGoldenWriteCosts(t *testing.T) {
+	t.Parallel()
 	tight := mostExpensivePattern()
 	if most := maxLines(tight); most < commerce.MaxLines {
 		t.Fatalf("the transaction of %s (%d actions and %s for each line) can write only %d lines, but commerce.MaxLines is %d", tight.Mutation, tight.MaxActions(0),
