@@ -85,6 +85,11 @@ func TestRollingUpdate(t *testing.T) {
 			following.Go(func() { f.run(ctx) })
 		}
 	}
+	for _, f := range subscribers {
+		if err := f.wait(ctx, func() bool { return f.connected > 0 }); err != nil {
+			t.Fatalf("%s: %v", f.name, err)
+		}
+	}
 
 	var load sync.WaitGroup
 	var reads atomic.Int64

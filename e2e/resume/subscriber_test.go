@@ -129,6 +129,7 @@ func (f *subscriber) subscription() json.RawMessage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.connected++
+	f.changed.Broadcast()
 	text, err := json.Marshal(map[string]any{
 		"query":     fmt.Sprintf("subscription($id: ID!, $after: ID) { update: %s(%s: $id, after: $after) { id orderId event { id } } }", f.field, f.argument),
 		"variables": map[string]any{"id": f.id, "after": f.after},
