@@ -334,6 +334,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	log := newLog(cfg, env)
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
+	cfg.GCTuning.HeapProfile = cfg.AdminAddr != ""
 	defer gctuning.Start(cfg.GCTuning)()
 	metrics := newMetrics(cfg)
 	observers, err := openTelemetry(ctx, &cfg, metrics, log)

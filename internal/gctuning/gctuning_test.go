@@ -53,6 +53,21 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// Without a reader of the heap profile, the runtime samples no allocations.
+func TestHeapProfile(t *testing.T) {
+	initial := runtime.MemProfileRate
+	for profile, want := range map[bool]int{true: initial, false: 0} {
+		stop := Start(Options{HeapProfile: profile})
+		if got := runtime.MemProfileRate; got != want {
+			t.Errorf("with HeapProfile = %v, the rate is %d, want %d", profile, got, want)
+		}
+		stop()
+		if got := runtime.MemProfileRate; got != initial {
+			t.Errorf("after stop, the rate is %d, want %d", got, initial)
+		}
+	}
+}
+
 // Start sets GOGC, and stop restores it. All formats of the Go runtime for GOGC and GOMEMLIMIT are
 // valid.
 func TestFormats(t *testing.T) {
