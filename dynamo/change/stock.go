@@ -211,7 +211,8 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	if delta == 0 {
 		return &after, nil
 	}
-	// If the product lacks a counter, do not create it here. The repair calculates it from all levels.
+	// Do not create a missing counter. The repair calculates it from all inventory levels of the
+	// product.
 	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.RecordExists}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {

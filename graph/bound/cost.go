@@ -2,9 +2,9 @@ package bound
 
 import "math"
 
-// requestLoad is the maximum load on DynamoDB for a number of records, which are looked up in
-// groups. The lookups of a group share requests of up to 100 keys each. n keys in a group need at
-// most n/100 + 99/100 requests.
+// requestLoad is the maximum load on DynamoDB for reading records in groups. A group is a batch of
+// lookups with up to 100 keys per request. A group of n keys takes at most n/100 + 99/100 requests:
+// n/100, rounded up.
 type requestLoad struct {
 	// perRecord is the number of requests for each record, in hundredths of a request. perGroup is the
 	// additional number for each group, also in hundredths. readUnits are the read capacity units for

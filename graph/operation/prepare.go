@@ -26,8 +26,8 @@ import (
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// variableFields are the fields with variables in their arguments. Each execution converts these
-	// arguments and stores them in its own slice, at the index Field.slot.
+	// variableFields are the fields with variables in their arguments. For each execution,
+	// VariableArguments converts these arguments.
 	variableFields []*Field
 	// permissions are the permissions that the selected fields require, and the permissions that input
 	// fields in their arguments may require.
@@ -80,9 +80,9 @@ type Field struct {
 	// Records are the selections of the records that the field returns. For a connection, these are
 	// the selections of nodes and of edges { node }.
 	Records []*SelectionSet
-	// reader converts the field's arguments. It is nil if the field has no arguments. If the arguments
-	// contain no variables, the field "arguments" stores the result. Otherwise, VariableArguments
-	// returns the result at the index slot.
+	// reader converts the field's GraphQL arguments. It is nil if there are none. arguments contains
+	// the result. If the result depends on variables, the slice from VariableArguments contains it
+	// instead, at the index slot.
 	reader    ArgumentsReader
 	arguments any
 	slot      int

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitIncomplete is the exit status of the command check if the check failed, was interrupted or
-// left records unverified. If a completed check leaves inconsistencies, the exit status is
+// exitIncomplete is the exit status of the command check if an error or interruption stopped it, or
+// records are unverified. If a completed check leaves inconsistencies, the exit status is
 // exitFailed.
 const exitIncomplete = 3
 

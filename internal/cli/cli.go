@@ -595,10 +595,10 @@ func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, en
 		}
 		fmt.Fprintf(env.Stdout, "Table %s already exists, and matches the model.\n", cfg.Table.Table)
 		if !before.Expires {
-			fmt.Fprint(env.Stdout, "Expiry is on now, so that DynamoDB deletes expired idempotency records.\n")
+			fmt.Fprint(env.Stdout, "Expiry is now enabled, so DynamoDB deletes expired idempotency records.\n")
 		}
 		if before.StreamErr != nil {
-			fmt.Fprint(env.Stdout, "The stream is on now, so that subscriptions receive changes.\n")
+			fmt.Fprint(env.Stdout, "The stream is now enabled, so subscriptions receive changes.\n")
 		}
 		return nil
 	}

@@ -174,7 +174,7 @@ func TestTableWithoutStream(t *testing.T) {
 	run(t, "table describe", variables...).checkSucceeded(t, "stream   off", "KEYS_ONLY")
 	run(t, "table create", variables...).checkFailed(t, 1, "KEYS_ONLY", "StreamEnabled=false", table)
 	set(false, "")
-	run(t, "table create", variables...).checkSucceeded(t, "already exists", "stream is on now")
+	run(t, "table create", variables...).checkSucceeded(t, "already exists", "stream is now enabled")
 	run(t, "table describe", variables...).checkSucceeded(t, "stream   on")
 }
 

@@ -118,7 +118,7 @@ func TestPolicies(t *testing.T) {
 		if _, err := db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &table, StreamSpecification: &types.StreamSpecification{StreamEnabled: &off}}); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "table create", variables...).checkSucceeded(t, "stream is on now")
+		run(t, "table create", variables...).checkSucceeded(t, "stream is now enabled")
 		run(t, "seed", variables...).checkSucceeded(t)
 		// A category ends when its last product moves to another.
 		for _, category := range []string{"Cups", "Mugs"} {

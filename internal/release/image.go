@@ -65,8 +65,7 @@ func writeImage(out string, builds []build) error {
 	if len(index.Manifests) == 0 {
 		return nil
 	}
-	// The image index is an entry of another index, so that one tag refers to the images of all
-	// platforms.
+	// index.json has one entry: the index of all platforms' images. So one tag refers to all images.
 	platforms, err := l.addJSON(v1.MediaTypeImageIndex, index)
 	if err != nil {
 		return err

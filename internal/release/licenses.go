@@ -88,7 +88,7 @@ func withoutToolHashes(text []byte) ([]byte, error) {
 	metadata, _ := document["metadata"].(map[string]any)
 	tools, ok := metadata["tools"].([]any)
 	if !ok {
-		return nil, errors.New("the SBOM does not name its tool")
+		return nil, errors.New("the SBOM lists no tools in its metadata")
 	}
 	for _, tool := range tools {
 		if fields, ok := tool.(map[string]any); ok {

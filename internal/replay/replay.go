@@ -48,8 +48,8 @@ type storedResponse struct {
 	body   []byte
 }
 
-// WrapClient returns a client that uses the engine of db and replays responses. The client retries
-// requests and caches credentials as in production.
+// WrapClient returns a DynamoDB client and its Client, which wraps db's HTTP client. The DynamoDB
+// client retries requests and caches credentials as in production.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
 	return dynamodb.NewFromConfig(aws.Config{
