@@ -325,8 +325,7 @@ func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Produ
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
-// planStock plans reads of full products if a list contains copies that lack the selected
-// planStock.
+// planStock plans reads of full products if a list contains copies that lack the selected stock.
 func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {

@@ -211,9 +211,8 @@ func (l *listCounter) takeProduct(ctx context.Context, sku commerce.SKU) (*loade
 	return product, err
 }
 
-// repCount returns the loaded orders of an account repCount. The first call for an account repCount
-// marks the count in the table as incomplete. The count of an account repCount without orders
-// starts at 0.
+// repCount returns the loaded orders of an account rep. The first call for an account rep marks the
+// count in the table as incomplete. The count of an account rep without orders starts at 0.
 func (l *listCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*loadedRep, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil

@@ -78,7 +78,7 @@ func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	return context.Cause(ctx)
 }
 
-// markReady unblocks the subscriptions that wait until the source is markReady.
+// markReady unblocks the subscriptions that wait until the source is ready.
 func (r *sourceRun) markReady() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()

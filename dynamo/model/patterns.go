@@ -75,14 +75,14 @@ func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 }
 
 // collectionPattern declares an access pattern that lists the records of an entity in one item
-// collectionPattern.
+// collection.
 func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Prefix()), direction
 	return &List[V]{p, decode}
 }
 
-// indexPattern declares an access pattern that lists records of an entity through the indexPattern.
+// indexPattern declares an access pattern that lists records of an entity through the index.
 func indexPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Prefix()), direction

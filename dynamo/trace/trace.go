@@ -145,8 +145,8 @@ func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// LastWave returns the number of the wave of the Span's last request (see Request.LastWave). It returns 0
-// if there was no request.
+// LastWave returns the number of the wave of the Span's last request (see Request.Wave). It returns
+// 0 if there was no request.
 func (s *Span) LastWave() int {
 	if s == nil {
 		return 0

@@ -78,8 +78,8 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 	return parserErr
 }
 
-// countTokens counts the countTokens of a text as the parser does. firstExcess is the position of
-// the first token beyond the limit.
+// countTokens counts the tokens of a text as the parser does. firstExcess is the position of the
+// first token beyond the limit.
 func countTokens(text string, limit int) (count int, firstExcess *ast.Position) {
 	l := lexer.New(&ast.Source{Input: text})
 	for {

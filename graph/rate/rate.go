@@ -34,8 +34,8 @@ type Options struct {
 // per second over time. An empty bucket is full again after 100 seconds.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
-// SettingDefinitions returns the settings of the rate limit. Burst has no default here, because its default
-// depends on whether the server authenticates callers.
+// SettingDefinitions returns the settings of the rate limit. Burst has no default here, because its
+// default depends on whether the server authenticates callers.
 func (o *Options) SettingDefinitions() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points per caller in a burst; `0`: no limit. Default: `0` without authentication, otherwise `%d`, or `ORDERGRAPH_MAX_COST` if higher", DefaultOptions().Burst)},

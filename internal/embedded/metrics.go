@@ -9,7 +9,7 @@ import (
 )
 
 // collectionMetrics contains the item collections that a request has changed. Only tables with
-// local secondary indexes have such collectionMetrics.
+// local secondary indexes have these metrics.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
 type collectionMetrics struct {

@@ -1,6 +1,7 @@
 // Package longtest controls how long tests run. By default, each test runs only a few rounds, and
 // some tests are skipped, so that all tests together take about two minutes. With
-// ORDERGRAPH_TEST_LONG=1, which CI sets, all tests run with all rounds. The package imports no other package of the module.
+// ORDERGRAPH_TEST_LONG=1, which CI sets, all tests run with all rounds. The package imports no other
+// package of the module.
 package longtest
 
 import (

@@ -13,8 +13,8 @@ import (
 // process.
 var seed = maphash.MakeSeed()
 
-// fingerprinter contains the body of a fingerprinter and a decoder that reads the body. The zero value is ready
-// for use. Reusing a fingerprinter allocates no memory, so the replay does not affect measured
+// fingerprinter contains the body of a request and a decoder that reads the body. The zero value is
+// ready for use. Reusing a fingerprinter allocates no memory, so the replay does not affect measured
 // allocations.
 type fingerprinter struct {
 	body bytes.Buffer

@@ -39,7 +39,7 @@ var (
 	bucketRecords = []byte("records")
 )
 
-// stream is what the file has about a stream.
+// stream is the stored description of a table's stream.
 type stream struct {
 	ARN, Label, TableName, ViewType string
 	KeySchema                       []schema.KeyElement
