@@ -50,7 +50,7 @@ func TestSeedGenerate(t *testing.T) {
 func TestInterruptedSeedGenerate(t *testing.T) {
 	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
-	orders := longtest.Size(200, 1000)
+	orders := longtest.Size(200, 400)
 	generate := fmt.Sprintf("seed -generate -customers 5 -orders %d -products 10 -items 1 -statuses pending=1", orders)
 	interrupted := newInterrupter(t, variables)
 	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: some records are loaded; run the same command again")
@@ -68,7 +68,11 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	if from := regexp.MustCompile(`continue with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {
 		line += from[1]
 	}
-	run(t, line, variables...).checkSucceeded(t, fmt.Sprint(orders, " orders"))
+	// A slow run prints its progress.
+	c, progress := run(t, line, variables...), regexp.MustCompile(`^(\d+ of \d+ orders, \d+ records\n)*$`)
+	if want := fmt.Sprint(orders, " orders"); c.status != 0 || !progress.MatchString(c.stderr.String()) || !strings.Contains(c.stdout.String(), want) {
+		t.Errorf("exit status %d, stdout %q, stderr %q, want status 0 and %q", c.status, c.stdout.String(), c.stderr.String(), want)
+	}
 	if got := len(storetest.AssertConsistent(t, db, table, 1).Orders); got != orders {
 		t.Errorf("the table has %d orders, want %d", got, orders)
 	}
