@@ -244,7 +244,7 @@ func TestDocumentedCosts(t *testing.T) {
 // docs/limits.md documents the resources that a point pays for.
 func TestGoldenPoints(t *testing.T) {
 	golden.Section(t, "../docs/limits.md", "points", fmt.Sprintf(
-		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, or %d write unit. A new document costs one point per %d nodes (per %d with fragments\nexpanded).\n",
+		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, or %d write unit. A new document costs one point per %d nodes, plus one point per %d nodes\nwith fragments expanded.\n",
 		operation.PointCPU.Microseconds(), operation.PointBytes, operation.PointReadUnits, operation.PointWriteUnits, operation.PointParsedNodes, operation.PointVisitedNodes))
 }
 

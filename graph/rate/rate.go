@@ -38,8 +38,8 @@ func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 // default depends on whether the server authenticates callers.
 func (o *Options) SettingDefinitions() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points per caller in a burst; `0`: no limit. Default: `0` without authentication, otherwise `%d`, or `ORDERGRAPH_MAX_COST` if higher", DefaultOptions().Burst)},
-		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points that a caller regains per second"},
+		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("maximum balance of points; `0` turns rate limits off. Default: `0` without authentication, otherwise `%d`, or `ORDERGRAPH_MAX_COST` if higher", DefaultOptions().Burst)},
+		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points added to each balance per second"},
 	}
 }
 

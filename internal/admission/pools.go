@@ -94,7 +94,7 @@ var declarations = [poolCount]Declaration{
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer requests at the same time",
 	},
 	PoolPreparations: {
-		Name: "preparations", Counts: "new documents, and request bodies over 16 KiB, being parsed", DerivedFrom: "all processors but one",
+		Name: "preparations", Counts: "parsing of new documents, and of request bodies over 16 KiB", DerivedFrom: "all processors but one",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "waits",
 	},
 	PoolCost: {
