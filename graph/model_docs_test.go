@@ -23,14 +23,14 @@ func TestGoldenLimitsOfValues(t *testing.T) {
 	p := message.NewPrinter(language.English) // 1,000,000
 	golden.Section(t, "../docs/operations.md", "values", "\n"+p.Sprintf(`- line items of an order: %d
 - quantity of a line item: %d
-- stock of a product: %d in one warehouse, %d in all
+- stock of a product: %d in one warehouse, %d in all warehouses
 - ID: %d bytes
 - email address: %d bytes
 - idempotency key: %d bytes
 - name: %d bytes
 - note: %d bytes
 - search text: %d bytes
-- phone numbers: %d, each of %d bytes
+- phone numbers: %d, each of up to %d bytes
 - amount of money: %d digits, including decimals
 `, commerce.MaxLines, commerce.MaxQuantity, commerce.MaxInventoryLevel, commerce.MaxTotalInventory, commerce.MaxIDLength, commerce.MaxEmail,
 		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber,
