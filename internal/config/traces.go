@@ -14,7 +14,7 @@ func (t *traceSettings) settings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "OTEL_TRACES_EXPORTER", EnvironmentOnly: true, Value: setting.Choice(&t.exporter, "", "otlp", "console", "none"), Meaning: "exporter of [traces](operations.md#traces): `otlp`, `console` or `none`"},
 		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", EnvironmentOnly: true, Value: setting.Text(&t.endpoint, ""), Meaning: "URL of the OpenTelemetry collector, such as `http://localhost:4318`"},
-		{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", EnvironmentOnly: true, Value: setting.Text(&t.tracesEndpoint, ""), Meaning: "URL for traces only, such as `http://localhost:4318/v1/traces`"},
+		{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", EnvironmentOnly: true, Value: setting.Text(&t.tracesEndpoint, ""), Meaning: "URL for traces, such as `http://localhost:4318/v1/traces`"},
 		{Name: "OTEL_SDK_DISABLED", EnvironmentOnly: true, Value: setting.Text(&t.disabled, ""), Meaning: "`true` turns traces off"},
 	}
 }

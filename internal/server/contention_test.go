@@ -28,11 +28,11 @@ func (s *fixture) secondServer(t testing.TB) *fixture {
 	return &c
 }
 
-// Fifty concurrent adjustments of one level through two servers all succeed, and each is counted
+// Concurrent adjustments of one level through two servers all succeed, and each is counted
 // once.
 func TestManyAdjustOneLevel(t *testing.T) {
 	t.Parallel()
-	people := longtest.Size(10, 50)
+	people := longtest.Size(10, 25)
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFixture(t, db, smallDataset(t))
 		servers := []*fixture{s, s.secondServer(t)}
