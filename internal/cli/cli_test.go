@@ -163,7 +163,7 @@ func TestHelpOfSettings(t *testing.T) {
 			}
 		}
 	}
-	c.checkSucceeded(t, "AWS_REGION", "Go runtime's memory limit", "factors for the shares")
+	c.checkSucceeded(t, "AWS_REGION", "Go runtime's memory limit", "factors by role")
 	for line := range strings.Lines(c.stdout.String()) {
 		if strings.ContainsAny(line, "`") || strings.Contains(line, "](") {
 			t.Errorf("the line is not plain text: %q", line)
