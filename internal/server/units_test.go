@@ -382,12 +382,9 @@ func TestPredictedUnitsEqualMeasuredUnits(t *testing.T) {
 	})
 }
 
-// The maximum number of capacity units that one partition provides in a second. Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
-const (
-	partitionWriteUnits = 1000
-	partitionReadUnits  = 3000
-)
+// partitionWriteUnits is the maximum number of write units that one partition provides in a second.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+const partitionWriteUnits = 1000
 
 // capacityDocs is the path of the page about capacity planning.
 const capacityDocs = "../../docs/capacity.md"
