@@ -267,7 +267,7 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 }
 
 // write writes the order counts after all orders have been loaded. It writes no count for a product
-// that a server has sold during the load. It returns the number of count records that it has
+// that a running server has sold during the load. It returns the number of count records that it has
 // written for account reps.
 //
 // Errors are wrapped by table.WrapError.

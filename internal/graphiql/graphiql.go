@@ -156,7 +156,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
-	// The compressed file has other bytes than the plain file, so it needs another entity tag.
+	// The compressed file differs from the plain file in its bytes, so it needs its own entity tag.
 	gzip := acceptsGzip(r.Header.Values("Accept-Encoding"))
 	tag := `"` + a.tag + `"`
 	if gzip {

@@ -24,7 +24,7 @@ type ExportOptions struct {
 	// bulk.MaxSegments. If it is 0, a new export uses defaultSegments, and a resumed export uses the
 	// number of the interrupted export.
 	Segments int
-	// Overwrite reports whether the export may replace an existing file. The file is replaced only
+	// Overwrite allows the export to replace an existing file. The file is replaced only
 	// when the export is complete.
 	Overwrite bool
 	// Clock returns the current time. If it is nil, time.Now is used.
