@@ -4266,16 +4266,16 @@ type Query {
     """
     namePrefix: String
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4335,16 +4335,16 @@ type Query {
     "Returns only orders placed in this time range."
     placed: TimeRange
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4375,16 +4375,16 @@ type Query {
     "Returns only orders placed in this time range."
     placed: TimeRange
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4448,16 +4448,16 @@ type Query {
     """
     namePrefix: String
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4474,16 +4474,16 @@ type Query {
   """
   categories(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4523,16 +4523,16 @@ type Query {
     "Returns only employees hired in this date range."
     hired: DateRange
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4548,16 +4548,16 @@ type Query {
     "The full name. The spelling must match exactly."
     name: String!
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4573,16 +4573,16 @@ type Query {
     "The job title. The spelling must match exactly."
     jobTitle: String!
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4607,16 +4607,16 @@ type Query {
   """
   warehouses(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4716,16 +4716,16 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     "Returns only orders placed in this time range."
     placed: TimeRange
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4827,16 +4827,16 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   items(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -4860,16 +4860,16 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   timeline(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5079,16 +5079,16 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   inventory(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5102,16 +5102,16 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   orderItems(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5182,16 +5182,16 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   employees(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5204,16 +5204,16 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   inventory(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5271,16 +5271,16 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   customers(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."
@@ -5294,16 +5294,16 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   orders(
     """
-    The number of records to return at the start of the list, or directly after the cursor ` + "`" + `after` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20.
+    The number of records to return, from 1 to 100. The default is 20. The page starts with the
+    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
     """
     first: Int
     "Returns records after this cursor."
     after: String
     """
-    The number of records to return at the end of the list, or directly before the cursor ` + "`" + `before` + "`" + `.
-    The minimum is 1, the maximum is 100, and the default is 20 if only ` + "`" + `before` + "`" + ` is set. ` + "`" + `last` + "`" + `
-    cannot be combined with ` + "`" + `first` + "`" + `.
+    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
+    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
+    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
     """
     last: Int
     "Returns records before this cursor."

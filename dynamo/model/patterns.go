@@ -160,7 +160,7 @@ var (
 	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
 	Timeline             = collectionPattern(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseInventory   = indexPattern(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
-	CustomerOrder        = lookupPattern(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
+	CustomerOrder        = lookupPattern(29, "the order with a given customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
 	WarehouseByID        = lookupPattern(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
 	Warehouses           = indexPattern(31, "all warehouses", EntityWarehouse, Ascending, withoutCodec(DecodeWarehouse))
 	EventsInRange        = collectionPattern(32, "events of an order in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))

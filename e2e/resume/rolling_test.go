@@ -36,7 +36,7 @@ const (
 // and are started again. Clients notice nothing: each response has status 200 and no errors. Each
 // order is placed once. Each subscriber receives every event once and in order.
 func TestRollingUpdate(t *testing.T) {
-	instance := dynamolocal.Shared(t)
+	instance := dynamolocal.Private(t)
 	binary := workload.BuildServer(t, "../..")
 	s := &fixture{db: instance.Client(), table: "rolling", http: workload.NewClient()}
 	w := workload.Fixture{Customers: customers, Products: customers, Warehouses: 1, Stock: 1_000_000_000}

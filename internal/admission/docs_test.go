@@ -12,7 +12,7 @@ import (
 // The table of pools in docs/limits.md derives from the declarations.
 func TestGoldenPoolDocs(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("| pool | contents | size | beyond the share |\n|---|---|---|---|\n")
+	table.WriteString("| pool | contents | size | if a caller exceeds its share |\n|---|---|---|---|\n")
 	for _, p := range New(Sizes{}) {
 		size := "`" + p.Setting + "` (" + strconv.Itoa(p.Default) + ")"
 		if p.Setting == "" {

@@ -119,7 +119,7 @@ var declarations = [poolCount]Declaration{
 		Waits: true, Consequence: "waits",
 	},
 	PoolEvents: {
-		Name: "events", Counts: "cost points of operations for subscription events", DerivedFrom: "a quarter of `cost`",
+		Name: "events", Counts: "cost points of the operations that new events of subscriptions start", DerivedFrom: "a quarter of `cost`",
 		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "waits",
 	},
 }

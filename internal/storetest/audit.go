@@ -107,7 +107,7 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	// The index of the test engines never lags.
 	summary, err := store.CheckRecords(context.Background(), check.Options{OnDrift: func(d check.Drift) { t.Errorf("check: %+v", d) }})
 	if err != nil || summary.Left() > 0 || summary.Unverified > 0 || summary.External > 0 {
-		t.Errorf("check: summary %+v, error %v, want no inconsistencies, no unverified records and no external records", summary, err)
+		t.Errorf("check: summary %+v, error %v, want no inconsistencies, no unverified records and no unknown records", summary, err)
 	}
 	return a
 }

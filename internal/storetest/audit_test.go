@@ -35,6 +35,7 @@ func tableWithHistory(t *testing.T, db *dynamodb.Client, shards int) string {
 		}
 		ids = append(ids, o.ID)
 	}
+	slices.Sort(ids) // IDs of the same millisecond are not in the order of creation
 	for _, m := range []commerce.OrderStatusChange{
 		{OrderID: ids[1], To: commerce.Confirmed}, {OrderID: ids[2], To: commerce.Confirmed},
 		{OrderID: ids[2], To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true}, {OrderID: ids[3], To: commerce.Cancelled},
