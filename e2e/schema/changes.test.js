@@ -25,7 +25,7 @@ for (const [what, from, to, message] of [
   ['a field that may be null', '  hasNextPage: Boolean!', '  hasNextPage: Boolean', "Field 'PageInfo.hasNextPage' changed type from 'Boolean!' to 'Boolean'"],
   ['a field of another type', '  currencyCode: CurrencyCode!\n}\n', '  currencyCode: String!\n}\n', "Field 'Money.currencyCode' changed type from 'CurrencyCode!' to 'String!'"],
   ['an argument that has to be given', '    email: String!\n  ): Customer', '    email: String!\n    country: String!\n  ): Customer', "Argument 'country: String!' added to field 'Query.customerByEmail'"],
-  ['an enum value that is gone', '  "The order was imported from another system. The field `to` contains the imported status."\n  IMPORTED\n', '', "Enum value 'IMPORTED' was removed from enum 'OrderEventType'"],
+  ['an enum value that is gone', '  """\n  The order was imported from another system, or a repair added this event to correct the timeline.\n  The field `to` contains the status of the order.\n  """\n  IMPORTED\n', '', "Enum value 'IMPORTED' was removed from enum 'OrderEventType'"],
   ['an interface that is gone', 'type NotFound implements UserError', 'type NotFound', "'NotFound' object type no longer implements 'UserError' interface"],
   ['a key that is gone', 'type Product @key(fields: "sku")', 'type Product', "Directive 'key' was removed from object 'Product'"],
   ['another key', order, order.replace('fields: "id"', 'fields: "version"'), "Argument 'fields' was removed from '@key'"],

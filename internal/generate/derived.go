@@ -148,17 +148,17 @@ func enumConstants(enum *gql.Definition, model string, commerce *types.Package) 
 const connectionSDL = `
 "A page of %[1]s."
 type %[2]sConnection {
-  "The %[1]s of the page."
+  "The %[1]s in this page."
   nodes: [%[2]s!]!
-  "The %[1]s of the page, each with its cursor."
+  "The %[1]s in this page, each with its cursor."
   edges: [%[2]sEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of %[3]s ` + "`%[2]sConnection`" + `."
+"One record of %[3]s ` + "`%[2]sConnection`" + `, with its cursor."
 type %[2]sEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`after` or `before`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`after` or `before`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: %[2]s!
@@ -173,18 +173,18 @@ type %[2]sEdge {
 //  4. a sentence about the value of the record's field after a rejected mutation
 //  5. the name of the record's field
 //  6. the type of the record's field
-//  7. the case in which a rejected mutation does not set the field to null, or an empty text
+//  7. a sentence about the value of the field after a VersionConflict, or an empty text
 //  8. the types of the user errors
 const payloadSDL = `
 """
-The result of ` + "`%[1]s`. `%[5]s` is null if the mutation was rejected%[7]s." + `
+The result of ` + "`%[1]s`. If the mutation was rejected, `%[5]s` is null%[7]s." + `
 
 User errors: %[8]s.
 """
 type %[2]s {
   "The %[3]s after the mutation.%[4]s"
   %[5]s: %[6]s
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 `
@@ -229,10 +229,10 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		m.repeatable = fields.ForName("idempotencyKey") != nil
 		d.mutations[f.Name] = m
 		record := d.typeOf(m.result)
-		conflict, except := " The field is null if the mutation was rejected.", ""
+		conflict, except := " If the mutation was rejected, the field is null.", ""
 		if fields.ForName("expectedVersion") != nil {
-			conflict = fmt.Sprintf(" After a `VersionConflict`, the field contains the current %s if it exists. After any other user error, the field is null.", words(record))
-			except = " (except after a `VersionConflict`)"
+			conflict = fmt.Sprintf(" If the user error is a `VersionConflict`, the field contains the current %[1]s, or null if the %[1]s does not exist. After any other user error, the field is null.", words(record))
+			except = ". After a `VersionConflict`, however, it contains the current record"
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
