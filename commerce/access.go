@@ -71,10 +71,10 @@ const (
 	// PermissionExplain allows the explain output of a request.
 	PermissionExplain
 
-	permissions = iota + 1
+	permissionsEnd = iota + 1
 )
 
-var permissionNames = [permissions]string{
+var permissionNames = [permissionsEnd]string{
 	PermissionReadViewer:       "READ_VIEWER",
 	PermissionReadCatalog:      "READ_CATALOG",
 	PermissionReadCustomer:     "READ_CUSTOMER",
@@ -104,7 +104,7 @@ var permissionNames = [permissions]string{
 
 // String returns the permission's name in the schema.
 func (p Permission) String() string {
-	if p < 1 || p >= permissions {
+	if p < 1 || p >= permissionsEnd {
 		return "NOTHING"
 	}
 	return permissionNames[p]
@@ -112,8 +112,8 @@ func (p Permission) String() string {
 
 // Permissions returns all permissions.
 func Permissions() []Permission {
-	all := make([]Permission, 0, permissions-1)
-	for p := Permission(1); p < permissions; p++ {
+	all := make([]Permission, 0, permissionsEnd-1)
+	for p := Permission(1); p < permissionsEnd; p++ {
 		all = append(all, p)
 	}
 	return all
@@ -125,13 +125,13 @@ func ParsePermission(name string) (Permission, bool) {
 	return Permission(i + 1), i >= 0
 }
 
-// Grant is the set of records that a permission covers for a role.
-type Grant uint8
+// GrantScope is the set of records that a permission covers for a role.
+type GrantScope uint8
 
 // Grants, from the narrowest to the widest.
 const (
 	// GrantNone covers no records.
-	GrantNone Grant = iota
+	GrantNone GrantScope = iota
 	// GrantOwn covers the records of the principal's own customer.
 	GrantOwn
 	// GrantAll covers all records.
@@ -139,7 +139,7 @@ const (
 )
 
 // String returns the grant's name in lower case.
-func (g Grant) String() string {
+func (g GrantScope) String() string {
 	switch g {
 	case GrantOwn:
 		return "own"
@@ -152,13 +152,13 @@ func (g Grant) String() string {
 
 // Policy grants permissions to roles. A Policy is immutable. The zero value grants no permission.
 type Policy struct {
-	grants [RoleService + 1][permissions]Grant
+	grants [RoleService + 1][permissionsEnd]GrantScope
 }
 
 // StandardPolicy returns the policy that the server uses.
 func StandardPolicy() Policy {
 	var p Policy
-	for permission, g := range map[Permission][5]Grant{
+	for permission, g := range map[Permission][5]GrantScope{
 		// ANONYMOUS, CUSTOMER, STAFF, ADMIN, SERVICE
 		PermissionReadViewer:       {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
 		PermissionReadCatalog:      {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
@@ -193,10 +193,10 @@ func StandardPolicy() Policy {
 	return p
 }
 
-// Grant returns the grant of a permission to a role. It returns GrantNone if the role or the
+// GrantForRole returns the grant of a permission to a role. It returns GrantNone if the role or the
 // permission does not exist.
-func (p Policy) Grant(role Role, permission Permission) Grant {
-	if role < 1 || role > RoleService || permission < 1 || permission >= permissions {
+func (p Policy) GrantForRole(role Role, permission Permission) GrantScope {
+	if role < 1 || role > RoleService || permission < 1 || permission >= permissionsEnd {
 		return GrantNone
 	}
 	return p.grants[role][permission]
@@ -204,15 +204,15 @@ func (p Policy) Grant(role Role, permission Permission) Grant {
 
 // WithGrant returns a copy of the policy with one grant changed. It panics if the role or the
 // permission does not exist.
-func (p Policy) WithGrant(role Role, permission Permission, g Grant) Policy {
+func (p Policy) WithGrant(role Role, permission Permission, g GrantScope) Policy {
 	p.grants[role][permission] = g
 	return p
 }
 
-// GrantedTo returns the grant of a permission to a principal. It returns GrantNone if the role has
+// GrantForPrincipal returns the grant of a permission to a principal. It returns GrantNone if the role has
 // GrantOwn, but the principal has no customer.
-func (p Policy) GrantedTo(principal Principal, permission Permission) Grant {
-	g := p.Grant(principal.Role, permission)
+func (p Policy) GrantForPrincipal(principal Principal, permission Permission) GrantScope {
+	g := p.GrantForRole(principal.Role, permission)
 	if g == GrantOwn && principal.Customer == "" {
 		return GrantNone
 	}
@@ -221,12 +221,12 @@ func (p Policy) GrantedTo(principal Principal, permission Permission) Grant {
 
 // Permissions returns the permissions that a principal has for its own records or for all records.
 func (p Policy) Permissions(principal Principal) []Permission {
-	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.GrantedTo(principal, permission) == GrantNone })
+	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.GrantForPrincipal(principal, permission) == GrantNone })
 }
 
 // CanAccess reports whether a permission gives a principal access to the records of a customer.
 func (p Policy) CanAccess(principal Principal, permission Permission, owner CustomerID) bool {
-	switch p.GrantedTo(principal, permission) {
+	switch p.GrantForPrincipal(principal, permission) {
 	case GrantAll:
 		return true
 	case GrantOwn:
@@ -236,14 +236,14 @@ func (p Policy) CanAccess(principal Principal, permission Permission, owner Cust
 	}
 }
 
-// Describe returns a sentence that lists the roles with a permission, such as "Access: customers
+// DescribeGrants returns a sentence that lists the roles with a permission, such as "Access: customers
 // (their own), staff, admins, services." This sentence ends the description of a field.
-func (p Policy) Describe(permission Permission) string {
+func (p Policy) DescribeGrants(permission Permission) string {
 	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var granted []string
 	allRoles := true
 	for _, role := range Roles() {
-		g := p.Grant(role, permission)
+		g := p.GrantForRole(role, permission)
 		allRoles = allRoles && g == GrantAll
 		switch g {
 		case GrantAll:

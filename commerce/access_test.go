@@ -39,33 +39,33 @@ func TestStandardPolicy(t *testing.T) {
 		case p == commerce.PermissionReadViewer, p == commerce.PermissionReadCatalog, p == commerce.PermissionResolveEntities:
 			want = commerce.GrantAll
 		}
-		if got := policy.Grant(commerce.RoleCustomer, p); got != want {
+		if got := policy.GrantForRole(commerce.RoleCustomer, p); got != want {
 			t.Errorf("customers are granted %s of %s, want %s", got, p, want)
 		}
-		if got := policy.Grant(commerce.RoleAnonymous, p); (got == commerce.GrantAll) != (want == commerce.GrantAll) || got == commerce.GrantOwn {
+		if got := policy.GrantForRole(commerce.RoleAnonymous, p); (got == commerce.GrantAll) != (want == commerce.GrantAll) || got == commerce.GrantOwn {
 			t.Errorf("callers without a token are granted %s of %s", got, p)
 		}
 		for _, role := range []commerce.Role{commerce.RoleStaff, commerce.RoleService} {
-			if policy.Grant(role, p) == commerce.GrantOwn {
+			if policy.GrantForRole(role, p) == commerce.GrantOwn {
 				t.Errorf("%s has no customer, but is granted its own records with %s", role, p)
 			}
 		}
-		if got := policy.Grant(commerce.RoleAdmin, p); got != commerce.GrantAll {
+		if got := policy.GrantForRole(commerce.RoleAdmin, p); got != commerce.GrantAll {
 			t.Errorf("admins are granted %s of %s", got, p)
 		}
 		for _, unknown := range []commerce.Role{0, -1, 99} {
-			if got := policy.Grant(unknown, p); got != commerce.GrantNone {
+			if got := policy.GrantForRole(unknown, p); got != commerce.GrantNone {
 				t.Errorf("role %d is granted %s of %s", unknown, got, p)
 			}
 		}
 	}
 	everything := policy.WithGrant(commerce.RoleAdmin, 0, commerce.GrantAll).WithGrant(0, commerce.PermissionReadOrder, commerce.GrantAll)
 	for _, p := range []commerce.Permission{-1, 0, 999} {
-		if got := everything.Grant(commerce.RoleAdmin, p); got != commerce.GrantNone {
+		if got := everything.GrantForRole(commerce.RoleAdmin, p); got != commerce.GrantNone {
 			t.Errorf("permission %d, which does not exist, is granted: %s", p, got)
 		}
 	}
-	if got := everything.Grant(0, commerce.PermissionReadOrder); got != commerce.GrantNone {
+	if got := everything.GrantForRole(0, commerce.PermissionReadOrder); got != commerce.GrantNone {
 		t.Errorf("role 0 is granted %s", got)
 	}
 }
@@ -78,11 +78,11 @@ func TestSentences(t *testing.T) {
 		commerce.PermissionChangeCustomer: "Access: customers (their own), staff, admins.",
 		commerce.PermissionChangeStaff:    "Access: admins.",
 	} {
-		if got := policy.Describe(p); got != want {
+		if got := policy.DescribeGrants(p); got != want {
 			t.Errorf("%s: %q, want %q", p, got, want)
 		}
 	}
-	if got := (commerce.Policy{}).Describe(commerce.PermissionReadOrder); got != "Access: no callers." {
+	if got := (commerce.Policy{}).DescribeGrants(commerce.PermissionReadOrder); got != "Access: no callers." {
 		t.Errorf("the empty policy: %q", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestSentences(t *testing.T) {
 // With changes one grant and leaves the others as they are. Sees and Granted agree with the grant.
 func TestPolicies(t *testing.T) {
 	roles := rapid.SampledFrom(commerce.Roles())
-	grants := rapid.SampledFrom([]commerce.Grant{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll})
+	grants := rapid.SampledFrom([]commerce.GrantScope{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll})
 	permissions := rapid.SampledFrom(commerce.Permissions())
 	customers := rapid.SampledFrom([]commerce.CustomerID{"", "ann", "bob"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -99,11 +99,11 @@ func TestPolicies(t *testing.T) {
 		after := before.WithGrant(role, permission, grant)
 		for _, r := range append(commerce.Roles(), 0) {
 			for _, p := range commerce.Permissions() {
-				want := before.Grant(r, p)
+				want := before.GrantForRole(r, p)
 				if r == role && p == permission {
 					want = grant
 				}
-				if got := after.Grant(r, p); got != want {
+				if got := after.GrantForRole(r, p); got != want {
 					t.Fatalf("%s of %s for %s, want %s", got, p, r, want)
 				}
 			}
@@ -114,8 +114,8 @@ func TestPolicies(t *testing.T) {
 		if got := after.CanAccess(principal, permission, owner); got != want {
 			t.Fatalf("%+v with the grant %s has access to the records of customer %q: %v", principal, grant, owner, got)
 		}
-		if (after.GrantedTo(principal, permission) == commerce.GrantNone) == (after.CanAccess(principal, permission, principal.Customer)) {
-			t.Fatalf("%+v is granted %s, but access to its own records is %v", principal, after.GrantedTo(principal, permission), after.CanAccess(principal, permission, principal.Customer))
+		if (after.GrantForPrincipal(principal, permission) == commerce.GrantNone) == (after.CanAccess(principal, permission, principal.Customer)) {
+			t.Fatalf("%+v is granted %s, but access to its own records is %v", principal, after.GrantForPrincipal(principal, permission), after.CanAccess(principal, permission, principal.Customer))
 		}
 	})
 }

@@ -25,7 +25,7 @@ type OrderWithItems struct {
 	Events []Event
 }
 
-// Derive computes the fields that depend on other records: the totals, item counts, account reps
+// ComputeDerivedFields computes the fields that depend on other records: the totals, item counts, account reps
 // and update times of orders, the order counts and the spending of customers, and the stock of
 // products.
 //
@@ -34,7 +34,7 @@ type OrderWithItems struct {
 //   - a record refers to a missing record
 //   - a quantity or a price is negative
 //   - an order has no items or several currencies
-func (b *Dataset) Derive() error {
+func (b *Dataset) ComputeDerivedFields() error {
 	if err := b.validate(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (b *Dataset) Derive() error {
 	spent := map[CustomerID]Spendings{}
 	for i := range b.Orders {
 		o := &b.Orders[i]
-		err := o.derive(customers, products)
+		err := o.computeDerivedFields(customers, products)
 		if err == nil {
 			if spent[o.CustomerID] == nil {
 				spent[o.CustomerID] = Spendings{}
@@ -129,7 +129,7 @@ func (b *Dataset) validate() error {
 	return firstErr
 }
 
-func (o *OrderWithItems) derive(customers map[CustomerID]*Customer, products map[SKU]*Product) error {
+func (o *OrderWithItems) computeDerivedFields(customers map[CustomerID]*Customer, products map[SKU]*Product) error {
 	customer := customers[o.CustomerID]
 	if customer == nil {
 		return NewInvalidError("customer %s is not in the dataset", o.CustomerID)

@@ -35,7 +35,7 @@ func TestSettle(t *testing.T) {
 	b.Products[0].TotalInventory, b.Products[0].Available = 99, 99
 	b.Customers[0].OrderCount = new(42)
 	for range 2 { // the second call changes nothing
-		if err := b.Derive(); err != nil {
+		if err := b.ComputeDerivedFields(); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []int{3, 2, 0} {
@@ -100,7 +100,7 @@ func TestSettleRejects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := smallDataset(t)
 			c.spoil(&b, &b.Orders[1])
-			err := b.Derive()
+			err := b.ComputeDerivedFields()
 			if err == nil {
 				t.Fatal("Settle returned no error")
 			}

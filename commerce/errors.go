@@ -12,13 +12,13 @@ var ErrNotFound = errors.New("no such record")
 // with the name of the value, such as "is empty: use 1 to 64 characters". The server shows the text
 // to clients, so the text must not contain anything secret.
 type InvalidError struct {
-	// Argument is the name of the value. It is empty until WithArgument sets it.
+	// Argument is the name of the value. It is empty until ErrorWithArgument sets it.
 	Argument string
 	// Reason is the rest of the sentence.
 	Reason string
 }
 
-// NewInvalidError returns an InvalidError without an argument name. WithArgument adds the name.
+// NewInvalidError returns an InvalidError without an argument name. ErrorWithArgument adds the name.
 func NewInvalidError(format string, args ...any) *InvalidError {
 	return &InvalidError{Reason: fmt.Sprintf(format, args...)}
 }
@@ -31,9 +31,9 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("argument %q %s", e.Argument, e.Reason)
 }
 
-// WithArgument sets the argument name of an unnamed InvalidError. It returns all other errors
+// ErrorWithArgument sets the argument name of an unnamed InvalidError. It returns all other errors
 // unchanged.
-func WithArgument(argument string, err error) error {
+func ErrorWithArgument(argument string, err error) error {
 	var invalid *InvalidError
 	if errors.As(err, &invalid) && invalid.Argument == "" {
 		return &InvalidError{Argument: argument, Reason: invalid.Reason}

@@ -25,17 +25,17 @@ func checkInvalidError(t *testing.T, err error, parts ...string) {
 }
 
 func TestForNamesTheArgument(t *testing.T) {
-	err := commerce.WithArgument("id", fmt.Errorf("look up: %w", commerce.NewInvalidError("has %d bytes", 70)))
+	err := commerce.ErrorWithArgument("id", fmt.Errorf("look up: %w", commerce.NewInvalidError("has %d bytes", 70)))
 	if got, want := err.Error(), `argument "id" has 70 bytes`; got != want {
 		t.Errorf("For: %q, want %q", got, want)
 	}
-	if renamed := commerce.WithArgument("other", err); renamed.Error() != err.Error() {
+	if renamed := commerce.ErrorWithArgument("other", err); renamed.Error() != err.Error() {
 		t.Errorf("For renamed an argument: %q", renamed)
 	}
-	if other := commerce.WithArgument("id", io.EOF); !errors.Is(other, io.EOF) {
+	if other := commerce.ErrorWithArgument("id", io.EOF); !errors.Is(other, io.EOF) {
 		t.Errorf("For changed another error: %v", other)
 	}
-	if none := commerce.WithArgument("id", nil); none != nil {
+	if none := commerce.ErrorWithArgument("id", nil); none != nil {
 		t.Errorf("For made an error of nil: %v", none)
 	}
 }

@@ -85,12 +85,12 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// MinULID rounds a time up to a full millisecond, and returns the smallest ULID with this time.
+// MinULIDAt rounds a time up to a full millisecond, and returns the smallest ULID with this time.
 // ULIDs with an earlier time sort before the result. All other ULIDs sort at or after the result.
 //
-// For a time before 1970, MinULID returns the smallest possible ULID. It returns false for a time
+// For a time before 1970, MinULIDAt returns the smallest possible ULID. It returns false for a time
 // after the year 10889, because a ULID cannot represent such a time.
-func MinULID(at time.Time) (string, bool) {
+func MinULIDAt(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
 		ms++
@@ -105,11 +105,11 @@ func MinULID(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
-// ParseText validates and returns s as text by which clients search, such as a name or a category.
+// ParseSearchText validates and returns s as text by which clients search, such as a name or a category.
 //
 // It returns an InvalidError if s is empty, longer than limit bytes, or contains '#' or control
 // characters.
-func ParseText(s string, limit int) (string, error) {
+func ParseSearchText(s string, limit int) (string, error) {
 	if s == "" {
 		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
 	}
@@ -128,7 +128,7 @@ func ParseText(s string, limit int) (string, error) {
 // It returns an InvalidError if s does not have the form local@domain, is longer than MaxEmail
 // bytes, or contains spaces or '#'.
 func ParseEmail(s string) (string, error) {
-	text, err := ParseText(s, MaxEmail)
+	text, err := ParseSearchText(s, MaxEmail)
 	if err != nil {
 		return "", err
 	}
@@ -199,15 +199,15 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseListedName validates and returns s as a name by which lists are searched or sorted, such as
+// ParseSearchableName validates and returns s as a name by which lists are searched or sorted, such as
 // an employee's name or a category.
 //
 // It returns an InvalidError if ParseName rejects s, or if s contains '#'.
-func ParseListedName(s string, limit int) (string, error) {
+func ParseSearchableName(s string, limit int) (string, error) {
 	if _, err := ParseName(s, limit); err != nil {
 		return "", err
 	}
-	return ParseText(s, limit)
+	return ParseSearchText(s, limit)
 }
 
 // ParseCountry validates and returns s as a country code.

@@ -145,7 +145,7 @@ func ulids() *rapid.Generator[string] {
 	})
 }
 
-// A ULID is greater than or equal to MinULID(at) if and only if its time is at or after at.
+// A ULID is greater than or equal to MinULIDAt(at) if and only if its time is at or after at.
 func TestFirstULIDDividesIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := commerce.OrderID(ulids().Draw(t, "id"))
@@ -155,7 +155,7 @@ func TestFirstULIDDividesIDs(t *testing.T) {
 		if rapid.Bool().Draw(t, "near") {
 			at = placed.Add(time.Duration(rapid.Int64Range(-2_000_001, 2_000_001).Draw(t, "near by")))
 		}
-		first, ok := commerce.MinULID(at)
+		first, ok := commerce.MinULIDAt(at)
 		if !ok {
 			if !at.After(ulid.Time(ulid.MaxTime())) {
 				t.Fatalf("FirstULID(%v) returned false", at)
@@ -184,12 +184,12 @@ func TestFirstULIDAtTheEnds(t *testing.T) {
 		{time.Date(2024, 4, 17, 1, 15, 41, 783e6, time.FixedZone("", 2*60*60)), "01HVMK3P2Q0000000000000000"},
 		{last, "7ZZZZZZZZZ0000000000000000"},
 	} {
-		if got, ok := commerce.MinULID(c.at); !ok || got != c.want {
+		if got, ok := commerce.MinULIDAt(c.at); !ok || got != c.want {
 			t.Errorf("FirstULID(%v) = %q, %v, want %q", c.at, got, ok, c.want)
 		}
 	}
 	for _, at := range []time.Time{last.Add(1), last.Add(time.Millisecond), time.Date(10890, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(250_000_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if got, ok := commerce.MinULID(at); ok {
+		if got, ok := commerce.MinULIDAt(at); ok {
 			t.Errorf("FirstULID(%v) = %q, want none", at, got)
 		}
 	}
@@ -197,7 +197,7 @@ func TestFirstULIDAtTheEnds(t *testing.T) {
 
 func TestParseText(t *testing.T) {
 	for _, s := range []string{"x", "John Smith", "Zoë", "日本", "a/b", strings.Repeat("x", 20)} {
-		if got, err := commerce.ParseText(s, 20); err != nil || got != s {
+		if got, err := commerce.ParseSearchText(s, 20); err != nil || got != s {
 			t.Errorf("ParseText(%q) = %q, %v", s, got, err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestParseText(t *testing.T) {
 		"a\x00":                 `'\x00'`,
 		"a\x7f":                 `'\x7f'`,
 	} {
-		_, err := commerce.ParseText(s, 20)
+		_, err := commerce.ParseSearchText(s, 20)
 		checkInvalidError(t, err, reason)
 	}
 }

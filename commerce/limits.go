@@ -20,8 +20,8 @@ const (
 	MaxNote = 1000
 	// MaxPhoneNumbers is the maximum number of phone numbers of a customer or an employee.
 	MaxPhoneNumbers = 10
-	// MaxPhoneNumber is the maximum size in bytes of a phone number.
-	MaxPhoneNumber = 40
+	// MaxPhoneNumberLength is the maximum size in bytes of a phone number.
+	MaxPhoneNumberLength = 40
 	// MaxIdempotencyKey is the maximum size in bytes of an idempotency key.
 	MaxIdempotencyKey = 128
 	// MaxEmail is the maximum size in bytes of an email address (RFC 5321).
@@ -29,8 +29,8 @@ const (
 	// MaxPriceDigits is the maximum number of digits of a price, including decimal places. Many
 	// clients read every number as a float64, which represents 15 digits exactly.
 	MaxPriceDigits = 15
-	// MaxTotalDigits is the maximum number of digits of any amount.
-	MaxTotalDigits = decimal.MaxPrec
+	// MaxAmountDigits is the maximum number of digits of any amount.
+	MaxAmountDigits = decimal.MaxPrec
 )
 
 // ParseQuantity validates and returns n as the quantity of a line item.
@@ -53,11 +53,11 @@ func ParseInventoryLevel(n int) (int, error) {
 	return n, nil
 }
 
-// ParseDelta validates and returns n as a change of the quantity of a product in a warehouse.
+// ParseInventoryDelta validates and returns n as a change of the quantity of a product in a warehouse.
 //
 // It returns an InvalidError if n is 0, less than -MaxInventoryLevel or more than
 // MaxInventoryLevel.
-func ParseDelta(n int) (int, error) {
+func ParseInventoryDelta(n int) (int, error) {
 	if n == 0 || n < -MaxInventoryLevel || n > MaxInventoryLevel {
 		return 0, NewInvalidError("is %d: use %d to %d, except 0", n, -MaxInventoryLevel, MaxInventoryLevel)
 	}

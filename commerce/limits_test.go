@@ -44,7 +44,7 @@ func TestBoundsOfNumbers(t *testing.T) {
 	}{
 		{"quantity", commerce.ParseQuantity, []int{1, commerce.MaxQuantity}, []int{0, -1, commerce.MaxQuantity + 1}},
 		{"level", commerce.ParseInventoryLevel, []int{0, commerce.MaxInventoryLevel}, []int{-1, commerce.MaxInventoryLevel + 1}},
-		{"delta", commerce.ParseDelta, []int{1, -1, commerce.MaxInventoryLevel, -commerce.MaxInventoryLevel}, []int{0, commerce.MaxInventoryLevel + 1, -commerce.MaxInventoryLevel - 1}},
+		{"delta", commerce.ParseInventoryDelta, []int{1, -1, commerce.MaxInventoryLevel, -commerce.MaxInventoryLevel}, []int{0, commerce.MaxInventoryLevel + 1, -commerce.MaxInventoryLevel - 1}},
 	} {
 		for _, n := range c.good {
 			if got, err := c.parse(n); err != nil || got != n {
@@ -80,11 +80,11 @@ func TestParseName(t *testing.T) {
 		_, err := commerce.ParseName(s, 20)
 		checkInvalidError(t, err)
 	}
-	if _, err := commerce.ParseListedName("Bob", 20); err != nil {
+	if _, err := commerce.ParseSearchableName("Bob", 20); err != nil {
 		t.Error(err)
 	}
 	for _, s := range []string{"a#b", " ", "a\tb"} {
-		_, err := commerce.ParseListedName(s, 20)
+		_, err := commerce.ParseSearchableName(s, 20)
 		checkInvalidError(t, err)
 	}
 }

@@ -51,27 +51,27 @@ type Money struct {
 //
 // It returns an InvalidError if amount is not a decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
-	if d, ok := parseSimple(amount, c.Digits()); ok {
+	if d, ok := parseSimpleDecimal(amount, c.Digits()); ok {
 		return Money{Amount: d, Currency: c}, nil
 	}
 	d, err := decimal.Parse(amount)
-	if err != nil || !isExact(d, amount) {
+	if err != nil || !isExactDecimal(d, amount) {
 		return Money{}, NewInvalidError("is %q: use a decimal number of at most 19 digits, such as 29.99", excerpt(amount))
 	}
 	// The normalized form is the same for equal amounts, so == can compare them.
-	return Money{Amount: normalized(d, c), Currency: c}, nil
+	return Money{Amount: withCurrencyDigits(d, c), Currency: c}, nil
 }
 
-// normalized returns an amount with the number of decimal places of its currency. It keeps further
+// withCurrencyDigits returns an amount with the number of decimal places of its currency. It keeps further
 // decimal places that are not 0.
-func normalized(d decimal.Decimal, c Currency) decimal.Decimal {
+func withCurrencyDigits(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
 
-// parseSimple is the fast path of ParseMoney. It parses an amount that consists of digits and at
+// parseSimpleDecimal is the fast path of ParseMoney. It parses an amount that consists of digits and at
 // most one point, with at most the given number of decimal places. It returns false for all other
 // amounts.
-func parseSimple(amount string, digits int) (decimal.Decimal, bool) {
+func parseSimpleDecimal(amount string, digits int) (decimal.Decimal, bool) {
 	const maxLength = 14 // with 4 more decimal places, the number still fits in an int64
 	if len(amount) == 0 || len(amount) > maxLength {
 		return decimal.Decimal{}, false
@@ -109,13 +109,13 @@ func excerpt(s string) string {
 	return strings.ToValidUTF8(s[:maxLength], "") + "..."
 }
 
-// maxAmountLength is the maximum length in bytes of an amount that isExact parses as a rational
+// maxAmountLength is the maximum length in bytes of an amount that isExactDecimal parses as a rational
 // number. Amounts of 19 digits are shorter, even with some leading and trailing zeros.
 const maxAmountLength = 64
 
-// isExact reports whether d is exactly the number in s. The two can differ, because the decimal
+// isExactDecimal reports whether d is exactly the number in s. The two can differ, because the decimal
 // library rounds numbers that have more than 19 digits.
-func isExact(d decimal.Decimal, s string) bool {
+func isExactDecimal(d decimal.Decimal, s string) bool {
 	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
 		return true
 	}
@@ -139,12 +139,12 @@ func isExact(d decimal.Decimal, s string) bool {
 // Decimal returns the amount as text, with at least its currency's number of decimal places. It
 // adds missing zeros, because DynamoDB may return a stored 0.10 as 0.1.
 func (m Money) Decimal() string {
-	return normalized(m.Amount, m.Currency).String()
+	return withCurrencyDigits(m.Amount, m.Currency).String()
 }
 
 // AppendDecimal appends the result of Decimal to b.
 func (m Money) AppendDecimal(b []byte) []byte {
-	b, _ = normalized(m.Amount, m.Currency).AppendText(b) // the error is always nil
+	b, _ = withCurrencyDigits(m.Amount, m.Currency).AppendText(b) // the error is always nil
 	return b
 }
 

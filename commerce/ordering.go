@@ -59,7 +59,7 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 //
 // It returns InvalidInput with this path if the total has too many digits or the currencies differ.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
-	total, err := sumOf(slices.Values(items), path)
+	total, err := sumOfSubtotals(slices.Values(items), path)
 	if err != nil {
 		return Order{}, err
 	}
@@ -74,10 +74,10 @@ func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	return o
 }
 
-// sumOf returns the sum of the subtotals. items must contain at least one line item.
+// sumOfSubtotals returns the sum of the subtotals. items must contain at least one line item.
 //
 // It returns InvalidInput with this path if the total has too many digits or the currencies differ.
-func sumOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
+func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	for item := range items {
 		if total.Currency == "" {
 			total.Currency = item.UnitPrice.Currency
@@ -126,7 +126,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
 	switch {
 	case i < 0 && c.Quantity == 0:
-		return Order{}, 0, NotFound{newErrorReason(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
+		return Order{}, 0, NotFound{newErrorDetails(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
 	case c.Quantity == 0 && len(items) == 1:
 		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "is the only product of the order: cancel the order instead of removing the product")
 	case c.Quantity == 0:

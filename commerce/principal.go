@@ -32,13 +32,13 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// TokenRoles returns the roles that tokens can have.
-func TokenRoles() []Role { return Roles()[1:] }
+// RolesAllowedInTokens returns the roles that tokens can have.
+func RolesAllowedInTokens() []Role { return Roles()[1:] }
 
 // ParseRole returns the role that a token names. It returns false if the name is not a role that
 // tokens can have.
 func ParseRole(name string) (Role, bool) {
-	for _, role := range TokenRoles() {
+	for _, role := range RolesAllowedInTokens() {
 		if role.String() == name {
 			return role, true
 		}

@@ -60,7 +60,7 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	if !summable {
 		return q
 	}
-	total, err := sumOf(q.items(), FieldPath("items"))
+	total, err := sumOfSubtotals(q.items(), FieldPath("items"))
 	if err != nil {
 		q.UserErrors = append(q.UserErrors, UserErrorsOf(err)...)
 		return q

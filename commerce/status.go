@@ -94,9 +94,9 @@ type OrderCounts struct {
 	ByStatus StatusCounts
 }
 
-// RepOrders is one of several counter records of an account rep. The counts in all these records
+// RepOrderCount is one of several counter records of an account rep. The counts in all these records
 // add up to the number of the rep's orders.
-type RepOrders struct {
+type RepOrderCount struct {
 	EmployeeID EmployeeID
 	// Part is the name of the counter record.
 	Part string
@@ -106,18 +106,18 @@ type RepOrders struct {
 	Orders   int
 }
 
-// SumRepOrders returns the sum of an account rep's counter records, and whether they include all
+// SumRepOrderCounts returns the sum of an account rep's counter records, and whether they include all
 // orders.
-func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
+func SumRepOrderCounts(parts []*RepOrderCount) (sum int, complete bool) {
 	for _, part := range parts {
 		sum, complete = sum+part.Orders, complete || part.Complete
 	}
 	return sum, complete
 }
 
-// StatusGroups divides statuses into groups, in lifecycle order. If an order can change from one
+// GroupStatusesByLifecycle divides statuses into groups, in lifecycle order. If an order can change from one
 // status to another, directly or through other statuses, the later status is in a later group.
-func StatusGroups(statuses []Status) [][]Status {
+func GroupStatusesByLifecycle(statuses []Status) [][]Status {
 	var levels [][]Status
 	for len(statuses) > 0 {
 		var level, later []Status

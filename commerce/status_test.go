@@ -75,7 +75,7 @@ func TestLevels(t *testing.T) {
 		{[]commerce.Status{delivered, cancelled}, [][]commerce.Status{{delivered, cancelled}}},
 		{[]commerce.Status{delivered, pending, cancelled}, [][]commerce.Status{{pending}, {delivered, cancelled}}},
 	} {
-		if got := commerce.StatusGroups(c.statuses); !slices.EqualFunc(got, c.want, slices.Equal) {
+		if got := commerce.GroupStatusesByLifecycle(c.statuses); !slices.EqualFunc(got, c.want, slices.Equal) {
 			t.Errorf("Levels(%v) = %v, want %v", c.statuses, got, c.want)
 		}
 	}

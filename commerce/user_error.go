@@ -60,8 +60,8 @@ func (r ErrorDetails) Error() string { return r.Message }
 // Code returns the kind of the user error.
 func (r ErrorDetails) Code() ErrorCode { return r.code }
 
-// newErrorReason returns the Reason of a user error about the value at path in the request's input.
-func newErrorReason(code ErrorCode, path []string, format string, args ...any) ErrorDetails {
+// newErrorDetails returns the Reason of a user error about the value at path in the request's input.
+func newErrorDetails(code ErrorCode, path []string, format string, args ...any) ErrorDetails {
 	r := ErrorDetails{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
 		r.Field = append([]string{"input"}, path...)
@@ -122,19 +122,19 @@ type (
 // NewNotFound returns the user error for an ID that does not exist. kind is the kind of record,
 // such as "customer".
 func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
-	return NotFound{newErrorReason(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
+	return NotFound{newErrorDetails(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
 // NewInvalidInput returns the user error for an invalid value. Its message is a sentence that
 // consists of the path of the value and the formatted text.
 func NewInvalidInput(path []string, format string, args ...any) InvalidInput {
-	return InvalidInput{newErrorReason(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
+	return InvalidInput{newErrorDetails(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
 
 // NewVersionConflict returns the user error for a record with a version other than the expected
 // version. kind is the kind of record, such as "customer".
 func NewVersionConflict(kind string, expected, current int) VersionConflict {
-	return VersionConflict{newErrorReason(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not the expected version %d: read the record again and decide whether to repeat the change.", kind, current, expected), current}
+	return VersionConflict{newErrorDetails(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not the expected version %d: read the record again and decide whether to repeat the change.", kind, current, expected), current}
 }
 
 // NewInvalidTransition returns the user error for an order that cannot change from one status to
@@ -149,7 +149,7 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 		}
 		hint = "the order can become " + strings.Join(names, " or ")
 	}
-	return InvalidTransition{newErrorReason(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
@@ -157,24 +157,24 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 // warehouses.
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{newErrorReason(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}
+	return InsufficientStock{newErrorDetails(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}
 }
 
 // NewEmailTaken returns the user error for an email address of another customer.
 func NewEmailTaken() EmailTaken {
-	return EmailTaken{newErrorReason(CodeEmailTaken, FieldPath("email"), "Another customer has this email address: use a different one.")}
+	return EmailTaken{newErrorDetails(CodeEmailTaken, FieldPath("email"), "Another customer has this email address: use a different one.")}
 }
 
 // NewAlreadyExists returns the user error for an ID that is already in use. kind is the kind of
 // record, such as "customer".
 func NewAlreadyExists[ID ~string](kind string, id ID, path ...string) AlreadyExists {
-	return AlreadyExists{newErrorReason(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
+	return AlreadyExists{newErrorDetails(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
 }
 
 // NewIdempotencyKeyReused returns the user error for an idempotency key that was used for a
 // different request.
 func NewIdempotencyKeyReused() IdempotencyKeyReused {
-	return IdempotencyKeyReused{newErrorReason(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
+	return IdempotencyKeyReused{newErrorDetails(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
 }
 
 // NewTooManyLines returns the user error for an order that has more line items than limit.
@@ -189,17 +189,17 @@ func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 }
 
 func tooManyLines(path []string, lines string, limit int) TooManyLines {
-	return TooManyLines{newErrorReason(CodeTooManyLines, path, "The order has %s line items, but at most %d are allowed: split the order into several orders.", lines, limit), limit}
+	return TooManyLines{newErrorDetails(CodeTooManyLines, path, "The order has %s line items, but at most %d are allowed: split the order into several orders.", lines, limit), limit}
 }
 
 // NewAddressMissing returns the user error for shipping an order without a shipping address.
 func NewAddressMissing() AddressMissing {
-	return AddressMissing{newErrorReason(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set an address with updateShippingAddress, or ship the order with withoutAddress: true.")}
+	return AddressMissing{newErrorDetails(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set an address with updateShippingAddress, or ship the order with withoutAddress: true.")}
 }
 
 // NewPriceChanged returns the user error for an order whose total differs from the expected total.
 func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
-	return PriceChanged{newErrorReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, place the order again with the new total as expectedTotal.",
+	return PriceChanged{newErrorDetails(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, place the order again with the new total as expectedTotal.",
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Bounds calculate the maximum cost in DynamoDB requests and capacity units of reads and mutations.
+// CostBounds calculate the maximum cost in DynamoDB requests and capacity units of reads and mutations.
 // The maximums are derived from the access patterns, the write patterns and the maximum size of
 // each kind of record.
 //
@@ -21,47 +21,47 @@ import (
 // limits. Reading such large records can cost more requests and units than the maximums.
 //
 // The maximums do not include retries after throttling, unprocessed keys or conflicts.
-type Bounds struct {
+type CostBounds struct {
 	shards int
 	// sizes maps the name of each entity to the maximum size of its records in bytes.
 	sizes map[string]int
 }
 
-// NewBounds returns the Bounds for a table that spreads each busy list over the given number of
+// NewCostBounds returns the Bounds for a table that spreads each busy list over the given number of
 // partition keys (shards).
-func NewBounds(shards int) Bounds {
-	return Bounds{shards: max(1, shards), sizes: model.MaxRecordSizes()}
+func NewCostBounds(shards int) CostBounds {
+	return CostBounds{shards: max(1, shards), sizes: model.MaxRecordSizes()}
 }
 
-// ReadBound is the maximum cost of a read. RoundTrips is lower than Requests if requests run
+// ReadCostBound is the maximum cost of a read. RoundTrips is lower than Requests if requests run
 // concurrently.
-type ReadBound struct {
+type ReadCostBound struct {
 	Requests, RoundTrips int
 	ReadUnits            float64
 }
 
-// ChangeBound is the maximum cost of a mutation.
-type ChangeBound struct {
-	ReadBound
-	// Items is the part of ReadBound that is spent on an order's items. ItemsPattern is the ID of the
+// MutationCostBound is the maximum cost of a mutation.
+type MutationCostBound struct {
+	ReadCostBound
+	// Items is the part of ReadCostBound that is spent on an order's items. ItemsPattern is the ID of the
 	// access pattern that reads them.
-	Items        ReadBound
+	Items        ReadCostBound
 	ItemsPattern string
 	// WriteUnits is the maximum for the transaction and one retry together.
 	WriteUnits float64
 }
 
-// KeysPerRequest is the maximum number of keys in one BatchGetItem request.
-const KeysPerRequest = table.BatchSize
+// MaxBatchGetKeys is the maximum number of keys in one BatchGetItem request.
+const MaxBatchGetKeys = table.MaxBatchKeys
 
-// KeyUnits returns the maximum read units of looking up one key.
-func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
-	return p.ConsistencyFactor(consistent) * units.Read(b.largestRecord(p.Entities()))
+// MaxLookupUnits returns the maximum read units of looking up one key.
+func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float64 {
+	return p.ConsistencyFactor(consistent) * units.ForRead(b.maxRecordSize(p.Entities()))
 }
 
 // ListBound returns the maximum cost of reading one page of a list. For a list of orders by status,
 // statuses are the statuses of the orders to list. For other lists, statuses is empty.
-func (b Bounds) ListBound(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
+func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadCostBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
@@ -69,18 +69,18 @@ func (b Bounds) ListBound(p model.AccessPattern, page PageRequest, statuses []co
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}
-		for _, level := range commerce.StatusGroups(statuses) {
+		for _, level := range commerce.GroupStatusesByLifecycle(statuses) {
 			most = most.plus(maxMergeCost(len(level)*shards, page))
 		}
 	}
 	if p.MaxLength > 0 {
 		most.rows = min(most.rows, p.MaxLength)
 	}
-	return b.queriesBound(p, most, b.largestRecord(p.Entities()), consistent)
+	return b.queriesBound(p, most, b.maxRecordSize(p.Entities()), consistent)
 }
 
 // CollectionBound returns the maximum cost of reading an item collection with one Query.
-func (b Bounds) CollectionBound(p model.AccessPattern, consistent bool) ReadBound {
+func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) ReadCostBound {
 	var rest []model.Entity
 	bytes := 0
 	for _, e := range model.Entities() {
@@ -92,31 +92,31 @@ func (b Bounds) CollectionBound(p model.AccessPattern, consistent bool) ReadBoun
 			bytes += b.sizes[e.Name]
 		}
 	}
-	bytes += (collectionLimit - 1) * b.largestRecord(rest)
-	return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(min(bytes, table.MaxQueryBytes))}
+	bytes += (collectionLimit - 1) * b.maxRecordSize(rest)
+	return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * units.ForRead(min(bytes, table.MaxQueryBytes))}
 }
 
 // CountBound returns the maximum cost of counting the records of a list. A list with a maximum
 // length needs one Query. Other lists need up to table.MaxCountPages queries.
-func (b Bounds) CountBound(p model.AccessPattern, consistent bool) ReadBound {
+func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostBound {
 	if p.MaxLength > 0 {
-		return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(p.MaxLength*b.largestRecord(p.Entities()))}
+		return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * units.ForRead(p.MaxLength*b.maxRecordSize(p.Entities()))}
 	}
-	return ReadBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.Read(table.MaxQueryBytes)}
+	return ReadCostBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.ForRead(table.MaxQueryBytes)}
 }
 
-// Change returns the maximum cost of a mutation if no other mutation conflicts with it. The cost of
+// MutationBound returns the maximum cost of a mutation if no other mutation conflicts with it. The cost of
 // reading the payload is not included.
 //
 // The result includes the reads before the transaction, the transaction, and one failed condition.
 // The condition can fail because of a record that the mutation has not read. The mutation then
 // reads that record and repeats the transaction. If the failed condition shows that the mutation
 // was already committed, it reads the idempotency record instead.
-func (b Bounds) Change(p model.WritePattern) ChangeBound {
-	bound := ChangeBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
+func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
+	bound := MutationCostBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			bound.ReadUnits += float64(each) * 2 * units.Read(b.sizes[e.Name])
+			bound.ReadUnits += float64(each) * 2 * units.ForRead(b.sizes[e.Name])
 		}
 	}
 	if len(p.Reads)+len(p.ReadsPerLine) > 0 {
@@ -130,7 +130,7 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	if p.ReadsItems {
 		// Each attempt reads the items.
 		items := b.ListBound(model.OrderItems.AccessPattern, PageRequest{Limit: table.MaxTransactionActions, DetectMore: true}, nil, true)
-		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
+		bound.Items = ReadCostBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
@@ -148,7 +148,7 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	// idempotency record is read in a transaction, which doubles the read units.
 	bound.Requests++
 	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
-		bound.ReadUnits += 4 * units.Read(b.sizes[model.EntityIdempotency.Name])
+		bound.ReadUnits += 4 * units.ForRead(b.sizes[model.EntityIdempotency.Name])
 	}
 	bound.RoundTrips = bound.Requests
 	return bound
@@ -156,10 +156,10 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 
 // WriteUnits returns the maximum write units of one transaction of a mutation. lines is the number
 // of lines of the mutation's order. The result is 0 for a mutation without a write pattern.
-func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
+func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			most += float64(each) * units.MaxWrite(b.sizes[e.Name], e.IndexPK != "")
+			most += float64(each) * units.MaxForTransactWrite(b.sizes[e.Name], e.IndexPK != "")
 		}
 	}
 	for _, p := range model.WritePatterns() {
@@ -173,7 +173,7 @@ func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
 	return most
 }
 
-func (b Bounds) largestRecord(entities []model.Entity) int {
+func (b CostBounds) maxRecordSize(entities []model.Entity) int {
 	size := 0
 	for _, e := range entities {
 		size = max(size, b.sizes[e.Name])
@@ -187,14 +187,14 @@ func (b Bounds) largestRecord(entities []model.Entity) int {
 // Each Query that stops at this limit has read at least 1 MB minus one row. Therefore the total
 // size of all rows determines how many Queries can stop. Pages of records written by this program
 // fit into 1 MB, so their Queries never stop at the limit.
-func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
+func (b CostBounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadCostBound {
 	bytes := most.rows * size
 	ends := 0
 	if most.maxQueryRows*size > table.MaxQueryBytes {
 		ends = max(0, ceilDiv(bytes, table.MaxQueryBytes-size)-1)
 	}
-	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
-	bound.ReadUnits = units.Read(bytes)
+	bound := ReadCostBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
+	bound.ReadUnits = units.ForRead(bytes)
 	if bound.Requests > 1 {
 		// Each Query rounds up its own units.
 		bound.ReadUnits = (float64(bytes)/units.BytesPerReadUnit + float64(bound.Requests)) / 2
@@ -225,14 +225,14 @@ func (m mergeCost) plus(next mergeCost) mergeCost {
 // first round reads from each partition.
 //
 // Rows: readAheadLimit allows 7L/4 buffered rows, not counting the first buffered row of each
-// partition. Only the rows that minGrowth requests exceed this limit. They are at most G/4 rows in
+// partition. Only the rows that minRefillSize requests exceed this limit. They are at most G/4 rows in
 // all partitions together. So at most 7L/4 + G/4 + P rows are buffered. A round starts only while G
 // < W. Therefore at most G + 7L/4 + G/4 + P rows have been read, which does not exceed 3L + P.
 //
 // Rounds: Rows move to the page until an unfinished partition has no buffered rows. This partition
 // blocks the merge, and the next round reads it. A partition adds at least k rows to the page
 // before it blocks for the first time. Before it blocks again, it adds at least the rows that
-// minGrowth requested. A partition that returned all missing rows of the page does not block again.
+// minRefillSize requested. A partition that returned all missing rows of the page does not block again.
 // Fewer than W rows are on the page before the last round. So the maximum number of rounds is the
 // maximum number of blocks with W - 1 rows, plus the first round.
 //
@@ -250,7 +250,7 @@ func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	// steps[n] is the maximum number of rounds after the first, if the partitions that blocked the
 	// merge have added n rows to the page.
 	steps := make([]int, want)
-	for given, rounds := first, 1; given < want; given, rounds = given+minGrowth(given), rounds+1 {
+	for given, rounds := first, 1; given < want; given, rounds = given+minRefillSize(given), rounds+1 {
 		for n := given; n < want; n++ {
 			steps[n] = max(steps[n], rounds+steps[n-given])
 		}

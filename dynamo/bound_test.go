@@ -27,7 +27,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	email := strings.Repeat("\U0001D160", 60) + "@" + strings.Repeat("Ⱥ", 6)
 	var phones []string
 	for range commerce.MaxPhoneNumbers {
-		phones = append(phones, strings.Repeat("5", commerce.MaxPhoneNumber))
+		phones = append(phones, strings.Repeat("5", commerce.MaxPhoneNumberLength))
 	}
 	keyed := 0
 	caller := func() change.Caller {
@@ -68,7 +68,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		must(err)
 	}
 
-	bounds := dynamo.NewBounds(1)
+	bounds := dynamo.NewCostBounds(1)
 	largest := map[string]int{}
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
 	for pages.HasMorePages() {

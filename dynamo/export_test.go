@@ -10,4 +10,4 @@ import (
 func SizeOf(r map[string]types.AttributeValue) int { return model.SizeOf(r) }
 
 // LargestSize returns the maximum size of an entity's records in bytes.
-func (b Bounds) LargestSize(entity string) int { return b.sizes[entity] }
+func (b CostBounds) LargestSize(entity string) int { return b.sizes[entity] }

@@ -152,7 +152,7 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 				t.Errorf("mutation %d took %d transactions, want %d", i, transactions, want)
 			}
 			for _, k := range [][2]string{{pk, "#METADATA"}, {"CUSTOMER#c1", pk}} {
-				if rec := r.Get(k[0], k[1]); !storetest.Equal(rec["accountRepId"], storetest.Str("e1")) {
+				if rec := r.Get(k[0], k[1]); !storetest.EqualValues(rec["accountRepId"], storetest.Str("e1")) {
 					t.Errorf("after mutation %d, the account rep is missing: %s", i, storetest.FormatItem(rec))
 				}
 				if i == 0 {
@@ -160,7 +160,7 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 				}
 			}
 		}
-		if drifts, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 {
+		if drifts, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
 			t.Errorf("the repair did not fix all drifts: %+v", drifts)
 		}
 		compare("after a repair", r.Store)

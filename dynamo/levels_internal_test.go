@@ -139,7 +139,7 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).newListQuery(&model.Orders.AccessPattern, ListRequest{Statuses: Statuses(m.chosen...), Page: page})
+			l, err := (&Store{table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).newListQuery(&model.Orders.AccessPattern, ListRequest{Statuses: NewStatusSet(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -95,7 +95,7 @@ func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 				var sizes []int
 				page := dynamo.PageRequest{Limit: limit, FromEnd: c.fromEnd, DetectMore: true}
 				for more := true; more; {
-					slice, err := dynamo.ReadPage(t.Context(), walked, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
+					slice, err := dynamo.ReadPage(t.Context(), walked, model.Orders, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(chosen...), Page: page})
 					if err != nil {
 						t.Fatal(err)
 					}

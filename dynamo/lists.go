@@ -35,19 +35,19 @@ type Range struct {
 	Empty bool
 }
 
-// PlacedRange returns the range of the orders that were placed in a time range. It is a range of
+// PlacedOrdersRange returns the range of the orders that were placed in a time range. It is a range of
 // order IDs. Order IDs are ULIDs, so they sort by time.
-func PlacedRange(r commerce.TimeRange) Range {
+func PlacedOrdersRange(r commerce.TimeRange) Range {
 	var part Range
 	var ok bool
 	if !r.From.IsZero() {
-		if part.From, ok = commerce.MinULID(r.From); !ok {
+		if part.From, ok = commerce.MinULIDAt(r.From); !ok {
 			return Range{Empty: true}
 		}
 	}
 	if !r.To.IsZero() {
 		// Times after the last ULID have no upper bound.
-		part.To, _ = commerce.MinULID(r.To)
+		part.To, _ = commerce.MinULIDAt(r.To)
 	}
 	return part
 }
@@ -83,8 +83,8 @@ func SpendingMonthsRange(r commerce.DateRange) Range {
 // StatusSet is a set of order statuses. The empty set means all statuses.
 type StatusSet uint8
 
-// Statuses returns a set of statuses.
-func Statuses(statuses ...commerce.Status) StatusSet {
+// NewStatusSet returns a set of statuses.
+func NewStatusSet(statuses ...commerce.Status) StatusSet {
 	var s StatusSet
 	for _, status := range statuses {
 		s |= 1 << status
@@ -92,9 +92,9 @@ func Statuses(statuses ...commerce.Status) StatusSet {
 	return s
 }
 
-// list returns the statuses of the set in ascending order. For the empty set, it returns all
+// statuses returns the statuses of the set in ascending order. For the empty set, it returns all
 // statuses.
-func (s StatusSet) list() []commerce.Status {
+func (s StatusSet) statuses() []commerce.Status {
 	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
 }
 
@@ -102,7 +102,7 @@ func (s StatusSet) list() []commerce.Status {
 //
 // Errors: commerce.InvalidError if r contains a value that is not valid in a key, ErrCorrupt,
 // ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequest) (Page[V], error) {
+func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r ListRequest) (Page[V], error) {
 	if r.Page.Limit < 1 {
 		return Page[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
 	}
@@ -136,7 +136,7 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	}
 	l := listQuery{pattern: p, prefix: string(p.SK), page: r.Page, bounds: model.Range{From: r.Range.From, To: r.Range.To}}
 	if p.PK == model.EntityOrder.IndexPK {
-		return l, s.addStatuses(&l, r.Statuses)
+		return l, s.addStatusPartitions(&l, r.Statuses)
 	}
 	var values []string
 	if strings.Contains(string(p.PK), "{") {
@@ -146,7 +146,7 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	if err != nil {
 		return listQuery{}, err
 	}
-	if p.Operation == model.PerShard {
+	if p.Operation == model.QueryPerShard {
 		l.levels = [][]string{s.appendShards(nil, key)}
 	} else {
 		l.levels = [][]string{{key}}
@@ -154,11 +154,11 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	return l, nil
 }
 
-// addStatuses adds the partitions of the orders with the given statuses. Partitions of earlier
+// addStatusPartitions adds the partitions of the orders with the given statuses. Partitions of earlier
 // statuses, such as pending, are read first. If the status of an order changes during the read, the
 // order moves to a partition that is read later.
-func (s *Store) addStatuses(l *listQuery, statuses StatusSet) error {
-	for _, level := range commerce.StatusGroups(statuses.list()) {
+func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
+	for _, level := range commerce.GroupStatusesByLifecycle(statuses.statuses()) {
 		var partitions []string
 		for _, status := range level {
 			key, err := l.pattern.PK.Build(status.String())
@@ -186,8 +186,8 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 // warehouses.
 const collectionLimit = 200
 
-// OrderItemCollection is an order's item collection.
-type OrderItemCollection struct {
+// OrderPartition is an order's item collection.
+type OrderPartition struct {
 	Order *commerce.Order
 	// Items are sorted by SKU, and Events by time. Complete reports whether Items and Events include
 	// all items and events of the order. Complete is false if the collection has more than 200 records
@@ -197,11 +197,11 @@ type OrderItemCollection struct {
 	Complete bool
 }
 
-// OrderItemCollection reads an order, its items and its events with one Query (AP25).
+// ReadOrderPartition reads an order, its items and its events with one Query (AP25).
 //
 // Errors: commerce.ErrNotFound, and the errors of ReadPage.
-func (s *Store) OrderItemCollection(ctx context.Context, id commerce.OrderID) (*OrderItemCollection, error) {
-	collection := &OrderItemCollection{}
+func (s *Store) ReadOrderPartition(ctx context.Context, id commerce.OrderID) (*OrderPartition, error) {
+	collection := &OrderPartition{}
 	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), model.Range{}, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
@@ -223,8 +223,8 @@ func (s *Store) OrderItemCollection(ctx context.Context, id commerce.OrderID) (*
 	return collection, nil
 }
 
-// ProductItemCollection is a product's item collection.
-type ProductItemCollection struct {
+// ProductPartition is a product's item collection.
+type ProductPartition struct {
 	Product *commerce.Product
 	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether Levels
 	// includes all levels of the product. Complete is false if the collection has more than 200
@@ -233,11 +233,11 @@ type ProductItemCollection struct {
 	Complete bool
 }
 
-// ProductItemCollection reads a product and its inventory levels with one Query (AP13).
+// ReadProductPartition reads a product and its inventory levels with one Query (AP13).
 //
 // Errors: commerce.ErrNotFound, and the errors of ReadPage.
-func (s *Store) ProductItemCollection(ctx context.Context, sku commerce.SKU) (*ProductItemCollection, error) {
-	collection := &ProductItemCollection{}
+func (s *Store) ReadProductPartition(ctx context.Context, sku commerce.SKU) (*ProductPartition, error) {
+	collection := &ProductPartition{}
 	beforeEdges := model.Range{To: string(model.EntityProductCategoryName.SK)}
 	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), beforeEdges, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {

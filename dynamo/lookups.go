@@ -20,7 +20,7 @@ type LookupResult[V any] struct {
 // BatchGetItem request per 100 IDs, or a GetItem request for a single ID.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]LookupResult[V], error) {
+func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], ids []K) ([]LookupResult[V], error) {
 	results := make([]LookupResult[V], len(ids))
 	keys := make([]model.Keys, 0, len(ids))
 	indexes := make([]int, 0, len(ids))
@@ -57,7 +57,7 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 //
 // Errors: commerce.ErrNotFound, commerce.InvalidError if the ID is not valid in a key, ErrCorrupt
 // if the record cannot be decoded, and the errors of ReadRecords.
-func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], id K) (V, error) {
+func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], id K) (V, error) {
 	var missing V
 	b := s.table.KeyBuilder()
 	k := p.Key(b, id)

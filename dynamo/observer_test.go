@@ -86,7 +86,7 @@ func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 		})
 		store := storetest.NewTable(t, db, opts)
 		dataset, _ := storetest.SampleDataset(t)
-		storetest.Load(t, store, dataset)
+		storetest.LoadDataset(t, store, dataset)
 		sent.reset()
 		got.lines = nil
 		ctx, caller := t.Context(), change.Caller{ID: "test", Name: "test", IdempotencyKey: "key"}
@@ -99,7 +99,7 @@ func TestObserverIsNotifiedOfAllRequests(t *testing.T) {
 				_, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"cust_01", "cust_02"})
 				return err
 			},
-			func() error { _, err := store.OrderItemCollection(ctx, "01HVNR4Q3R0000000000000002"); return err },
+			func() error { _, err := store.ReadOrderPartition(ctx, "01HVNR4Q3R0000000000000002"); return err },
 			func() error { _, err := store.CountCustomerOrders(ctx, "cust_01"); return err },
 			func() error {
 				_, err := store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: "01HVNR4Q3R0000000000000002", To: commerce.Confirmed})

@@ -74,15 +74,15 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	return s
 }
 
-// PageOf returns a page of a complete list in memory, which must be sorted by position. The page
+// PageOfList returns a page of a complete list in memory, which must be sorted by position. The page
 // equals the page that a Query would return. Its Items slice shares the list's memory.
-func PageOf[T any](all []T, position func(T) string, page PageRequest) Page[T] {
+func PageOfList[T any](all []T, position func(T) string, page PageRequest) Page[T] {
 	part, s := cutPage[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
 	return s
 }
 
-// PageOfValues is like PageOf, but returns pointers to the elements of the list.
+// PageOfValues is like PageOfList, but returns pointers to the elements of the list.
 func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Page[*T] {
 	part, s := cutPage[*T](all, position, page)
 	s.Items, s.position = make([]*T, len(part)), position

@@ -74,7 +74,7 @@ func TestShardsNeverChange(t *testing.T) {
 	}
 }
 
-// PageOf returns the same page as a Query.
+// PageOfList returns the same page as a Query.
 func TestPageOfMatchesQuery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(keyText(), 0, 12).Draw(t, "all"))))
@@ -96,7 +96,7 @@ func TestPageOfMatchesQuery(t *testing.T) {
 		if page.FromEnd {
 			want = within[max(0, len(within)-page.Limit):]
 		}
-		got := PageOf(all, func(s string) string { return s }, page)
+		got := PageOfList(all, func(s string) string { return s }, page)
 		if !slices.Equal(got.Items, want) || !slices.Equal(got.ItemPositions(), want) {
 			t.Fatalf("PageOf(%q, %+v) = %q at %q, want %q", all, page, got.Items, got.ItemPositions(), want)
 		}
@@ -113,11 +113,11 @@ func TestPageOfMatchesQuery(t *testing.T) {
 // A read costs half a unit for each 4 kB, and at least half a unit.
 func TestReadUnits(t *testing.T) {
 	for bytes, want := range map[int]float64{0: 0.5, 1: 0.5, 4096: 0.5, 4097: 1, 8192: 1, 1 << 20: 128} {
-		if got := units.Read(bytes); got != want {
+		if got := units.ForRead(bytes); got != want {
 			t.Errorf("readUnits(%d) = %v, want %v", bytes, got, want)
 		}
 	}
-	r := model.Record{"id": model.Str("abc"), "n": model.Num(1234), "l": model.ListValue(model.Str("x"), model.Num(7)), "price": model.Amount(commerce.Money{})}
+	r := model.Record{"id": model.Str("abc"), "n": model.Num(1234), "l": model.ListValue(model.Str("x"), model.Num(7)), "price": model.AmountValue(commerce.Money{})}
 	if got, want := model.SizeOf(r), 2+3+1+3+1+3+(1+1)+(1+2)+5+1; got != want {
 		t.Errorf("sizeOf = %d, want %d", got, want)
 	}

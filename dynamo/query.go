@@ -132,7 +132,7 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 			// The merge waits for a row of this partition. If the partition has already contributed many
 			// rows, it reads several more, even if the other partitions have used up readAheadLimit.
 			// Otherwise, a partition that contains the whole page could need one round per row.
-			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.emitted)))
+			pr.need = max(min(share, spare+1), min(left, minRefillSize(pr.emitted)))
 		}
 	}
 	return true
@@ -146,9 +146,9 @@ func readAheadLimit(limit int) int { return 7 * limit / 4 }
 // left is the number of rows missing from the page. The result is 1.5 times an even share of left.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
-// minGrowth returns the minimum number of rows to read from a partition without buffered rows.
+// minRefillSize returns the minimum number of rows to read from a partition without buffered rows.
 // given is the number of rows that the page already has from this partition.
-func minGrowth(given int) int { return given/4 + 1 }
+func minRefillSize(given int) int { return given/4 + 1 }
 
 // partitionsToRead returns the partitions that may still have rows for the page. left is the number
 // of rows that are missing from the page. If at least left rows are buffered, the first left of

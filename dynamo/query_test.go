@@ -61,7 +61,7 @@ func datasetOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commer
 	for i, status := range statuses {
 		dataset.Orders = append(dataset.Orders, orderAt(start, i, "c", status))
 	}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
@@ -90,7 +90,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		}
 		dataset := datasetOf(rt, statuses...)
 		store := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
-		storetest.Load(t, store, dataset)
+		storetest.LoadDataset(t, store, dataset)
 
 		chosen := rapid.SliceOfNDistinct(rapid.SampledFrom(commerce.Statuses()), 0, 4, rapid.ID).Draw(rt, "chosen")
 		var placed commerce.TimeRange
@@ -111,7 +111,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		if len(chosen) == 0 {
 			listed = commerce.Statuses()
 		}
-		for _, level := range commerce.StatusGroups(listed) {
+		for _, level := range commerce.GroupStatusesByLifecycle(listed) {
 			if partitions := len(level) * shards; partitions > 1 {
 				most += 3*limit + partitions
 			} else {
@@ -124,7 +124,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		page := dynamo.PageRequest{Limit: limit, FromEnd: fromEnd, DetectMore: true}
 		for {
 			trace := &trace.Trace{}
-			slice, err := dynamo.ReadPage(trace.NewContext(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedRange(placed), Page: page})
+			slice, err := dynamo.ReadPage(trace.NewContext(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(chosen...), Range: dynamo.PlacedOrdersRange(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -168,8 +168,8 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	statuses := slices.Repeat(commerce.Statuses(), 4)
 	dataset := datasetOf(t, statuses...)
 	one, many := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{Shards: 5})
-	storetest.Load(t, one, dataset)
-	storetest.Load(t, many, dataset)
+	storetest.LoadDataset(t, one, dataset)
+	storetest.LoadDataset(t, many, dataset)
 
 	var got []commerce.OrderID
 	page := dynamo.PageRequest{Limit: 3, DetectMore: true}
@@ -186,7 +186,7 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 		page.After = slice.Positions[len(slice.Positions)-1]
 		newer := orderAt(start, 1000+turn, "c", commerce.Pending)
 		for _, s := range []*dynamo.Store{one, many} {
-			storetest.Load(t, s, commerce.Dataset{Orders: []commerce.OrderWithItems{newer}})
+			storetest.LoadDataset(t, s, commerce.Dataset{Orders: []commerce.OrderWithItems{newer}})
 		}
 	}
 	var want []commerce.OrderID
@@ -215,7 +215,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 		store := stores[c.shards]
 		if store == nil {
 			store = storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
-			storetest.Load(t, store, dataset)
+			storetest.LoadDataset(t, store, dataset)
 			stores[c.shards] = store
 		}
 		trace := &trace.Trace{}

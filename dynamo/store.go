@@ -41,7 +41,7 @@ type Options struct {
 	// Attempts configures the circuit breaker, the retry budget and the functions that are called
 	// after failed attempts. New sets the field Attempts.Log. By default, the circuit breaker is
 	// disabled.
-	Attempts attempt.Options
+	Attempts attempt.GuardOptions
 	// Entropy is the source of random bytes for new IDs. The default is crypto/rand. The reader must
 	// be safe for concurrent use.
 	Entropy io.Reader
@@ -86,7 +86,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
 	opts.Attempts.Log = opts.Log
-	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.New(opts.Attempts))), nil
+	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.NewGuard(opts.Attempts))), nil
 }
 
 // Consistent returns a Store for the same table that uses strongly consistent reads. Strongly
@@ -94,8 +94,8 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 // consistent, because DynamoDB has no consistent reads of an index.
 func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
 
-// Currency returns the currency of records that do not specify a currency.
-func (s *Store) Currency() commerce.Currency { return s.table.Currency }
+// DefaultCurrency returns the currency of records that do not specify a currency.
+func (s *Store) DefaultCurrency() commerce.Currency { return s.table.Currency }
 
 // FastPathDisabledBy describes the setting of the DynamoDB client that disables the fast path, so
 // that the AWS SDK sends all requests. The result is empty if the fast path is enabled.

@@ -153,8 +153,8 @@ func TestRepairKeepsUnreadableAttributes(t *testing.T) {
 				}
 			}
 			slices.Sort(named)
-			if !slices.Equal(named, slices.Sorted(slices.Values(keys))) || len(drifts) != len(keys) || summary.Left() != len(keys) || summary.ByHand != len(keys) {
-				t.Errorf("%s, %d left", what, summary.Left())
+			if !slices.Equal(named, slices.Sorted(slices.Values(keys))) || len(drifts) != len(keys) || summary.UnrepairedCount() != len(keys) || summary.ByHand != len(keys) {
+				t.Errorf("%s, %d left", what, summary.UnrepairedCount())
 			}
 		})
 	})
@@ -249,10 +249,10 @@ func TestMutationsKeepUnreadableAttributes(t *testing.T) {
 				}
 				made++
 				for _, k := range keys {
-					if got := after[k][name]; after[k] != nil && !storetest.Equal(got, value) {
+					if got := after[k][name]; after[k] != nil && !storetest.EqualValues(got, value) {
 						t.Errorf("%s: %s has %#v", what, k, storetest.CanonicalNumber(got))
 					}
-					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !storetest.Equal(after[k]["gsi1pk"], listed) {
+					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !storetest.EqualValues(after[k]["gsi1pk"], listed) {
 						t.Errorf("%s: %s has the index key %#v", what, k, after[k]["gsi1pk"])
 					}
 				}
@@ -369,15 +369,15 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 				}
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 				c.damage(r)
-				if drifts, _ := r.Check(check.Options{}); storetest.FormatKinds(drifts) != c.found {
-					t.Errorf("found %s, want %s\n%+v", storetest.FormatKinds(drifts), c.found, drifts)
+				if drifts, _ := r.Check(check.Options{}); storetest.FormatDriftCounts(drifts) != c.found {
+					t.Errorf("found %s, want %s\n%+v", storetest.FormatDriftCounts(drifts), c.found, drifts)
 				}
-				if drifts, summary := r.Check(check.Options{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
-					t.Errorf("the repair left %d, want %d\n%+v", summary.Left(), len(c.keeps), drifts)
+				if drifts, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() != len(c.keeps) || summary.ByHand != len(c.keeps) {
+					t.Errorf("the repair left %d, want %d\n%+v", summary.UnrepairedCount(), len(c.keeps), drifts)
 				}
 				for k, name := range c.keeps {
 					pk, sk, _ := strings.Cut(k, " ")
-					if got := r.Get(pk, sk)[name]; !storetest.Equal(got, c.value) {
+					if got := r.Get(pk, sk)[name]; !storetest.EqualValues(got, c.value) {
 						t.Errorf("%s of %s is %#v", name, k, storetest.CanonicalNumber(got))
 					}
 				}
@@ -387,7 +387,7 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 						t.Errorf("%s is %s", k, storetest.FormatItem(rec))
 					}
 				}
-				if drifts, _ := r.Check(check.Options{}); storetest.FormatKinds(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
+				if drifts, _ := r.Check(check.Options{}); storetest.FormatDriftCounts(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
 					t.Errorf("after the repair found %+v", drifts)
 				}
 			})

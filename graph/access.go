@@ -25,20 +25,20 @@ func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
-// granted returns the caller's grant of a permission.
-func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) commerce.Grant {
-	return r.access.Policy.GrantedTo(r.principal(ctx), permission)
+// callerGrant returns the caller's grant of a permission.
+func (r *Resolver) callerGrant(ctx context.Context, permission commerce.Permission) commerce.GrantScope {
+	return r.access.Policy.GrantForPrincipal(r.principal(ctx), permission)
 }
 
 // fieldGrant reports whether the caller may use the current field for all, own or no records.
-func (r *Resolver) fieldGrant(ctx context.Context) commerce.Grant {
-	return r.granted(ctx, currentField(ctx).Permission)
+func (r *Resolver) fieldGrant(ctx context.Context) commerce.GrantScope {
+	return r.callerGrant(ctx, currentField(ctx).Permission)
 }
 
-// caller returns the identity that a mutation runs as. With commerce.GrantOwn,
+// mutationCaller returns the identity that a mutation runs as. With commerce.GrantOwn,
 // change.Caller.Customer restricts the mutation to the caller's own records. If the caller has no
 // grant, caller returns a permission error.
-func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
+func (r *Resolver) mutationCaller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {
 	case commerce.GrantAll:
@@ -53,7 +53,7 @@ func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 // checkTypePermission returns the error of operation.PermissionError if the caller may not use an
 // entity type. The result does not depend on whether a record exists.
 func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
-	if r.granted(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
+	if r.callerGrant(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
 		return operation.PermissionError(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
 	}
 	return nil
@@ -64,7 +64,7 @@ func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 // and the errors of loaders.Loaders.Order.
 func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.OrderID) error {
 	_, err := loadersOf(ctx).Order(ctx, id)
-	return orNotFoundError(err, "there is no such order")
+	return withNotFoundCode(err, "there is no such order")
 }
 
 // checkCustomerSubscription checks that the customer exists and that the principal may see the
@@ -75,10 +75,10 @@ func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.Cu
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {
 		_, err = loaders.RecordLoader(loadersOf(ctx), model.CustomerByID).Load(ctx, id)
 	}
-	return orNotFoundError(err, "there is no such customer")
+	return withNotFoundCode(err, "there is no such customer")
 }
 
-func orNotFoundError(err error, message string) error {
+func withNotFoundCode(err error, message string) error {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return errcode.New(nil, errcode.NotFound, "%s", message)
 	}

@@ -109,7 +109,7 @@ func TestDescriptionsEndWithRoles(t *testing.T) {
 		if !ok {
 			return ""
 		}
-		return policy.Describe(p)
+		return policy.DescribeGrants(p)
 	}
 	check := func(what, description, want string) {
 		text, line, _ := strings.Cut(description, "\n\n")
@@ -166,9 +166,9 @@ func TestGoldenAccessDocs(t *testing.T) {
 	for _, p := range commerce.Permissions() {
 		row := []string{"`" + p.String() + "`"}
 		for _, role := range commerce.Roles() {
-			row = append(row, strings.Replace(policy.Grant(role, p).String(), "none", "–", 1))
+			row = append(row, strings.Replace(policy.GrantForRole(role, p).String(), "none", "–", 1))
 		}
 		rows = append(rows, append(row, strings.Join(needing[p.String()], " ")))
 	}
-	golden.Section(t, accessDocs, "permissions", markdown.Table(rows))
+	golden.CheckSection(t, accessDocs, "permissions", markdown.Table(rows))
 }

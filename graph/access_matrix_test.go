@@ -286,7 +286,7 @@ type accessMatrix struct {
 func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, dataset sampleStore) *accessMatrix {
 	t.Helper()
 	return &accessMatrix{rules: rules, cells: cells, e: newExecutor(Options{
-		Store: dataset.store, Feed: dataset.feed, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
+		Store: dataset.store, Feed: dataset.feed, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
 }
@@ -681,8 +681,8 @@ func TestMatrixDetectsGrants(t *testing.T) {
 	altered := 0
 	for _, principal := range principals() {
 		for _, p := range commerce.Permissions() {
-			for _, g := range []commerce.Grant{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll} {
-				original := standard.Grant(principal.Role, p)
+			for _, g := range []commerce.GrantScope{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll} {
+				original := standard.GrantForRole(principal.Role, p)
 				switch {
 				case g == original,
 					// Only customers have own records. A role without access cannot be distinguished from a role

@@ -32,7 +32,7 @@ func TestGoldenBounds(t *testing.T) {
 		most := bounded(t, fmt.Sprintf("mutation($i: %s) { %s(input: $i) { userErrors { message } } }", input, p.Mutation), 1)
 		fmt.Fprintf(&table, "| `%s` | %d | %d | %v | %v |  |\n", p.Mutation, most.Requests, most.RoundTrips, most.ReadUnits, most.WriteUnits)
 	}
-	golden.File(t, "testdata/bounds.golden", table.String())
+	golden.CheckFile(t, "testdata/bounds.golden", table.String())
 }
 
 // sharded returns the bound with four shards if it differs from the bound with one shard.

@@ -40,7 +40,7 @@ func fixtures() []*fixture {
 // the bounds must hold for failing queries, too.
 func (w *fixture) executor(t *testing.T, db *dynamodb.Client) *Executor {
 	t.Helper()
-	return NewExecutor(Options{Store: w.store(t, db), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
+	return NewExecutor(Options{Store: w.store(t, db), Cursors: paging.NewCursorSigner([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
 }
 
 // Numbers of records in the hard fixtures.
@@ -104,7 +104,7 @@ func newHardFixture(name string, shards, run int) *fixture {
 		}
 		var phones []string
 		for range commerce.MaxPhoneNumbers {
-			phones = append(phones, padded("+1-555-", commerce.MaxPhoneNumber))
+			phones = append(phones, padded("+1-555-", commerce.MaxPhoneNumberLength))
 		}
 		dataset := commerce.Dataset{}
 		for n := range hardLevels {
@@ -169,7 +169,7 @@ func newHardFixture(name string, shards, run int) *fixture {
 		}
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
-		storetest.Load(t, store, dataset)
+		storetest.LoadDataset(t, store, dataset)
 		// A tenth of the orders are like external records: they contain neither their items nor an item
 		// count.
 		for n := 5; n < hardOrders && !w.full; n += 10 {

@@ -219,7 +219,7 @@ type failer interface {
 
 // anyVariables prepares an operation for any variables.
 func anyVariables(o *ast.OperationDefinition) *operation.Prepared {
-	return operation.NewPreparer(parsedSchema, operation.Access{}, operation.NewCosts(parsedSchema, document.Limits{}, dynamo.NewBounds(1).WriteUnits), objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareAny(o)
+	return operation.NewPreparer(parsedSchema, operation.AccessChecker{}, operation.NewCostCalculator(parsedSchema, document.Limits{}, dynamo.NewCostBounds(1).WriteUnits), objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareForAllVariables(o)
 }
 
 // newExecutableSchema returns a schema without resolvers.
@@ -233,7 +233,7 @@ func bounded(t failer, document string, shards int) bound.Bound {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, document)
 	}
-	return bound.Compute(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewBounds(shards))
+	return bound.Compute(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewCostBounds(shards))
 }
 
 // exceeded describes where an explain output exceeds a bound. It returns "" if the output does not

@@ -29,12 +29,12 @@ type CheckedOperation struct {
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	documents := opts.Documents
 	opts.Documents = nil
-	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
+	e, table := NewExecutor(opts), dynamo.NewCostBounds(shards)
 	var operations []CheckedOperation
 	for _, trusted := range documents {
 		d := e.documents.Parse(trusted.Text, opts.NoIntrospection)
 		if errs := d.Errors(opts.NoIntrospection); len(errs) > 0 {
-			checked := CheckedOperation{ID: trusted.ID, Name: cmp.Or(trusted.Name, document.OperationName(d.Parsed)), Errors: document.Errors(errs)}
+			checked := CheckedOperation{ID: trusted.ID, Name: cmp.Or(trusted.Name, document.OperationName(d.Parsed)), Errors: document.ConvertErrors(errs)}
 			if d.Parsed != nil {
 				checked.Type = string(d.Parsed.Operations[0].Operation)
 			}
@@ -50,12 +50,12 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 
 // checkOperation checks an operation of a valid document and computes its bound. It checks the cost
 // limit only for operations without variables, because the cost can depend on variables.
-func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
+func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.CostBounds) CheckedOperation {
 	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
-	prepared := e.preparer.PrepareAny(o)
+	prepared := e.preparer.PrepareForAllVariables(o)
 	if len(o.VariableDefinitions) == 0 {
 		if err := e.costs.Check(o, prepared.Cost(nil)); err != nil {
-			checked.Errors = document.Errors(gqlerror.List{err})
+			checked.Errors = document.ConvertErrors(gqlerror.List{err})
 			return checked
 		}
 	}

@@ -40,7 +40,7 @@ func TestCheckDocuments(t *testing.T) {
 			}
 		}
 		d := document.NewStore(schema, document.Options{}).Parse(text, false)
-		if want := bound.Compute(schema, NewExecutor(Options{}).preparer.PrepareAny(d.Parsed.Operations.ForName(o.Name)), dynamo.NewBounds(3)); !reflect.DeepEqual(o.Bound, want) {
+		if want := bound.Compute(schema, NewExecutor(Options{}).preparer.PrepareForAllVariables(d.Parsed.Operations.ForName(o.Name)), dynamo.NewCostBounds(3)); !reflect.DeepEqual(o.Bound, want) {
 			t.Errorf("%s: %+v, want %+v", o.ID, o.Bound, want)
 		}
 	}

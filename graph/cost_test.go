@@ -30,7 +30,7 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	if len(document.Errors(false)) > 0 {
 		t.Fatalf("%s: %v", query, document.Errors(false))
 	}
-	coerced, errs := e.documents.Variables(document, document.Parsed.Operations[0], variables, false)
+	coerced, errs := e.documents.CoerceVariables(document, document.Parsed.Operations[0], variables, false)
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
@@ -52,7 +52,7 @@ func TestCost(t *testing.T) {
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
 	// The maximum write units of each mutation and of each line of an order.
-	most := func(mutation string, lines int) int { return int(dynamo.NewBounds(1).WriteUnits(mutation, lines)) }
+	most := func(mutation string, lines int) int { return int(dynamo.NewCostBounds(1).WriteUnits(mutation, lines)) }
 	confirming, placing := most("confirmOrder", 0), most("placeOrder", 0)
 	each := most("placeOrder", 1) - placing
 	for _, c := range []struct {
@@ -111,7 +111,7 @@ func TestCostLimit(t *testing.T) {
 		if (len(errs) > 0) != refused {
 			t.Errorf("a page of %s: %v", n, errs)
 		}
-		if refused && (errs[0].Extensions["code"] != document.Codes.Cost || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
+		if refused && (errs[0].Extensions["code"] != document.LimitCodes.Cost || !strings.Contains(errs[0].Message, "114") || !strings.Contains(errs[0].Message, "112") || len(errs[0].Locations) != 1) {
 			t.Errorf("a page of %s: %v %v", n, errs, errs[0].Extensions)
 		}
 	}
@@ -124,8 +124,8 @@ func TestCostLimit(t *testing.T) {
 		"introspection": `{__schema{` + repeatNumbered(20, "t%d:types{fields{type{fields{name description}}}} ") + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, _, errs := newExecutorWithoutStore(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != document.Codes.Cost {
-			t.Errorf("%s: %v, want %s", name, errs, document.Codes.Cost)
+		if _, _, errs := newExecutorWithoutStore(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != document.LimitCodes.Cost {
+			t.Errorf("%s: %v, want %s", name, errs, document.LimitCodes.Cost)
 		}
 	}
 }
@@ -243,9 +243,9 @@ func TestDocumentedCosts(t *testing.T) {
 
 // docs/limits.md documents the resources that a point pays for.
 func TestGoldenPoints(t *testing.T) {
-	golden.Section(t, "../docs/limits.md", "points", fmt.Sprintf(
+	golden.CheckSection(t, "../docs/limits.md", "points", fmt.Sprintf(
 		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, or %d write unit. A new document costs one point per %d nodes, plus one point per %d nodes\nwith fragments expanded.\n",
-		operation.PointCPU.Microseconds(), operation.PointBytes, operation.PointReadUnits, operation.PointWriteUnits, operation.PointParsedNodes, operation.PointVisitedNodes))
+		operation.CPUTimePerPoint.Microseconds(), operation.BytesPerPoint, operation.ReadUnitsPerPoint, operation.WriteUnitsPerPoint, operation.ParsedNodesPerPoint, operation.VisitedNodesPerPoint))
 }
 
 // The cost of _entities is the number of representations times the cost of the most expensive type.

@@ -28,7 +28,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		}
 
 		var logged []string
-		executor := NewExecutor(Options{Store: w.store(t, storetest.WithCountLimit(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
+		executor := NewExecutor(Options{Store: w.store(t, storetest.WithCountLimit(db, 6)), Cursors: paging.NewCursorSigner([]byte("a key for tests")), Limits: unlimited,
 			Report: func(_ context.Context, err error) { logged = append(logged, err.Error()) }})
 		got = executed(t, executor, query, nil)
 		if explained := got.Extensions.Explain; exceeded(explained, bounded(t, query, 1)) != "" {

@@ -25,7 +25,7 @@ import (
 func executor(t *testing.T, opts Options) *Executor {
 	t.Helper()
 	opts.Store = storetest.SampleStore(t, storetest.Engines()[0].Client(t))
-	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
+	opts.Cursors = paging.NewCursorSigner([]byte("a key for tests"))
 	opts.Report = func(_ context.Context, err error) { t.Error(err) }
 	return NewExecutor(opts)
 }
@@ -190,7 +190,7 @@ func TestTrustedDocuments(t *testing.T) {
 			if got := executeRequest(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
 				t.Errorf("small pages: %+v", got)
 			}
-			executeRequest(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", document.Codes.Cost, "")
+			executeRequest(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", document.LimitCodes.Cost, "")
 		})
 	}
 }

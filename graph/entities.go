@@ -27,7 +27,7 @@ type entityType struct {
 // newEntityType returns the entity type for records with keys of type ID. list returns the pending
 // keys to which the plan adds the key of an entity of this type.
 func newEntityType[ID ~string, T any](
-	name, key string, pattern *model.Lookup[ID, *T], list func(to *pendingRecords, selections []*operation.SelectionSet) *pendingKeys[ID],
+	name, key string, pattern *model.LookupPattern[ID, *T], list func(to *pendingRecords, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
 	return entityType{
 		name: name,
@@ -70,7 +70,7 @@ func entityTypes() []entityType {
 func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
-		return entityType{}, nil, commerce.WithArgument("representations", commerce.NewInvalidError("contains a value that is not an object: send __typename and the key of the type for each entity"))
+		return entityType{}, nil, commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an object: send __typename and the key of the type for each entity"))
 	}
 	for _, t := range r.entityTypes {
 		if fields["__typename"] == t.name {
@@ -83,7 +83,7 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 		names[i] = t.name
 	}
 	last := len(names) - 1
-	return entityType{}, nil, commerce.WithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
+	return entityType{}, nil, commerce.ErrorWithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
 // entityID returns the ID in a representation. It returns an empty ID if the text is malformed.
@@ -91,7 +91,7 @@ func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
 	case nil:
-		return nil, commerce.WithArgument(key, commerce.NewInvalidError("is missing or null: send the key of the entity"))
+		return nil, commerce.ErrorWithArgument(key, commerce.NewInvalidError("is missing or null: send the key of the entity"))
 	case string:
 		text = value
 	case json.Number:
@@ -100,7 +100,7 @@ func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 		text = strconv.FormatInt(value, 10) // in a literal
 	}
 	if _, number := fields[key].(json.Number); text == "" || number && strings.ContainsAny(text, ".eE") {
-		return nil, commerce.WithArgument(key, commerce.NewInvalidError("is not an ID: send a string or an integer"))
+		return nil, commerce.ErrorWithArgument(key, commerce.NewInvalidError("is not an ID: send a string or an integer"))
 	}
 	id, _ := lookupID[ID](text)
 	return id, nil
@@ -111,7 +111,7 @@ func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 // many representations.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
 	if len(representations) > operation.MaxRepresentations {
-		return nil, commerce.WithArgument("representations", commerce.NewInvalidError("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
+		return nil, commerce.ErrorWithArgument("representations", commerce.NewInvalidError("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
 	}
 	found := make([]Entity, len(representations))
 	for i := range representations {
@@ -144,7 +144,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
 		// The original message lists entities and their keys.
-		err = commerce.WithArgument("representations", commerce.NewInvalidError("contains a value that is not an entity: send a type and its key for each entity"))
+		err = commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an entity: send a type and its key for each entity"))
 	}
 	if err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// entities adds the keys in the arguments of _entities to the keys that the plan reads first.
-func (p plan) entities(ctx context.Context, f *operation.Field, to *pendingRecords) {
+// planEntities adds the keys in the arguments of _entities to the keys that the plan reads first.
+func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingRecords) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
 		return

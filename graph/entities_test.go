@@ -155,7 +155,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 // A panic affects only one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
 	var reported []error
-	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { reported = append(reported, err) }}
+	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccessChecker(Schema(), nil, true), report: func(_ context.Context, err error) { reported = append(reported, err) }}
 	ctx := graphql.WithResponseContext(withReportedErrors(t.Context()), r.presentError, panicError)
 	// Look-ups panic without loaders.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})

@@ -51,15 +51,15 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// The error's path is longer than the field's path, so the error is about an argument.
-		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
-	case errors.Is(err, table.ErrBudgetExceeded):
-		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
+		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastPathName(shown.Path))
+	case errors.Is(err, table.ErrReadBudgetExceeded):
+		return show(document.LimitCodes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
 	case deadlineExceeded(ctx, err):
 		r.reportOnce(ctx, err)
 		return show(errcode.TimedOut, "The request exceeded its time limit. Request fewer fields, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The server's clock is %s DynamoDB's clock, so the server rejects changes. Nothing was changed. Try again.", clock.Difference())
+		return show(errcode.Unavailable, "The server's clock is %s DynamoDB's clock, so the server rejects changes. Nothing was changed. Try again.", clock.DifferenceText())
 	case errors.Is(err, table.ErrTooManyOrders):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer has too many orders to count during this request. The server's operator can store the count with `ordergraph check -repair`.")
@@ -94,7 +94,7 @@ func deadlineExceeded(ctx context.Context, err error) bool {
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
 }
 
-type reportedKey struct{}
+type reportedErrorsKey struct{}
 
 // reportedErrors contains the errors that were logged for one GraphQL request. All fields that wait
 // for the same DynamoDB request fail with the same error, which is logged once.
@@ -104,7 +104,7 @@ type reportedErrors struct {
 }
 
 func withReportedErrors(ctx context.Context) context.Context {
-	return context.WithValue(ctx, reportedKey{}, &reportedErrors{})
+	return context.WithValue(ctx, reportedErrorsKey{}, &reportedErrors{})
 }
 
 // reportOnce logs an error with the path of its field, at most once for each GraphQL request.
@@ -113,7 +113,7 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
 		path, err = located.Path, located.Err
 	}
-	if request, ok := ctx.Value(reportedKey{}).(*reportedErrors); ok {
+	if request, ok := ctx.Value(reportedErrorsKey{}).(*reportedErrors); ok {
 		request.mu.Lock()
 		defer request.mu.Unlock()
 		if request.seen[err.Error()] {
@@ -134,7 +134,7 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 // name, the message contains the last name in the path instead.
 func invalidValueMessage(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
-		return fmt.Sprintf("argument %q: %s", errcode.LastName(path), e.Reason)
+		return fmt.Sprintf("argument %q: %s", errcode.LastPathName(path), e.Reason)
 	}
 	return e.Error()
 }

@@ -68,7 +68,7 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]pathElement, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
 	}
-	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.PermissionExplain) != commerce.GrantNone {
+	if ctx.Value(explainKey{}) != nil && e.resolver.callerGrant(ctx, commerce.PermissionExplain) != commerce.GrantNone {
 		x.trace = &trace.Trace{}
 		ctx = x.trace.NewContext(ctx)
 	}
@@ -87,13 +87,13 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	var data []byte
 	switch o.Operation.Operation {
 	case ast.Mutation:
-		data = x.mutation()
+		data = x.executeMutations()
 	case ast.Subscription:
-		data = x.event(change)
+		data = x.executeEvent(change)
 	default:
-		data = x.query()
+		data = x.executeQuery()
 	}
-	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxResponseHint)))
+	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxInitialResponseCapacity)))
 	return x.respond(data), x.actualCost(len(data) + x.dropped)
 }
 
@@ -102,7 +102,7 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 // read together with the record, and a page of a list with several shards takes several reads.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
-	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
+	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
 }
 
 // respond returns the response: the data, all errors and, if requested, the explain output.
@@ -118,17 +118,17 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	return response
 }
 
-// query executes a query and returns the data. The data is null if a non-null root field is null.
-func (x *execution) query() []byte {
+// executeQuery executes a query and returns the data. The data is null if a non-null root field is null.
+func (x *execution) executeQuery() []byte {
 	x.newLoaders(x.executor.resolver.store, "")
-	x.plan(x.ctx, func(p plan) { p.planRootFields(x.ctx, x.operation.prepared.Root) })
+	x.runPlan(x.ctx, func(p plan) { p.planRootFields(x.ctx, x.operation.prepared.Root) })
 	return x.writeRoot(x.fieldQuery)
 }
 
-// mutation executes the mutations of an operation one after the other. Each mutation has its own
-// loaders with consistent reads. Its payload therefore shows the state after this mutation, instead
+// executeMutations executes the mutations of an operation one after the other. Each mutation has its own
+// loaders with consistent reads. Its payload therefore shows the state after this executeMutations, instead
 // of records that were read for an earlier mutation.
-func (x *execution) mutation() []byte {
+func (x *execution) executeMutations() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.writeRoot(func(f *operation.Field) bool {
 		if f.Number != operation.TypenameField {
@@ -139,13 +139,13 @@ func (x *execution) mutation() []byte {
 	})
 }
 
-// event executes the operation of a subscription for one event. Its reads are consistent, so a
+// executeEvent executes the operation of a subscription for one event. Its reads are consistent, so a
 // subscriber sees the change and all earlier writes. Each field of Subscription has the non-null
 // type OrderUpdate!. A null update therefore makes the data null
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
-func (x *execution) event(change *feed.OrderChange) []byte {
+func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 	x.newLoaders(x.executor.resolver.store.Consistent(), "")
-	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.Root, change) })
+	x.runPlan(x.ctx, func(p plan) { p.planEvent(x.ctx, x.operation.prepared.Root, change) })
 	return x.writeRoot(func(f *operation.Field) bool {
 		x.enter(f)
 		defer x.leave()
@@ -163,9 +163,9 @@ func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).ForkUnplanned(x.ctx, path), x}
 }
 
-// plan reads the records that the operation needs, before the resolvers run. If the plan panics,
+// runPlan reads the records that the operation needs, before the resolvers run. If the plan panics,
 // the panic is logged, and the resolvers read the records themselves.
-func (x *execution) plan(ctx context.Context, first func(plan)) {
+func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			x.executor.resolver.report(ctx, fmt.Errorf("plan: %w", panicError(ctx, panicked)))
@@ -190,7 +190,7 @@ func planPayload(ctx context.Context, record any) {
 		records = append(records, f.Records...)
 	}
 	if len(records) > 0 {
-		x.plan(ctx, func(p plan) { p.record(ctx, record, records) })
+		x.runPlan(ctx, func(p plan) { p.planAfterRecord(ctx, record, records) })
 	}
 }
 
@@ -201,9 +201,9 @@ type resolverContext struct {
 }
 
 type (
-	executionKey struct{}
-	loadersKey   struct{}
-	resolvingKey struct{}
+	executionKey    struct{}
+	loadersKey      struct{}
+	currentFieldKey struct{}
 )
 
 // Value returns the execution, its loaders, the current field, or a value of the embedded context.
@@ -213,7 +213,7 @@ func (c *resolverContext) Value(key any) any {
 		return c.execution
 	case loadersKey{}:
 		return c.execution.loaders
-	case resolvingKey{}:
+	case currentFieldKey{}:
 		return c.execution.currentField
 	}
 	return c.Context.Value(key)
@@ -226,7 +226,7 @@ func loadersOf(ctx context.Context) *loaders.Loaders {
 
 // currentField returns the field that is being resolved.
 func currentField(ctx context.Context) *operation.Field {
-	return ctx.Value(resolvingKey{}).(*operation.Field)
+	return ctx.Value(currentFieldKey{}).(*operation.Field)
 }
 
 // writeRoot writes the object with the root fields.
@@ -236,7 +236,7 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
-		if !x.rootField(f, field) {
+		if !x.writeRootField(f, field) {
 			valid = false
 		}
 	}
@@ -248,9 +248,9 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	return x.out
 }
 
-// rootField writes the value of a root field. It recovers from panics of the execution itself.
+// writeRootField writes the value of a root field. It recovers from panics of the execution itself.
 // recoverPanic already recovers from panics of resolvers.
-func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
+func (x *execution) writeRootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	start := x.mark()
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -43,7 +43,7 @@ func newExecutorPair(t testing.TB, opts Options, root func(*Resolver) ResolverRo
 	if opts.Store == nil {
 		opts.Store = storetest.SampleStore(t, storetest.Engines()[0].Client(t))
 	}
-	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
+	opts.Cursors = paging.NewCursorSigner([]byte("a key for tests"))
 	opts.Report = func(ctx context.Context, err error) {
 		pair.mu.Lock()
 		defer pair.mu.Unlock()
@@ -78,7 +78,7 @@ func (pair *executorPair) run(e *Executor, execute func(context.Context, Request
 	}
 	slices.Sort(lines)
 	fmt.Fprintf(&b, "errors %s\n", strings.Join(lines, "\n       "))
-	if cost, ok := result.Extensions["cost"].(rate.Cost); ok {
+	if cost, ok := result.Extensions["cost"].(rate.CostExtension); ok {
 		cost.Available = 0 // depends on earlier requests
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}
@@ -194,7 +194,7 @@ func withFault[T any](f *faults, field string, of any, value func() (T, error)) 
 	case 0:
 		return none, errOfResolver
 	case 1:
-		return none, commerce.WithArgument("after", commerce.NewInvalidError("is no good"))
+		return none, commerce.ErrorWithArgument("after", commerce.NewInvalidError("is no good"))
 	case 2:
 		return none, nil
 	case 3:

@@ -53,7 +53,7 @@ const (
 	// Refused means that nothing was executed. The response has errors and no data.
 	Refused
 	// Overloaded means that the request was refused, because the running operations have reached the
-	// limit of concurrent cost (admission.PoolCost).
+	// limit of concurrent cost (admission.PoolOperationCost).
 	Overloaded
 	// MutationNotAllowed means that the request contains a mutation and Request.ReadOnly is set.
 	MutationNotAllowed
@@ -83,9 +83,9 @@ type Result struct {
 // the limit of concurrent cost. The execution then limits the number of DynamoDB requests
 // (Limits.Requests) and the size of the response (response.go).
 //
-// Concurrent operations share the capacity of admission.PoolCost, because their responses are in
+// Concurrent operations share the capacity of admission.PoolOperationCost, because their responses are in
 // memory at the same time. Without this pool, two hundred operations of the maximum cost could need
-// gigabytes. Events of subscriptions use admission.PoolEvents instead, so a change with ten
+// gigabytes. Events of subscriptions use admission.PoolEventCost instead, so a change with ten
 // thousand subscribers does not block queries. The change feed buffers waiting events, and ends
 // subscriptions that fall behind.
 type Executor struct {
@@ -96,7 +96,7 @@ type Executor struct {
 	// lookahead enables plans (plan.go). Without plans, responses take more DynamoDB requests.
 	lookahead bool
 	limits    document.Limits
-	costs     operation.Costs
+	costs     operation.CostCalculator
 	rates     *rate.Limiter
 	// anonymousRates limits callers without a token. It is separate from rates, so that many client
 	// addresses cannot evict the token buckets of authenticated callers.
@@ -119,7 +119,7 @@ type admittedOperation struct {
 	prepared *operation.Prepared
 	cost     int
 	// work counts the nodes that were parsed and visited to prepare the operation.
-	work document.Work
+	work document.ProcessedNodes
 	// reservation holds the points reserved for the operation. It is nil without rate limits.
 	reservation *rate.Reservation
 }
@@ -132,7 +132,7 @@ func NewExecutor(opts Options) *Executor {
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
 		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, observeBatch: opts.ObserveBatch,
-		access: operation.NewAccess(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
+		access: operation.NewAccessChecker(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := setting.OrDefaults(opts.Limits)
@@ -140,7 +140,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // an operation above the burst could never run
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
-	costs := operation.NewCosts(served, limits, dynamo.NewBounds(1).WriteUnits)
+	costs := operation.NewCostCalculator(served, limits, dynamo.NewCostBounds(1).WriteUnits)
 	pools := opts.Admission
 	if pools == nil {
 		pools = admission.New(admission.Sizes{})
@@ -156,7 +156,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		rates:              rate.NewLimiter(opts.Rates),
 		anonymousRates:     rate.NewLimiter(opts.Rates),
 		pools:              pools,
-		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolPreparations], OnInvalid: opts.OnInvalidDocument}),
+		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolParsing], OnInvalid: opts.OnInvalidDocument}),
 		prices:             cmp.Or(opts.Prices, price.Standard()),
 		eventTime:          opts.EventTime,
 		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.PoolSubscriptionMemory]),
@@ -178,7 +178,7 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	defer func() { r.measurement.End(ctx, result.Errors) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			stream, result = nil, Result{Response: e.refusal(ctx, panicError(ctx, panicked)), Outcome: Refused}
+			stream, result = nil, Result{Response: e.errorResponse(ctx, panicError(ctx, panicked)), Outcome: Refused}
 		}
 	}()
 	operation, refused := e.admit(ctx, r)
@@ -197,7 +197,7 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 // admit prepares the operation of a request and reserves its cost. If admit refuses the request, it
 // returns the result for the client instead.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
-	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
+	principal, rates := e.resolver.principal(ctx).ID, e.callerLimiter(ctx)
 	if r.ChargedPoints == 0 {
 		var refused *Result
 		if r.ChargedPoints, refused = e.Charge(ctx, 0); refused != nil {
@@ -205,7 +205,7 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 		}
 	}
 	o, outcome, errs := e.prepare(ctx, r)
-	workPoints := operation.WorkPoints(o.work)
+	workPoints := operation.PreparationPoints(o.work)
 	rates.Deduct(principal, workPoints)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
@@ -227,29 +227,29 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 // refuses the request if the caller does not have enough points. The charged points are never
 // refunded.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
-	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
-	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
+	principal, rates := e.resolver.principal(ctx).ID, e.callerLimiter(ctx)
+	paid, wait := rates.Charge(principal, bytes/operation.BytesPerPoint)
 	if wait > 0 {
 		return 0, &Result{Response: rates.RateLimitedResponse(principal, nil, paid, 0, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	return paid, nil
 }
 
-// ratesOf returns the limiter with the caller's bucket.
-func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
+// callerLimiter returns the limiter with the caller's bucket.
+func (e *Executor) callerLimiter(ctx context.Context) *rate.Limiter {
 	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
 		return e.anonymousRates
 	}
 	return e.rates
 }
 
-// execute executes a query or a mutation if admission.PoolCost has capacity for its cost.
+// execute executes a query or a mutation if admission.PoolOperationCost has capacity for its cost.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.reservation.Settle(spent, result.Response) }()
-	caller, cost := admission.CallerOf(ctx), e.pools[admission.PoolCost]
+	caller, cost := admission.CallerFromContext(ctx), e.pools[admission.PoolOperationCost]
 	if refused := cost.TryAcquire(caller, operation.cost); refused != nil {
-		return Result{Response: e.refusal(ctx, refused), Outcome: Overloaded, Refusal: refused}
+		return Result{Response: e.errorResponse(ctx, refused), Outcome: Overloaded, Refusal: refused}
 	}
 	defer cost.Release(caller, operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
@@ -257,7 +257,7 @@ func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (r
 	return result
 }
 
-func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
+func (e *Executor) errorResponse(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
@@ -275,7 +275,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		return o, Refused, gqlerror.List{missing}
 	}
 	chosen := doc.Operation(r.OperationName)
-	r.measurement.Select(doc, chosen)
+	r.measurement.SetOperation(doc, chosen)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// This error takes precedence over errors in the document.
@@ -283,16 +283,16 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	case len(doc.Errors(quiet)) > 0:
 		return o, Refused, doc.Errors(quiet)
 	case chosen == nil:
-		return o, Refused, gqlerror.List{doc.OperationNotFound(r.OperationName)}
+		return o, Refused, gqlerror.List{doc.OperationNotFoundError(r.OperationName)}
 	}
-	variables, errs := e.documents.Variables(doc, chosen, r.Variables, quiet)
+	variables, errs := e.documents.CoerceVariables(doc, chosen, r.Variables, quiet)
 	if len(errs) > 0 {
 		return o, Refused, errs
 	}
 	prepared, work := e.preparer.Prepare(doc, chosen, variables)
 	o.work.Visited += work.Visited
 	if prepared.TooLarge {
-		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields, including the fields of fragments: select fewer fields", chosen.Operation, document.MaxExpanded)}
+		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.LimitCodes.Cost, "the %s selects more than %d fields, including the fields of fragments: select fewer fields", chosen.Operation, document.MaxExpandedNodes)}
 	}
 	if errs := access.Check(principal, prepared, variables); len(errs) > 0 {
 		return o, Refused, errs

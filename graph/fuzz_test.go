@@ -23,7 +23,7 @@ func FuzzRequests(f *testing.F) {
 		sync.Mutex
 		errs []error
 	}
-	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) {
+	opts := Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Report: func(_ context.Context, err error) {
 		faults.Lock()
 		defer faults.Unlock()
 		faults.errs = append(faults.errs, err)

@@ -2831,18 +2831,19 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../access.graphqls", Input: `"""
-Declares the permission that a field requires. On a type, the directive applies to each field that
-does not declare its own permission. A type without the directive, such as a connection or a
-payload, requires the permission of the field that returns the type. An input field requires its
-permission only if the value is not null. The last line of a description lists the roles that have
-the permission. docs/access.md lists all permissions.
+Declares the permission that a caller needs to use a field. On a type, the permission applies to all
+fields of the type. A field of the type can declare another permission instead. Some types, such as
+connections and payloads, have no permission. Their fields require only the permission of the field
+that returns the type. An input field requires its permission only if its value is not null. The
+last line of a description lists the roles that have the permission. The file docs/access.md lists
+all permissions.
 """
 directive @access(
   "The permission."
   permission: Permission!
 ) on OBJECT | FIELD_DEFINITION | INPUT_FIELD_DEFINITION
 
-"A permission to read or change records."
+"A permission to read or change data."
 enum Permission {
   "Read the caller's own role and permissions."
   READ_VIEWER
@@ -2850,21 +2851,24 @@ enum Permission {
   READ_CATALOG
   "Read a customer's record."
   READ_CUSTOMER
-  "List customers, and find customers by name or email address."
+  "List all customers, and find customers by name or email address."
   LIST_CUSTOMERS
-  "Read an order with its line items and timeline, and subscribe to its changes."
+  "Read an order with its line items and timeline, and subscribe to changes of the order."
   READ_ORDER
-  "List the orders of several customers, and subscribe to changes of these orders."
+  "List the orders of all customers, and subscribe to the status changes of all orders."
   LIST_ORDERS
-  "Read the name of the caller who caused an event of an order."
+  "Read the name of the caller who caused an event in an order's timeline."
   READ_ACTOR
   "Read warehouses and their stock."
   READ_STOCK
   """
-  Read the name, job title and phone numbers of the employee responsible for a customer or an order.
+  Read the name, job title and phone numbers of an employee who is responsible for a customer or an
+  order.
   """
   READ_CONTACT
-  "Read the fields of employees that ` + "`" + `READ_CONTACT` + "`" + ` does not cover, and list employees."
+  """
+  List employees, and read all fields of an employee, except the fields that require ` + "`" + `READ_CONTACT` + "`" + `.
+  """
   READ_STAFF
   "Place orders."
   PLACE_ORDER
@@ -2874,11 +2878,11 @@ enum Permission {
   FULFIL_ORDER
   "Create customers."
   CREATE_CUSTOMER
-  "Change a customer's record, except for the email address."
+  "Change a customer's record, but not the customer's email address."
   CHANGE_CUSTOMER
   "Change a customer's email address."
   CHANGE_EMAIL
-  "Assign the employee responsible for a customer."
+  "Assign an employee to a customer as the account rep."
   ASSIGN_REP
   "Change the stock in warehouses."
   CHANGE_STOCK
@@ -2888,13 +2892,19 @@ enum Permission {
   CHANGE_WAREHOUSES
   "Create and change employees."
   CHANGE_STAFF
-  "Look up entities for a federation gateway. Each entity also requires the permission of its type."
+  """
+  Use the query ` + "`" + `_entities` + "`" + `, with which a federation gateway looks up records. Each record also
+  requires the permission of its type.
+  """
   RESOLVE_ENTITIES
-  "Read the SDL of this subgraph, for schema composition."
+  "Read the SDL of this federation subgraph."
   READ_SUBGRAPH
-  "Use introspection, and see the names of types and fields in error messages."
+  """
+  Use introspection. Without this permission, error messages also hide the names of types and fields
+  that the request does not contain.
+  """
   INTROSPECT
-  "See the DynamoDB requests of an operation in the explain output of its response."
+  "Receive ` + "`" + `extensions.explain` + "`" + ` in a response. It lists the DynamoDB requests of the operation."
   EXPLAIN
 }
 `, BuiltIn: false},
@@ -2902,17 +2912,17 @@ enum Permission {
 
 "A page of customers."
 type CustomerConnection {
-  "The customers of the page."
+  "The customers in this page."
   nodes: [Customer!]!
-  "The customers of the page, each with its cursor."
+  "The customers in this page, each with its cursor."
   edges: [CustomerEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of a ` + "`" + `CustomerConnection` + "`" + `."
+"One record of a ` + "`" + `CustomerConnection` + "`" + `, with its cursor."
 type CustomerEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: Customer!
@@ -2920,17 +2930,17 @@ type CustomerEdge {
 
 "A page of orders."
 type OrderConnection {
-  "The orders of the page."
+  "The orders in this page."
   nodes: [Order!]!
-  "The orders of the page, each with its cursor."
+  "The orders in this page, each with its cursor."
   edges: [OrderEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of an ` + "`" + `OrderConnection` + "`" + `."
+"One record of an ` + "`" + `OrderConnection` + "`" + `, with its cursor."
 type OrderEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: Order!
@@ -2938,17 +2948,17 @@ type OrderEdge {
 
 "A page of order items."
 type OrderItemConnection {
-  "The order items of the page."
+  "The order items in this page."
   nodes: [OrderItem!]!
-  "The order items of the page, each with its cursor."
+  "The order items in this page, each with its cursor."
   edges: [OrderItemEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of an ` + "`" + `OrderItemConnection` + "`" + `."
+"One record of an ` + "`" + `OrderItemConnection` + "`" + `, with its cursor."
 type OrderItemEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: OrderItem!
@@ -2956,17 +2966,17 @@ type OrderItemEdge {
 
 "A page of order events."
 type OrderEventConnection {
-  "The order events of the page."
+  "The order events in this page."
   nodes: [OrderEvent!]!
-  "The order events of the page, each with its cursor."
+  "The order events in this page, each with its cursor."
   edges: [OrderEventEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of an ` + "`" + `OrderEventConnection` + "`" + `."
+"One record of an ` + "`" + `OrderEventConnection` + "`" + `, with its cursor."
 type OrderEventEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: OrderEvent!
@@ -2974,17 +2984,17 @@ type OrderEventEdge {
 
 "A page of categories."
 type CategoryConnection {
-  "The categories of the page."
+  "The categories in this page."
   nodes: [Category!]!
-  "The categories of the page, each with its cursor."
+  "The categories in this page, each with its cursor."
   edges: [CategoryEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of a ` + "`" + `CategoryConnection` + "`" + `."
+"One record of a ` + "`" + `CategoryConnection` + "`" + `, with its cursor."
 type CategoryEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: Category!
@@ -2992,17 +3002,17 @@ type CategoryEdge {
 
 "A page of products."
 type ProductConnection {
-  "The products of the page."
+  "The products in this page."
   nodes: [Product!]!
-  "The products of the page, each with its cursor."
+  "The products in this page, each with its cursor."
   edges: [ProductEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of a ` + "`" + `ProductConnection` + "`" + `."
+"One record of a ` + "`" + `ProductConnection` + "`" + `, with its cursor."
 type ProductEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: Product!
@@ -3010,17 +3020,17 @@ type ProductEdge {
 
 "A page of inventory levels."
 type InventoryLevelConnection {
-  "The inventory levels of the page."
+  "The inventory levels in this page."
   nodes: [InventoryLevel!]!
-  "The inventory levels of the page, each with its cursor."
+  "The inventory levels in this page, each with its cursor."
   edges: [InventoryLevelEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of an ` + "`" + `InventoryLevelConnection` + "`" + `."
+"One record of an ` + "`" + `InventoryLevelConnection` + "`" + `, with its cursor."
 type InventoryLevelEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: InventoryLevel!
@@ -3028,17 +3038,17 @@ type InventoryLevelEdge {
 
 "A page of warehouses."
 type WarehouseConnection {
-  "The warehouses of the page."
+  "The warehouses in this page."
   nodes: [Warehouse!]!
-  "The warehouses of the page, each with its cursor."
+  "The warehouses in this page, each with its cursor."
   edges: [WarehouseEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of a ` + "`" + `WarehouseConnection` + "`" + `."
+"One record of a ` + "`" + `WarehouseConnection` + "`" + `, with its cursor."
 type WarehouseEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: Warehouse!
@@ -3046,17 +3056,17 @@ type WarehouseEdge {
 
 "A page of employees."
 type EmployeeConnection {
-  "The employees of the page."
+  "The employees in this page."
   nodes: [Employee!]!
-  "The employees of the page, each with its cursor."
+  "The employees in this page, each with its cursor."
   edges: [EmployeeEdge!]!
-  "Whether the list has more records, and the first and last cursor of the page."
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
   pageInfo: PageInfo!
 }
 
-"An edge of an ` + "`" + `EmployeeConnection` + "`" + `."
+"One record of an ` + "`" + `EmployeeConnection` + "`" + `, with its cursor."
 type EmployeeEdge {
-  "The position of the record in the list. To continue from this record, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `, with the same filter arguments."
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
   cursor: String!
   "The record."
   node: Employee!
@@ -3064,65 +3074,73 @@ type EmployeeEdge {
 `, BuiltIn: false},
 	{Name: "../federation.graphqls", Input: `# The definitions of the federation subgraph specification:
 # https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec.
-# Composers bring their own, so the SDL of Query._service does not include this file.
+# Composition tools add these definitions themselves. So the SDL that ` + "`" + `Query._service` + "`" + ` returns does
+# not contain this file.
 
 """
-A gateway's reference to an entity. It is an object with ` + "`" + `__typename` + "`" + ` and the key field of the type:
-` + "`" + `sku` + "`" + ` for a Product, ` + "`" + `id` + "`" + ` for the other types. The server ignores all other fields.
+A reference that a federation gateway sends to identify an entity. It is an object with ` + "`" + `__typename` + "`" + `
+and the key field of the type. The key field is ` + "`" + `sku` + "`" + ` for a ` + "`" + `Product` + "`" + `, and ` + "`" + `id` + "`" + ` for the other types.
+The server ignores all other fields.
 """
 scalar _Any
 
-"The types that other subgraphs can reference and extend."
+"The types that other federation subgraphs can reference and extend."
 union _Entity = Customer | Employee | Order | Product | Warehouse
 
-"This subgraph, for schema composition."
+"The schema of this federation subgraph."
 type _Service {
-  "The SDL of the subgraph, with the federation directives."
+  "The schema of this subgraph in SDL, with the federation directives."
   sdl: String!
 }
 
 extend type Query {
   """
-  The entities with these keys, in the sequence of ` + "`" + `representations` + "`" + `. The list contains null for
-  each entity that does not exist. If an entity cannot be read, or the caller lacks the permission
-  of its type, the list contains null and the response contains an error.
+  The entities that the references in ` + "`" + `representations` + "`" + ` identify, in the same sequence. For an
+  entity that does not exist, the list contains null. If the server cannot read an entity, the list
+  contains null and the response contains an error. The same applies if the caller lacks the
+  permission of the entity's type.
 
   One BatchGetItem per 100 entities of the same type. Access: all callers.
   """
   _entities(
-    "The references to the entities, at most 1,000."
+    "The references to the entities to return, at most 1,000."
     representations: [_Any!]!
   ): [_Entity]! @access(permission: RESOLVE_ENTITIES)
 
   """
-  The schema of this subgraph, for schema composition. The field is available even if introspection
-  is off.
+  The schema of this subgraph, for tools that compose the schemas of several subgraphs. The field is
+  available even if introspection is off.
 
   Access: admins, services.
   """
   _service: _Service! @access(permission: READ_SUBGRAPH)
 }
 
-"Links the specification that defines the federation directives of the schema."
+"Names the specification that defines the federation directives in this schema."
 directive @link(
-  "The URL of the specification, including its version."
+  "The URL of the specification, which contains the version."
   url: String!
-  "The directives that this schema uses without a namespace."
+  "The directives that this schema uses without the prefix ` + "`" + `federation__` + "`" + `."
   import: [link__Import]
 ) repeatable on SCHEMA
 
-"Declares the fields that identify an object of this type in other subgraphs."
+"""
+Declares the key fields of a type. Other subgraphs identify an object of this type by these fields.
+"""
 directive @key(
-  "The fields, as a selection set."
+  "The key fields, in the form of a selection set, such as ` + "`" + `id` + "`" + `."
   fields: federation__FieldSet!
-  "Whether this subgraph can resolve references to the object. The value is always true."
+  """
+  True if this subgraph can look up an object by its key fields. In this schema, the value is always
+  true.
+  """
   resolvable: Boolean = true
 ) repeatable on OBJECT | INTERFACE
 
-"Allows other subgraphs to define the same type or field, with the same meaning."
+"Allows other subgraphs to define the same type or field, if the meaning is the same."
 directive @shareable on FIELD_DEFINITION | OBJECT
 
-"A selection set without the outer braces."
+"A selection set without the outer braces, such as ` + "`" + `id` + "`" + `."
 scalar federation__FieldSet
 
 "The name of a directive."
@@ -3131,67 +3149,69 @@ scalar link__Import
 	{Name: "../inputs.graphqls", Input: `"A customer to create."
 input CreateCustomerInput {
   """
-  The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted,
-  the server generates an ID.
+  The ID of the new customer. It has 1 to 64 characters. The allowed characters are ` + "`" + `A-Z` + "`" + `, ` + "`" + `a-z` + "`" + `,
+  ` + "`" + `0-9` + "`" + `, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted, the server generates an ID.
   """
   id: ID
-  "The name, up to 200 bytes."
+  "The customer's name, which has up to 200 bytes."
   name: String!
   """
-  The email address, up to 254 bytes, without the character ` + "`" + `#` + "`" + `. The address must be unique,
-  ignoring case.
+  The customer's email address. It has up to 254 bytes and must not contain ` + "`" + `#` + "`" + `. The address must be
+  unique. Addresses that differ only in upper and lower case count as the same address.
   """
   email: String!
-  "Up to 10 phone numbers of up to 40 bytes each."
+  "A list of up to 10 phone numbers. Each number has up to 40 bytes."
   phoneNumbers: [String!]
-  "The ID of the employee who is responsible for the customer."
+  "The ID of the account rep, who is the employee responsible for the customer."
   accountRepId: ID
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
 
-"The changes to a customer. Fields that are omitted or null keep their values."
+"The new values of a customer's fields. Fields that are omitted or null keep their current values."
 input UpdateCustomerInput {
   "The customer's ID."
   id: ID!
-  "The new name, up to 200 bytes."
+  "The customer's new name, which has up to 200 bytes."
   name: String
   """
-  The new email address. The server does not verify that the customer owns the address.
+  The customer's new email address. The server does not verify that the customer owns this address.
 
   Access: staff, admins.
   """
   email: String @access(permission: CHANGE_EMAIL)
   """
-  The new phone numbers, which replace all current phone numbers. An empty list removes all phone
-  numbers.
+  The new phone numbers, which replace all current phone numbers. If the list is empty, the mutation
+  removes all phone numbers.
   """
   phoneNumbers: [String!]
   """
-  The ` + "`" + `version` + "`" + ` that the customer must have. If the customer has a different version, the mutation
-  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The ` + "`" + `version` + "`" + ` that the customer had when the client read it. If the version has changed since
+  then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
 
-"A customer, and the employee to assign as the customer's account rep."
+"A customer, and the employee who becomes the customer's account rep."
 input AssignAccountRepInput {
   "The customer's ID."
   customerId: ID!
   """
-  The employee's ID, or null to remove the assignment. The field must be present, even if its value
-  is null.
+  The ID of the new account rep. To remove the current account rep, set this field to null. If the
+  field is omitted, the server rejects the input.
   """
   employeeId: ID
   """
-  The ` + "`" + `version` + "`" + ` that the customer must have. If the customer has a different version, the mutation
-  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The ` + "`" + `version` + "`" + ` that the customer had when the client read it. If the version has changed since
+  then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3200,42 +3220,44 @@ input AssignAccountRepInput {
 input PlaceOrderInput {
   "The ID of the customer who places the order."
   customerId: ID!
-  "The line items."
+  "The products to order, with their quantities."
   items: [OrderLineInput!]!
-  "The shipping address. It can be set later with ` + "`" + `updateShippingAddress` + "`" + `."
+  "The shipping address. It can also be set later, with the mutation ` + "`" + `updateShippingAddress` + "`" + `."
   shippingAddress: AddressInput
   """
   The total that the customer agreed to. If the order's total differs, the server does not place the
-  order and returns ` + "`" + `PriceChanged` + "`" + `. If this field is omitted, the server accepts any total.
+  order and returns the user error ` + "`" + `PriceChanged` + "`" + `. If this field is omitted, the server accepts any
+  total.
   """
   expectedTotal: MoneyInput
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
 
-"The line items to quote."
+"The products and quantities for which the client requests a quote."
 input QuoteInput {
   """
-  The line items. If several line items have the same product, their quantities are added together.
+  The products and their quantities. If several entries have the same product, the server adds up
+  their quantities.
   """
   items: [OrderLineInput!]!
 }
 
-"A line item of an order to place or to quote."
+"A product and its quantity, as input for an order or a quote."
 input OrderLineInput {
   "The product's SKU."
   sku: ID!
-  "The number of units, 1 to 1,000,000."
+  "The number of units, from 1 to 1,000,000."
   quantity: Int!
 }
 
-"A shipping address. Each field has at most 200 bytes."
+"A shipping address. Each field can have up to 200 bytes."
 input AddressInput {
   "The name of the recipient."
   recipient: String!
@@ -3243,7 +3265,7 @@ input AddressInput {
   line1: String!
   "A second line of the street address, such as an apartment number."
   line2: String
-  "City."
+  "The city."
   city: String!
   "The state, province or region."
   region: String
@@ -3257,19 +3279,20 @@ input AddressInput {
 input ConfirmOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note for the order's timeline, up to 1,000 bytes."
+  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
   note: String
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3278,19 +3301,20 @@ input ConfirmOrderInput {
 input DeliverOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note for the order's timeline, up to 1,000 bytes."
+  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
   note: String
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3299,19 +3323,20 @@ input DeliverOrderInput {
 input CancelOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note for the order's timeline, up to 1,000 bytes."
+  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
   note: String
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3323,27 +3348,28 @@ input ShipOrderInput {
   "The ID of the warehouse that ships the order."
   warehouseId: ID!
   """
-  Whether to ship the order even if it has no shipping address. By default, the server rejects an
-  order without an address with ` + "`" + `ADDRESS_MISSING` + "`" + `.
+  If true, the server also ships an order that has no shipping address. If false, the server rejects
+  such an order with the user error ` + "`" + `AddressMissing` + "`" + `.
   """
   withoutAddress: Boolean! = false
-  "The carrier's tracking number, up to 200 bytes."
+  "The carrier's tracking number for the shipment, which has up to 200 bytes."
   trackingNumber: String
-  "The company that carries the shipment, up to 200 bytes."
+  "The name of the company that transports the shipment. It has up to 200 bytes."
   carrier: String
-  "A note for the order's timeline, up to 1,000 bytes."
+  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
   note: String
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3354,11 +3380,12 @@ input SetOrderItemInput {
   orderId: ID!
   "The product's SKU."
   sku: ID!
-  "The number of units, 1 to 1,000,000."
+  "The new number of units, from 1 to 1,000,000."
   quantity: Int!
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3370,8 +3397,9 @@ input RemoveOrderItemInput {
   "The product's SKU."
   sku: ID!
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3383,8 +3411,9 @@ input UpdateShippingAddressInput {
   "The shipping address."
   shippingAddress: AddressInput!
   """
-  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
-  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
+  field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3392,51 +3421,59 @@ input UpdateShippingAddressInput {
 "An amount of money."
 input MoneyInput {
   """
-  The amount in the major unit of the currency, such as dollars instead of cents. The amount is a
-  string such as ` + "`" + `"29.99"` + "`" + `, and must not be negative. The maximum is 15 digits. The amount cannot
-  have more decimal places than the currency.
+  The amount in the main unit of the currency, such as dollars, not cents. It is a decimal string,
+  such as ` + "`" + `"29.99"` + "`" + `. A ` + "`" + `unitPrice` + "`" + ` must not be negative, and has up to 15 digits. It cannot have
+  more decimal places than the currency uses, such as 2 for USD. An ` + "`" + `expectedTotal` + "`" + ` has up to 19
+  digits.
   """
   amount: Decimal!
   """
-  The currency. For ` + "`" + `updateProduct` + "`" + `, the default is the product's current currency. For other
-  mutations, the default is the shop's currency.
+  The currency of the amount. In ` + "`" + `updateProduct` + "`" + `, the default is the product's current currency. In
+  all other mutations, the default is the shop's currency.
   """
   currencyCode: CurrencyCode
 }
 
 "A product to create."
 input CreateProductInput {
-  "The SKU, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `."
+  """
+  The SKU of the new product, which is its unique ID. It has 1 to 64 characters. The allowed
+  characters are ` + "`" + `A-Z` + "`" + `, ` + "`" + `a-z` + "`" + `, ` + "`" + `0-9` + "`" + `, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `.
+  """
   sku: ID!
-  "The name, up to 200 bytes."
+  "The product's name, which has up to 200 bytes."
   name: String!
-  "The category, up to 200 bytes."
+  "The name of the product's category. It has up to 200 bytes."
   category: String!
   "The price of one unit."
   unitPrice: MoneyInput!
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
 
-"The changes to a product. Fields that are omitted or null keep their values."
+"The new values of a product's fields. Fields that are omitted or null keep their current values."
 input UpdateProductInput {
   "The product's SKU."
   sku: ID!
-  "The new name, up to 200 bytes."
+  "The product's new name, which has up to 200 bytes."
   name: String
-  "The new category, up to 200 bytes."
+  "The name of the product's new category. It has up to 200 bytes."
   category: String
-  "The new price of one unit. The default currency is the product's current currency."
+  """
+  The new price of one unit. If ` + "`" + `currencyCode` + "`" + ` is omitted, the price is in the product's current
+  currency.
+  """
   unitPrice: MoneyInput
   """
-  The ` + "`" + `version` + "`" + ` that the product must have. If the product has a different version, the mutation
-  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current product.
+  The ` + "`" + `version` + "`" + ` that the product had when the client read it. If the version has changed since then,
+  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current product. If
+  this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3444,38 +3481,39 @@ input UpdateProductInput {
 "A warehouse to create."
 input CreateWarehouseInput {
   """
-  The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted,
-  the server generates an ID.
+  The ID of the new warehouse. It has 1 to 64 characters. The allowed characters are ` + "`" + `A-Z` + "`" + `, ` + "`" + `a-z` + "`" + `,
+  ` + "`" + `0-9` + "`" + `, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted, the server generates an ID.
   """
   id: ID
-  "The name, up to 200 bytes."
+  "The warehouse's name, which has up to 200 bytes."
   name: String!
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
 
-"The new stock of a product in a warehouse."
+"The new number of units of a product in a warehouse."
 input SetInventoryLevelInput {
   "The product's SKU."
   sku: ID!
   "The warehouse's ID."
   warehouseId: ID!
-  "The number of units, 0 to 1,000,000,000."
+  "The new number of units, from 0 to 1,000,000,000."
   quantity: Int!
   """
-  The ` + "`" + `version` + "`" + ` that the inventory level must have. If the inventory level has a different version,
-  the mutation changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
+  The ` + "`" + `version` + "`" + ` that the inventory level had when the client read it. If the version has changed
+  since then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current
+  inventory level. If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
 
-"A change of the stock of a product in a warehouse."
+"The number of units of a product to add to a warehouse, or to remove from it."
 input AdjustInventoryInput {
   "The product's SKU."
   sku: ID!
@@ -3483,15 +3521,15 @@ input AdjustInventoryInput {
   warehouseId: ID!
   """
   The number of units to add, from -1,000,000,000 to 1,000,000,000. A negative number removes units.
-  The number must not be 0.
+  The number 0 is not allowed.
   """
   delta: Int!
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3499,61 +3537,63 @@ input AdjustInventoryInput {
 "An employee to create."
 input HireEmployeeInput {
   """
-  The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted,
-  the server generates an ID.
+  The ID of the new employee. It has 1 to 64 characters. The allowed characters are ` + "`" + `A-Z` + "`" + `, ` + "`" + `a-z` + "`" + `,
+  ` + "`" + `0-9` + "`" + `, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `. If the ID is omitted, the server generates an ID.
   """
   id: ID
-  "The full name, up to 200 bytes."
+  "The employee's full name, which has up to 200 bytes."
   name: String!
-  "The job title, up to 200 bytes."
+  "The employee's job title, which has up to 200 bytes."
   jobTitle: String!
   "The first day of work."
   hireDate: Date!
   "The ID of the warehouse where the employee works."
   warehouseId: ID
-  "Up to 10 phone numbers of up to 40 bytes each."
+  "A list of up to 10 phone numbers. Each number has up to 40 bytes."
   phoneNumbers: [String!]
   """
-  A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-  character ` + "`" + `#` + "`" + `. If the same request is sent again with the same key within 24 hours, the server
-  changes nothing and returns the first result. Send a key with every request that must not be
-  executed twice. Two callers can use the same key for different requests, except on a server
-  without authentication.
+  A key that makes it safe to send this request again, such as a new UUID. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+  input and key, the server changes nothing. It returns the result of the first request. The key has
+  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
+  without authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
 
 """
-The changes to an employee. Fields that are omitted or null keep their values, with one exception:
-` + "`" + `warehouseId: null` + "`" + ` removes the warehouse.
+The new values of an employee's fields. Fields that are omitted or null keep their current values.
+There is one exception: ` + "`" + `warehouseId: null` + "`" + ` removes the employee from the warehouse.
 """
 input UpdateEmployeeInput {
   "The employee's ID."
   id: ID!
-  "The new full name, up to 200 bytes."
+  "The employee's new full name, which has up to 200 bytes."
   name: String
-  "The new job title, up to 200 bytes."
+  "The employee's new job title, which has up to 200 bytes."
   jobTitle: String
-  "The ID of the new warehouse, or null to remove the warehouse."
+  "The ID of the employee's new warehouse, or null to remove the employee from the warehouse."
   warehouseId: ID
   """
-  The new phone numbers, which replace all current phone numbers. An empty list removes all phone
-  numbers.
+  The new phone numbers, which replace all current phone numbers. If the list is empty, the mutation
+  removes all phone numbers.
   """
   phoneNumbers: [String!]
   """
-  The ` + "`" + `version` + "`" + ` that the employee must have. If the employee has a different version, the mutation
-  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
+  The ` + "`" + `version` + "`" + ` that the employee had when the client read it. If the version has changed since
+  then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
 `, BuiltIn: false},
 	{Name: "../mutations.graphqls", Input: `"""
-Changes to the order book. Each mutation is one DynamoDB transaction, which writes all its records
-or no record. If the shop's rules reject a change, the server writes nothing and ` + "`" + `userErrors` + "`" + `
-contains the reasons. Top-level errors report malformed requests and faults. After a fault such as
-` + "`" + `UNAVAILABLE` + "`" + `, the client may not know whether the server made the change. The client can then send
-the same request again with the same ` + "`" + `idempotencyKey` + "`" + `. The server makes the change only once.
+The mutations that clients can send. Each mutation is one DynamoDB transaction, so the server writes
+either all of its changes or nothing. If a business rule rejects the input, the server writes
+nothing, and ` + "`" + `userErrors` + "`" + ` contains the reasons. Malformed requests and server faults appear in the
+top-level ` + "`" + `errors` + "`" + ` of the response. After a fault such as ` + "`" + `UNAVAILABLE` + "`" + `, the client may not know
+whether the server has made the change. The client can then send the same input again with the same
+` + "`" + `idempotencyKey` + "`" + `. The server makes the change only once.
 """
 type Mutation {
   """
@@ -3567,7 +3607,8 @@ type Mutation {
   ): CreateCustomerPayload @access(permission: CREATE_CUSTOMER)
     @userErrors(types: ["InvalidInput", "NotFound", "EmailTaken", "AlreadyExists", "IdempotencyKeyReused"])
   """
-  Changes a customer. Fields that are omitted or null keep their values.
+  Changes a customer's name, email address or phone numbers. Fields that are omitted or null keep
+  their current values.
 
   Write pattern WP2: one transaction. Access: customers (their own), staff, admins.
   """
@@ -3577,8 +3618,8 @@ type Mutation {
   ): UpdateCustomerPayload @access(permission: CHANGE_CUSTOMER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "EmailTaken"])
   """
-  Assigns an employee as the account rep of a customer, or removes the assignment. Existing orders
-  keep their account rep.
+  Makes an employee the account rep of a customer, or removes the customer's account rep. Orders
+  that were already placed keep their account rep.
 
   Write pattern WP3: one transaction. Access: staff, admins.
   """
@@ -3588,9 +3629,9 @@ type Mutation {
   ): AssignAccountRepPayload @access(permission: ASSIGN_REP)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   """
-  Places an order of 1 to 45 products at current prices, and reserves the stock. All products must
-  have the same currency. If several line items have the same product, their quantities are added
-  together. Split a larger order into several orders.
+  Places an order of 1 to 45 products at current prices, and reserves the stock. To order more
+  products, place several orders. The prices of all products must have the same currency. If several
+  line items have the same product, the server adds up their quantities.
 
   Write pattern WP4: one transaction. Access: customers (their own), staff, admins, services.
   """
@@ -3600,7 +3641,7 @@ type Mutation {
   ): PlaceOrderPayload @access(permission: PLACE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "PriceChanged", "TooManyLines", "IdempotencyKeyReused"])
   """
-  Accepts a pending order.
+  Accepts a pending order. The status of the order changes to ` + "`" + `CONFIRMED` + "`" + `.
 
   Write pattern WP5: one transaction. Access: staff, admins, services.
   """
@@ -3610,8 +3651,8 @@ type Mutation {
   ): ConfirmOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
-  Ships a confirmed order and removes its items from the stock of a warehouse. An order without a
-  shipping address requires ` + "`" + `withoutAddress: true` + "`" + `.
+  Ships a confirmed order, and subtracts its units from the stock of a warehouse. If the order has
+  no shipping address, the input must contain ` + "`" + `withoutAddress: true` + "`" + `.
 
   Write pattern WP6: one transaction. Access: staff, admins, services.
   """
@@ -3621,7 +3662,7 @@ type Mutation {
   ): ShipOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "AddressMissing", "InsufficientStock", "TooManyLines", "IdempotencyKeyReused"])
   """
-  Records that the customer received a shipped order.
+  Records that a shipped order has arrived. The status of the order changes to ` + "`" + `DELIVERED` + "`" + `.
 
   Write pattern WP7: one transaction. Access: staff, admins, services.
   """
@@ -3631,7 +3672,7 @@ type Mutation {
   ): DeliverOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
-  Cancels a pending or confirmed order and releases its reserved stock.
+  Cancels a pending or confirmed order, and releases the stock that it reserves.
 
   Write pattern WP8: one transaction. Access: customers (their own), staff, admins, services.
   """
@@ -3642,18 +3683,19 @@ type Mutation {
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines", "IdempotencyKeyReused"])
   """
   Sets the quantity of a product in a pending order. If the order does not contain the product, the
-  server adds a line item at the current price. Otherwise, the line item keeps its price.
+  server adds a line item at the current price. If the order already contains the product, its line
+  item keeps its old price.
 
   Write pattern WP9: one transaction. Access: customers (their own), staff, admins, services.
   """
   setOrderItem(
-    "The order, the product and the quantity."
+    "The order, the product and its new quantity."
     input: SetOrderItemInput!
   ): SetOrderItemPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock", "TooManyLines"])
   """
-  Removes a line item from a pending order. The last line item cannot be removed. Cancel the order
-  instead.
+  Removes a line item from a pending order. The mutation cannot remove the only line item of an
+  order. Cancel such an order instead.
 
   Write pattern WP10: one transaction. Access: customers (their own), staff, admins, services.
   """
@@ -3663,7 +3705,7 @@ type Mutation {
   ): RemoveOrderItemPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "TooManyLines"])
   """
-  Changes the shipping address of a pending or confirmed order.
+  Sets or replaces the shipping address of a pending or confirmed order.
 
   Write pattern WP11: one transaction. Access: customers (their own), staff, admins, services.
   """
@@ -3673,7 +3715,8 @@ type Mutation {
   ): UpdateShippingAddressPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   """
-  Creates a product without stock.
+  Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
+  ` + "`" + `adjustInventory` + "`" + `.
 
   Write pattern WP12: one transaction. Access: staff, admins.
   """
@@ -3683,8 +3726,8 @@ type Mutation {
   ): CreateProductPayload @access(permission: CHANGE_CATALOG)
     @userErrors(types: ["InvalidInput", "AlreadyExists", "IdempotencyKeyReused"])
   """
-  Changes a product's name, category or price. Fields that are omitted or null keep their values.
-  Existing orders keep their prices.
+  Changes a product's name, category or price. Fields that are omitted or null keep their current
+  values. Line items of existing orders keep their prices.
 
   Write pattern WP13: one transaction. Access: staff, admins.
   """
@@ -3704,24 +3747,24 @@ type Mutation {
   ): CreateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
     @userErrors(types: ["InvalidInput", "AlreadyExists", "IdempotencyKeyReused"])
   """
-  Sets the stock of a product in a warehouse, for example after a stocktaking. Units that orders
-  reserve cannot be removed.
+  Sets the number of units of a product in a warehouse, for example after a stock count. The
+  mutation cannot remove units that orders have reserved.
 
   Write pattern WP15: one transaction. Access: staff, admins, services.
   """
   setInventoryLevel(
-    "The product, the warehouse and the quantity."
+    "The product, the warehouse and the new number of units."
     input: SetInventoryLevelInput!
   ): SetInventoryLevelPayload @access(permission: CHANGE_STOCK)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock"])
   """
-  Adds units of a product to a warehouse, or removes units. Units can be removed if they are in this
-  warehouse and orders do not reserve them.
+  Adds units of a product to a warehouse, or removes units from it. The mutation cannot remove more
+  units than the warehouse has. It also cannot remove units that orders have reserved.
 
   Write pattern WP16: one transaction. Access: staff, admins, services.
   """
   adjustInventory(
-    "The product, the warehouse and the number of units."
+    "The product, the warehouse and the number of units to add or remove."
     input: AdjustInventoryInput!
   ): AdjustInventoryPayload @access(permission: CHANGE_STOCK)
     @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "IdempotencyKeyReused"])
@@ -3737,7 +3780,8 @@ type Mutation {
     @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "IdempotencyKeyReused"])
   """
   Changes an employee's name, job title, warehouse or phone numbers. Fields that are omitted or null
-  keep their values, with one exception: ` + "`" + `warehouseId: null` + "`" + ` removes the warehouse.
+  keep their current values. There is one exception: ` + "`" + `warehouseId: null` + "`" + ` removes the employee from
+  the warehouse.
 
   Write pattern WP18: one transaction. Access: admins.
   """
@@ -3749,8 +3793,8 @@ type Mutation {
 }
 
 """
-Declares the types of the user errors that a mutation can return. The description of the mutation's
-payload lists these types. Tests compare these types with the errors that the mutation returns.
+Lists the types of the user errors that a mutation can return. The description of the mutation's
+payload contains the same list. Tests verify that the mutation returns exactly these types.
 """
 directive @userErrors(
   "The types of the errors."
@@ -3761,21 +3805,24 @@ directive @userErrors(
 enum ErrorCode {
   "A record that the input refers to does not exist."
   NOT_FOUND
-  "A value of the input is invalid, or is not allowed in the current state of the record."
+  "An input value is malformed or out of range, or the record's current state does not allow it."
   INVALID
-  "The record has changed since the caller read it."
+  """
+  The record's version differs from ` + "`" + `expectedVersion` + "`" + `, because the record has changed since the
+  client read it.
+  """
   VERSION_CONFLICT
   "The order cannot change from its current status to the requested status."
   INVALID_TRANSITION
-  "There are not enough units in stock."
+  "There are not enough units of a product in stock."
   INSUFFICIENT_STOCK
   "Another customer has this email address."
   EMAIL_TAKEN
   "A record with this ID already exists."
   ALREADY_EXISTS
-  "The idempotency key was already used for a different request."
+  "The same ` + "`" + `idempotencyKey` + "`" + ` was already used for a different request."
   IDEMPOTENCY_KEY_REUSED
-  "The order exceeds the maximum number of line items. Split the order into several orders."
+  "The order has more line items than allowed. Split it into several orders."
   TOO_MANY_LINES
   """
   The order has no shipping address. Set an address with ` + "`" + `updateShippingAddress` + "`" + `, or ship the order
@@ -3783,15 +3830,15 @@ enum ErrorCode {
   """
   ADDRESS_MISSING
   """
-  The order's total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the new total, place the order again
-  with the new total as ` + "`" + `expectedTotal` + "`" + `.
+  The order's total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the current total, send the mutation
+  again with the current total as ` + "`" + `expectedTotal` + "`" + `.
   """
   PRICE_CHANGED
 }
 
 """
-A reason why a mutation was rejected. ` + "`" + `code` + "`" + ` is for programs and ` + "`" + `message` + "`" + ` is for people. The types
-that implement this interface can have additional fields.
+A reason why the server rejected a mutation. Programs use ` + "`" + `code` + "`" + `, and people read ` + "`" + `message` + "`" + `. Some of
+the types that implement this interface have more fields.
 """
 interface UserError {
   "The type of the error."
@@ -3799,8 +3846,8 @@ interface UserError {
   "A sentence that describes the problem and how to correct it."
   message: String!
   """
-  The path of the invalid input field, such as ` + "`" + `["input", "items", "0", "quantity"]` + "`" + `. The path is
-  null if the error concerns several fields.
+  The path of the invalid input field, such as ` + "`" + `["input", "items", "0", "quantity"]` + "`" + `. If the error
+  does not concern a single field, the path is null.
   """
   field: [String!]
 }
@@ -3811,11 +3858,11 @@ type NotFound implements UserError @shareable {
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of the input field that refers to the record."
+  "The path of the input field that refers to the missing record."
   field: [String!]
 }
 
-"A value of the input is invalid, or is not allowed in the current state of the record."
+"An input value is malformed or out of range, or the record's current state does not allow it."
 type InvalidInput implements UserError @shareable {
   "` + "`" + `INVALID` + "`" + `."
   code: ErrorCode!
@@ -3826,17 +3873,17 @@ type InvalidInput implements UserError @shareable {
 }
 
 """
-The record has changed since the caller read it. The payload of the mutation contains the current
-record.
+The record's version differs from ` + "`" + `expectedVersion` + "`" + `, because the record has changed since the client
+read it. The payload of the mutation contains the current record.
 """
 type VersionConflict implements UserError @shareable {
   "` + "`" + `VERSION_CONFLICT` + "`" + `."
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of ` + "`" + `expectedVersion` + "`" + `."
+  "The path of the input field ` + "`" + `expectedVersion` + "`" + `."
   field: [String!]
-  "The current version of the record, or 0 if the record does not exist."
+  "The current ` + "`" + `version` + "`" + ` of the record, or 0 if the record does not exist."
   currentVersion: Int!
 }
 
@@ -3848,29 +3895,29 @@ type InvalidTransition implements UserError @shareable {
   message: String!
   "The path of the input field that refers to the order."
   field: [String!]
-  "The current status of the order."
+  "The status that the order has now."
   from: OrderStatus!
   "The requested status."
   to: OrderStatus!
-  "The statuses that the order can change to."
+  "The statuses to which the order can change from its current status."
   allowed: [OrderStatus!]!
 }
 
-"""
-There are not enough units of a product in stock. The units are counted in all warehouses, or in the
-warehouse that the input names.
-"""
+"There are not enough units of a product in one warehouse, or in all warehouses together."
 type InsufficientStock implements UserError @shareable {
   "` + "`" + `INSUFFICIENT_STOCK` + "`" + `."
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of the input field with the quantity."
+  """
+  The path of the input field with the number of units. For ` + "`" + `shipOrder` + "`" + `, it is the path of
+  ` + "`" + `warehouseId` + "`" + `.
+  """
   field: [String!]
   "The product's SKU."
   sku: ID!
   """
-  The number of available units. For ` + "`" + `setOrderItem` + "`" + `, the number does not include the units that the
+  The number of available units. For ` + "`" + `setOrderItem` + "`" + `, this number does not include the units that the
   order already contains.
   """
   available: Int!
@@ -3882,7 +3929,7 @@ type EmailTaken implements UserError @shareable {
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of the email address."
+  "The path of the input field that contains the email address."
   field: [String!]
 }
 
@@ -3892,27 +3939,33 @@ type AlreadyExists implements UserError @shareable {
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of the ID."
+  "The path of the input field that contains the ID."
   field: [String!]
 }
 
-"The idempotency key was already used for a different request. Use a new key for each new request."
+"""
+The same ` + "`" + `idempotencyKey` + "`" + ` was already used for a different request. Use a new key for each new
+request.
+"""
 type IdempotencyKeyReused implements UserError @shareable {
   "` + "`" + `IDEMPOTENCY_KEY_REUSED` + "`" + `."
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of the key."
+  "The path of the input field ` + "`" + `idempotencyKey` + "`" + `."
   field: [String!]
 }
 
-"The order exceeds the maximum number of line items. Split the order into several orders."
+"The order has more line items than allowed. Split it into several orders."
 type TooManyLines implements UserError @shareable {
   "` + "`" + `TOO_MANY_LINES` + "`" + `."
   code: ErrorCode!
   "A sentence that describes the problem and how to correct it."
   message: String!
-  "The path of the line items."
+  """
+  The path of the input field that causes the error, such as ` + "`" + `items` + "`" + ` or ` + "`" + `sku` + "`" + `. If the order already
+  has too many line items, it is the path of ` + "`" + `orderId` + "`" + `.
+  """
   field: [String!]
   "The maximum number of line items in an order."
   limit: Int!
@@ -3932,269 +3985,273 @@ type AddressMissing implements UserError @shareable {
 }
 
 """
-The order was not placed, because its total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the new total,
-place the order again with the new total as ` + "`" + `expectedTotal` + "`" + `.
+The server did not place the order, because its total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the
+current total, send the mutation again with ` + "`" + `currentTotal` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
 """
 type PriceChanged implements UserError @shareable {
   "` + "`" + `PRICE_CHANGED` + "`" + `."
   code: ErrorCode!
-  "A sentence that contains the current total."
+  "A sentence that states the current total and how to accept it."
   message: String!
-  "The path of the expected total."
+  "The path of the input field ` + "`" + `expectedTotal` + "`" + `."
   field: [String!]
-  "The current total of the order."
+  "The total of the order at current prices."
   currentTotal: Money!
-  "One line item for each product, at the current price, in the sequence of the request."
+  "One line item for each product, with its current price, in the sequence of the request."
   lines: [QuotedLine!]!
 }
 `, BuiltIn: false},
 	{Name: "../payloads.graphqls", Input: `# Generated by internal/generate. Do not edit.
 
 """
-The result of ` + "`" + `createCustomer` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected.
+The result of ` + "`" + `createCustomer` + "`" + `. If the mutation was rejected, ` + "`" + `customer` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `EmailTaken` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type CreateCustomerPayload {
-  "The customer after the mutation. The field is null if the mutation was rejected."
+  "The customer after the mutation. If the mutation was rejected, the field is null."
   customer: Customer
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `updateCustomer` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `updateCustomer` + "`" + `. If the mutation was rejected, ` + "`" + `customer` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `EmailTaken` + "`" + `.
 """
 type UpdateCustomerPayload {
-  "The customer after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer if it exists. After any other user error, the field is null."
+  "The customer after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer, or null if the customer does not exist. After any other user error, the field is null."
   customer: Customer
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `assignAccountRep` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `assignAccountRep` + "`" + `. If the mutation was rejected, ` + "`" + `customer` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type AssignAccountRepPayload {
-  "The customer after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer if it exists. After any other user error, the field is null."
+  "The customer after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer, or null if the customer does not exist. After any other user error, the field is null."
   customer: Customer
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `placeOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected.
+The result of ` + "`" + `placeOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `PriceChanged` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type PlaceOrderPayload {
-  "The order after the mutation. The field is null if the mutation was rejected."
+  "The order after the mutation. If the mutation was rejected, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `confirmOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `confirmOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type ConfirmOrderPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `shipOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `shipOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `AddressMissing` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type ShipOrderPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `deliverOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `deliverOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type DeliverOrderPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `cancelOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `cancelOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type CancelOrderPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `setOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `setOrderItem` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type SetOrderItemPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `removeOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `removeOrderItem` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type RemoveOrderItemPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `updateShippingAddress` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `updateShippingAddress` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateShippingAddressPayload {
-  "The order after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order if it exists. After any other user error, the field is null."
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `createProduct` + "`" + `. ` + "`" + `product` + "`" + ` is null if the mutation was rejected.
+The result of ` + "`" + `createProduct` + "`" + `. If the mutation was rejected, ` + "`" + `product` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type CreateProductPayload {
-  "The product after the mutation. The field is null if the mutation was rejected."
+  "The product after the mutation. If the mutation was rejected, the field is null."
   product: Product
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `updateProduct` + "`" + `. ` + "`" + `product` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `updateProduct` + "`" + `. If the mutation was rejected, ` + "`" + `product` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateProductPayload {
-  "The product after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current product if it exists. After any other user error, the field is null."
+  "The product after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current product, or null if the product does not exist. After any other user error, the field is null."
   product: Product
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `createWarehouse` + "`" + `. ` + "`" + `warehouse` + "`" + ` is null if the mutation was rejected.
+The result of ` + "`" + `createWarehouse` + "`" + `. If the mutation was rejected, ` + "`" + `warehouse` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type CreateWarehousePayload {
-  "The warehouse after the mutation. The field is null if the mutation was rejected."
+  "The warehouse after the mutation. If the mutation was rejected, the field is null."
   warehouse: Warehouse
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `setInventoryLevel` + "`" + `. ` + "`" + `inventoryLevel` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `setInventoryLevel` + "`" + `. If the mutation was rejected, ` + "`" + `inventoryLevel` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `.
 """
 type SetInventoryLevelPayload {
-  "The inventory level after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current inventory level if it exists. After any other user error, the field is null."
+  "The inventory level after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current inventory level, or null if the inventory level does not exist. After any other user error, the field is null."
   inventoryLevel: InventoryLevel
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `adjustInventory` + "`" + `. ` + "`" + `inventoryLevel` + "`" + ` is null if the mutation was rejected.
+The result of ` + "`" + `adjustInventory` + "`" + `. If the mutation was rejected, ` + "`" + `inventoryLevel` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type AdjustInventoryPayload {
-  "The inventory level after the mutation. The field is null if the mutation was rejected."
+  "The inventory level after the mutation. If the mutation was rejected, the field is null."
   inventoryLevel: InventoryLevel
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `hireEmployee` + "`" + `. ` + "`" + `employee` + "`" + ` is null if the mutation was rejected.
+The result of ` + "`" + `hireEmployee` + "`" + `. If the mutation was rejected, ` + "`" + `employee` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type HireEmployeePayload {
-  "The employee after the mutation. The field is null if the mutation was rejected."
+  "The employee after the mutation. If the mutation was rejected, the field is null."
   employee: Employee
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 
 """
-The result of ` + "`" + `updateEmployee` + "`" + `. ` + "`" + `employee` + "`" + ` is null if the mutation was rejected (except after a ` + "`" + `VersionConflict` + "`" + `).
+The result of ` + "`" + `updateEmployee` + "`" + `. If the mutation was rejected, ` + "`" + `employee` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateEmployeePayload {
-  "The employee after the mutation. After a ` + "`" + `VersionConflict` + "`" + `, the field contains the current employee if it exists. After any other user error, the field is null."
+  "The employee after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current employee, or null if the employee does not exist. After any other user error, the field is null."
   employee: Employee
-  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 	{Name: "../reads.graphqls", Input: `"""
-Declares an access pattern that reads the field. docs/data-model.md lists the access patterns. The
-plan, the resolver and the maximum cost of the field are derived from the access pattern.
+Declares the access pattern with which the server reads the field from DynamoDB. The file
+docs/data-model.md lists all access patterns. The resolver, the query plan and the maximum cost of
+the field are derived from its access patterns.
 """
 directive @reads(
-  "The access pattern's ID, such as ` + "`" + `AP28` + "`" + `."
+  "The ID of the access pattern, such as ` + "`" + `AP28` + "`" + `."
   pattern: String!
   """
-  The arguments that select this pattern. The server can use the pattern if all these arguments have
-  values. Of several such patterns, the server uses the pattern with the most arguments. If several
-  of them have equally many arguments, the server uses the pattern that is declared first.
+  The arguments that this pattern requires. The server can use the pattern only if all these
+  arguments have values. If it can use several patterns, the server uses the pattern with the most
+  arguments in ` + "`" + `with` + "`" + `. If several patterns have the same number of arguments, it uses the pattern
+  that is declared first.
   """
   with: [String!]
-  "A child field. The server uses this pattern if the operation selects the child field."
+  """
+  The name of a child field. If an operation selects this child field, the server uses this pattern.
+  """
   selecting: String
   """
-  The attribute of the parent record that contains the key to read, such as ` + "`" + `customerId` + "`" + `. By
-  default, the key consists of the parent's own key and the arguments.
+  The name of the Go field that contains the key to read, such as ` + "`" + `customer` + "`" + `. It is a field of the
+  parent record's Go type. By default, the code generator finds the field by the type of the key.
   """
   by: String
-  "The reason why the plan and the resolver of the field are written by hand."
+  "The reason why the query plan and the resolver of the field are written by hand."
   byHand: String
 ) repeatable on FIELD_DEFINITION
 `, BuiltIn: false},
 	{Name: "../schema.graphqls", Input: `"""
-Ordergraph is an e-commerce order book in one DynamoDB table. The server reads every list by a key,
-without a table scan. A page contains fewer records than requested only if the list has no more
-records. The server reads the records at the same level of a query in batches, and each record only
-once.
+The API of an online shop's order book, which contains customers, orders, products, stock and
+employees. All data is in one DynamoDB table. The server reads every list by its key, so no query
+scans the table. A page has fewer records than requested only if no further records match. Within a
+query, the server reads records in batches, and reads each record only once.
 """
 schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]) {
   query: Query
@@ -4209,8 +4266,8 @@ scalar DateTime @specifiedBy(url: "https://datatracker.ietf.org/doc/html/rfc3339
 scalar Date @specifiedBy(url: "https://datatracker.ietf.org/doc/html/rfc3339#section-5.6")
 
 """
-An exact decimal number. The server returns the number as a string such as ` + "`" + `"29.99"` + "`" + `, never as a
-float.
+An exact decimal number. The server sends the number as a JSON string such as ` + "`" + `"29.99"` + "`" + `, because a
+floating-point number could be rounded.
 """
 scalar Decimal
 
@@ -4218,19 +4275,21 @@ scalar Decimal
 scalar CurrencyCode
 
 """
-The queries of the order book. If the server reads a field from DynamoDB, the last line of the
-field's description names the access pattern (AP) and its requests.
+The queries that clients can send. The last line of a query's description lists the roles that can
+use the query. If the query reads from DynamoDB, this line also names the access pattern (AP) and
+its DynamoDB requests.
 """
 type Query {
   """
-  The caller of this request. The token of the request identifies the caller.
+  The user or program that sent this request. The server identifies this caller by the token of the
+  request.
 
   Access: all callers.
   """
   viewer: Viewer! @access(permission: READ_VIEWER)
 
   """
-  The customer with this ID, or null if the customer does not exist.
+  The customer with this ID, or null if no customer has this ID.
 
   Access pattern AP6: one GetItem, or one BatchGetItem for all customers of a query. Access:
   customers (their own), staff, admins, services.
@@ -4246,75 +4305,84 @@ type Query {
   Access patterns AP26 and AP6: two GetItems, one after the other. Access: staff, admins, services.
   """
   customerByEmail(
-    "The email address. The comparison ignores case."
+    "The customer's email address. The search is not case-sensitive."
     email: String!
   ): Customer @access(permission: LIST_CUSTOMERS)
     @reads(pattern: "AP26", byHand: "Two records are read, one after the other.")
     @reads(pattern: "AP6")
 
   """
-  All customers, sorted by the time at which they were created, earliest first. With ` + "`" + `namePrefix` + "`" + `,
-  only customers whose name begins with this text, sorted by name.
+  All customers, sorted by creation time, earliest first. If ` + "`" + `namePrefix` + "`" + ` is set, the list contains
+  only customers whose name begins with that text, sorted by name.
 
   Access pattern AP9, or AP38 with ` + "`" + `namePrefix` + "`" + `: one Query per shard. Access: staff, admins,
   services.
   """
   customers(
     """
-    Returns only customers whose name begins with this text. The comparison ignores case, and treats
-    a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` as the same character. An empty text has no effect.
+    Returns only customers whose name begins with this text. The search is not case-sensitive. It
+    treats a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + `, ` + "`" + `#` + "`" + ` and ` + "`" + `-` + "`" + ` as the same character. If the text is empty, the server
+    ignores this argument.
     """
     namePrefix: String
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): CustomerConnection! @access(permission: LIST_CUSTOMERS)
     @reads(pattern: "AP9")
     @reads(pattern: "AP38", with: ["namePrefix"])
 
   """
-  The order with this ID, or null if the order does not exist.
+  The order with this ID, or null if no order has this ID.
 
   Access pattern AP1: one GetItem, or one BatchGetItem for all orders of a query. If ` + "`" + `timeline` + "`" + ` is
   selected, access pattern AP25: one Query. Access: customers (their own), staff, admins, services.
   """
   order(
-    "The order's ID, a ULID of 26 characters."
+    "The order's ID, which is a ULID of 26 characters."
     id: ID!
   ): Order @access(permission: READ_ORDER)
     @reads(pattern: "AP1")
     @reads(pattern: "AP25", selecting: "timeline")
 
   """
-  The orders with these IDs, in the sequence of ` + "`" + `ids` + "`" + `. The list contains null for each ID that does
-  not exist.
+  The orders with these IDs, in the same sequence as ` + "`" + `ids` + "`" + `. For an ID that no order has, the list
+  contains null.
 
   Access pattern AP1: one BatchGetItem. Access: customers (their own), staff, admins, services.
   """
   ordersById(
-    "The IDs of the orders, at most 100."
+    "The IDs of the orders to return, at most 100."
     ids: [ID!]!
   ): [Order]! @reads(pattern: "AP1") @access(permission: READ_ORDER)
 
   """
-  The line item of a product in an order, or null if the order does not contain the product.
+  The line item of a product in an order. The result is null if the order does not exist or does not
+  contain the product.
 
   Access pattern AP5: one GetItem. Access: customers (their own), staff, admins, services.
   """
   orderItem(
-    "The order's ID, a ULID of 26 characters."
+    "The order's ID, which is a ULID of 26 characters."
     orderId: ID!
     "The product's SKU."
     productId: ID!
@@ -4323,31 +4391,41 @@ type Query {
 
   """
   Orders of all customers, newest first. If the status of an order changes while the server reads a
-  page, the page still contains the order. The page can miss an order only if the index is not yet
-  up to date.
+  page, the page still contains the order. DynamoDB updates the index of this list some milliseconds
+  after each change. During this delay, a page can miss a changed or new order.
 
   Access pattern AP7, AP24 with ` + "`" + `statuses` + "`" + `, or AP8 with ` + "`" + `placed` + "`" + `: one Query per status and shard,
   with merged results. Access: staff, admins, services.
   """
   orders(
-    "Returns only orders that have one of these statuses. The default is all statuses."
+    """
+    Returns only orders with one of these statuses. By default, the list contains orders with any
+    status.
+    """
     statuses: [OrderStatus!]
-    "Returns only orders placed in this time range."
+    "Returns only orders that were placed in this time range."
     placed: TimeRange
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP7")
@@ -4355,9 +4433,9 @@ type Query {
     @reads(pattern: "AP8", with: ["placed"])
 
   """
-  The exact number of orders in each status. If other software wrote the orders, the command
-  ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the field is null and the response
-  contains an error.
+  The exact number of orders in each status. If other software filled the DynamoDB table, an
+  operator must first count the orders with the command ` + "`" + `ordergraph check -repair` + "`" + `. Until then, the
+  field is null and the response contains an error.
 
   Access pattern AP34: one Query. Access: staff, admins, services.
   """
@@ -4365,36 +4443,43 @@ type Query {
     @reads(pattern: "AP34", byHand: "The counter records are summed.")
 
   """
-  Orders that have this status, newest first.
+  All orders that have this status now, newest first.
 
   Access pattern AP3, or AP8 with ` + "`" + `placed` + "`" + `: one Query per shard. Access: staff, admins, services.
   """
   ordersByStatus(
-    "The status."
+    "The status that the orders must have."
     status: OrderStatus!
-    "Returns only orders placed in this time range."
+    "Returns only orders that were placed in this time range."
     placed: TimeRange
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP3")
     @reads(pattern: "AP8", with: ["placed"])
 
   """
-  The product with this SKU, or null if the product does not exist.
+  The product with this SKU, or null if no product has this SKU.
 
   Access pattern AP10: one GetItem, or one BatchGetItem for all products of a query. If ` + "`" + `inventory` + "`" + `
   is selected, access pattern AP13: one Query. Access: all callers.
@@ -4407,60 +4492,70 @@ type Query {
     @reads(pattern: "AP13", selecting: "inventory")
 
   """
-  The products with these SKUs, in the sequence of ` + "`" + `skus` + "`" + `. The list contains null for each SKU that
-  does not exist.
+  The products with these SKUs, in the same sequence as ` + "`" + `skus` + "`" + `. For a SKU that no product has, the
+  list contains null.
 
   Access pattern AP10: one BatchGetItem. Access: all callers.
   """
   productsBySku(
-    "The SKUs of the products, at most 100."
+    "The SKUs of the products to return, at most 100."
     skus: [ID!]!
   ): [Product]! @reads(pattern: "AP10") @access(permission: READ_CATALOG)
 
   """
-  The price and availability that an order of these line items would have now. The server reserves
-  no stock. For protection against price changes, pass the total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
+  The current price and availability of the products in the input. This query does not place an
+  order and reserves no stock. To order only at the quoted price, pass the quote's ` + "`" + `total` + "`" + ` to
+  ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
 
   Access pattern AP10: one BatchGetItem. Access: all callers.
   """
   quote(
-    "The line items to quote."
+    "The products and quantities to quote."
     input: QuoteInput!
   ): Quote @access(permission: READ_CATALOG)
     @reads(pattern: "AP10", byHand: "The products of all line items are read.")
 
   """
-  All products, sorted by name. With ` + "`" + `category` + "`" + `, only the products of this category, sorted by SKU.
-  With ` + "`" + `namePrefix` + "`" + `, only products whose name begins with this text, sorted by name.
+  All products, sorted by name. If ` + "`" + `category` + "`" + ` is set, the list contains only products of that
+  category, sorted by SKU. If ` + "`" + `namePrefix` + "`" + ` is set, the list contains only products whose name begins
+  with that text, sorted by name.
 
   Access pattern AP36: one Query per shard. AP12 with ` + "`" + `category` + "`" + `, or AP37 with ` + "`" + `category` + "`" + ` and
   ` + "`" + `namePrefix` + "`" + `: one Query. Access: all callers.
   """
   products(
     """
-    Returns only products of this category. The spelling must match exactly. The query ` + "`" + `categories` + "`" + `
-    lists all categories.
+    Returns only products of this category. The name must match exactly, including upper and lower
+    case. The query ` + "`" + `categories` + "`" + ` lists all categories.
     """
     category: String
     """
-    Returns only products whose name begins with this text. The comparison ignores case, and treats
-    a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` as the same character. An empty text has no effect.
+    Returns only products whose name begins with this text. The search is not case-sensitive. It
+    treats a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + `, ` + "`" + `#` + "`" + ` and ` + "`" + `-` + "`" + ` as the same character. If the text is empty, the server
+    ignores this argument.
     """
     namePrefix: String
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): ProductConnection! @access(permission: READ_CATALOG)
     @reads(pattern: "AP36")
@@ -4468,30 +4563,37 @@ type Query {
     @reads(pattern: "AP37", with: ["category", "namePrefix"])
 
   """
-  The categories that have products, sorted by name.
+  All categories that have at least one product, sorted by name.
 
   Access pattern AP39: one Query. Access: all callers.
   """
   categories(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): CategoryConnection! @reads(pattern: "AP39") @access(permission: READ_CATALOG)
 
   """
-  The stock of a product in one warehouse, or null if the product has no stock record in this
+  The stock of a product in one warehouse, or null if there is no stock record for this product and
   warehouse.
 
   Access pattern AP14: one GetItem. Access: staff, admins, services.
@@ -4504,7 +4606,7 @@ type Query {
   ): InventoryLevel @reads(pattern: "AP14") @access(permission: READ_STOCK)
 
   """
-  The employee with this ID, or null if the employee does not exist.
+  The employee with this ID, or null if no employee has this ID.
 
   Access pattern AP16: one GetItem, or one BatchGetItem for all employees of a query. Access: staff,
   admins, services.
@@ -4520,77 +4622,98 @@ type Query {
   Access pattern AP18: one Query per shard. Access: staff, admins, services.
   """
   employees(
-    "Returns only employees hired in this date range."
+    "Returns only employees whose hire date is in this range."
     hired: DateRange
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): EmployeeConnection! @reads(pattern: "AP18") @access(permission: READ_STAFF)
 
   """
-  Employees with this name, sorted by ID.
+  All employees with this name, sorted by ID.
 
   Access pattern AP17: one Query. Access: staff, admins, services.
   """
   employeesByName(
-    "The full name. The spelling must match exactly."
+    "The employee's full name. The name must match exactly, including upper and lower case."
     name: String!
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): EmployeeConnection! @reads(pattern: "AP17") @access(permission: READ_STAFF)
 
   """
-  Employees with this job title, sorted by ID.
+  All employees with this job title, sorted by ID.
 
   Access pattern AP20: one Query. Access: staff, admins, services.
   """
   employeesByJobTitle(
-    "The job title. The spelling must match exactly."
+    "The job title. The title must match exactly, including upper and lower case."
     jobTitle: String!
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): EmployeeConnection! @reads(pattern: "AP20") @access(permission: READ_STAFF)
 
   """
-  The warehouse with this ID, or null if the warehouse does not exist.
+  The warehouse with this ID, or null if no warehouse has this ID.
 
   Access pattern AP30: one GetItem, or one BatchGetItem for all warehouses of a query. Access:
   staff, admins, services.
@@ -4607,36 +4730,47 @@ type Query {
   """
   warehouses(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): WarehouseConnection! @reads(pattern: "AP31") @access(permission: READ_STOCK)
 }
 
 """
-The caller of the request, with the caller's role and permissions.
+The caller: the user or program that sent the request. The fields describe the caller's role and
+permissions.
 
 Access: all callers.
 """
 type Viewer @access(permission: READ_VIEWER) {
-  "The role, which determines the permissions."
+  "The caller's role, which determines the caller's permissions."
   role: Role!
-  "The permissions of the role. A permission can be limited to the caller's own records."
+  """
+  The permissions that the caller's role has. Some permissions of the role ` + "`" + `CUSTOMER` + "`" + ` apply only to
+  the caller's own records.
+  """
   permissions: [Permission!]!
   """
-  The caller's own customer record. The field is null if the role is not ` + "`" + `CUSTOMER` + "`" + `, or if the
-  record does not exist.
+  The caller's own customer record. The field is null if the caller's role is not ` + "`" + `CUSTOMER` + "`" + `, or if
+  the record does not exist.
 
   Access pattern AP6: one GetItem.
   """
@@ -4644,45 +4778,48 @@ type Viewer @access(permission: READ_VIEWER) {
 }
 
 """
-The number of orders in a status.
+The number of orders that have a given status.
 
 Access: staff, admins, services.
 """
 type OrderStatusCount @access(permission: LIST_ORDERS) {
   "The status."
   status: OrderStatus!
-  "The number of orders that are in this status now."
+  "The number of orders that have this status now."
   count: Int!
 }
 
 "The role of a caller."
 enum Role {
   """
-  A caller without a token, who can read only the catalog. By default, the server rejects callers
-  without a token.
+  A caller without a token. This role can read the product catalog, but no customers or orders. By
+  default, the server rejects requests without a token, so no caller has this role.
   """
   ANONYMOUS
-  "A customer, who can access the catalog and their own records."
+  """
+  A customer of the shop. Customers can read the product catalog, and can read and change their own
+  records.
+  """
   CUSTOMER
   "An employee who works on orders and stock."
   STAFF
-  "An administrator of the shop."
+  "An administrator of the shop. If authentication is off, all callers have this role."
   ADMIN
-  "Another program, such as a gateway or a payment provider's webhook."
+  "A program that calls the API, such as a gateway or a payment provider's webhook."
   SERVICE
 }
 
 """
-The total of the orders that a customer placed in one month, in one currency.
+The total of a customer's orders in one month and one currency. Cancelled orders are not included.
 
 Access: customers (their own), staff, admins, services.
 """
 type Spending @access(permission: READ_ORDER) {
-  "The month in UTC, such as ` + "`" + `2026-04` + "`" + `."
+  "The month in which the orders were placed, in UTC, such as ` + "`" + `2026-04` + "`" + `."
   month: String!
-  "The sum of the orders' totals. The sum is 0 if all orders of the month are cancelled."
+  "The sum of the orders' totals. If all orders of the month were cancelled, the sum is 0."
   total: Money!
-  "The number of orders."
+  "The number of orders in this total. Cancelled orders are not counted."
   orderCount: Int!
 }
 
@@ -4694,15 +4831,15 @@ Access: customers (their own), staff, admins, services.
 type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   "The customer's ID."
   id: ID!
-  "The name of the person or company."
+  "The name of the customer, which is a person or a company."
   name: String!
-  "The email address. The query ` + "`" + `customerByEmail` + "`" + ` finds a customer by email address."
+  "The customer's email address. The query ` + "`" + `customerByEmail` + "`" + ` finds a customer by this address."
   email: String!
-  "The customer's phone numbers. The list can be empty."
+  "The customer's phone numbers. If the customer has no phone number, the list is empty."
   phoneNumbers: [String!]!
   """
-  The account rep, who is the employee responsible for this customer. The field is null if no
-  employee is assigned.
+  The customer's account rep: the employee who is responsible for this customer. The field is null
+  if the customer has no account rep.
 
   Access pattern AP16: one BatchGetItem for a page of customers.
   """
@@ -4713,37 +4850,48 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   Access pattern AP2, or AP23 with ` + "`" + `placed` + "`" + `: one Query.
   """
   orders(
-    "Returns only orders placed in this time range."
+    "Returns only orders that were placed in this time range."
     placed: TimeRange
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderConnection! @access(permission: READ_ORDER)
     @reads(pattern: "AP2")
     @reads(pattern: "AP23", with: ["placed"])
   """
-  The totals of this customer's orders, grouped by month (in UTC) and currency, earliest month
-  first. Cancelled orders are not included. If the list would have more than 120 entries, the field
-  fails: use ` + "`" + `placed` + "`" + ` to request fewer months. If other software wrote the orders, the command
-  ` + "`" + `ordergraph check -repair` + "`" + ` must add up their totals first. Until then, the field is null and the
-  response contains an error.
+  The totals of this customer's orders, with one entry for each month and currency. The earliest
+  month is first. Months begin and end in UTC. Cancelled orders are not included. If the list would
+  have more than 120 entries, the field returns an error. In that case, use ` + "`" + `placed` + "`" + ` to request
+  fewer months. If other software wrote the customer's record, an operator must first add up the
+  orders with the command ` + "`" + `ordergraph check -repair` + "`" + `. Until then, the field is null and the response
+  contains an error.
 
   Access pattern AP35: one Query.
   """
   spending(
-    "Returns only the months that overlap this date range."
+    """
+    Returns only months that have at least one day in this date range. Each sum still includes the
+    orders of the whole month.
+    """
     placed: DateRange
   ): [Spending!] @access(permission: READ_ORDER)
     @reads(pattern: "AP6", byHand: "The customer's record has a flag that the orders are summed.")
@@ -4754,40 +4902,46 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   Access pattern AP29: one GetItem.
   """
   order(
-    "The order's ID, a ULID of 26 characters."
+    "The order's ID, which is a ULID of 26 characters."
     id: ID!
   ): Order @reads(pattern: "AP29", byHand: "The order's timeline may be read in the same Query.") @access(permission: READ_ORDER)
   """
-  The number of orders that this customer has placed. If other software wrote the customer's record
-  without this number, the server counts the orders by reading up to 10 MB. If the orders exceed 10
-  MB, the field fails with ` + "`" + `UNAVAILABLE` + "`" + ` until the operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
+  The number of orders that this customer has placed, including cancelled orders. If other software
+  wrote the customer's record without this number, the server counts the orders. The count reads at
+  most 10 MB of orders. For a customer with more orders, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + `.
+  An operator can store the number with the command ` + "`" + `ordergraph check -repair` + "`" + `.
   """
   orderCount: Int!
     @reads(pattern: "AP6", byHand: "If the record has no count, the orders are counted.")
     @reads(pattern: "AP2")
   "The time at which the customer was created."
   createdAt: DateTime!
-  "The time of the last change of the record. A change of ` + "`" + `orderCount` + "`" + ` does not update this time."
+  """
+  The time of the last change to the customer's record. A new order changes only ` + "`" + `orderCount` + "`" + `, so it
+  does not change this time.
+  """
   updatedAt: DateTime!
   """
-  The version of the record. Every change increments the version, except a change of ` + "`" + `orderCount` + "`" + `.
-  Records written by other software have version 0.
+  The version number of the customer's record. Every change increments it, except a change of
+  ` + "`" + `orderCount` + "`" + `. A record that other software wrote directly to DynamoDB starts with version 0. To
+  detect changes by others, pass this number to a mutation as ` + "`" + `expectedVersion` + "`" + `.
   """
   version: Int!
 }
 
 """
-The status of an order. The usual sequence is ` + "`" + `PENDING` + "`" + `, ` + "`" + `CONFIRMED` + "`" + `, ` + "`" + `SHIPPED` + "`" + `, ` + "`" + `DELIVERED` + "`" + `. A
-` + "`" + `PENDING` + "`" + ` or ` + "`" + `CONFIRMED` + "`" + ` order can change to ` + "`" + `CANCELLED` + "`" + `.
+The status of an order. An order usually passes through the statuses ` + "`" + `PENDING` + "`" + `, ` + "`" + `CONFIRMED` + "`" + `,
+` + "`" + `SHIPPED` + "`" + ` and ` + "`" + `DELIVERED` + "`" + `, in this sequence. A ` + "`" + `PENDING` + "`" + ` or ` + "`" + `CONFIRMED` + "`" + ` order can change to
+` + "`" + `CANCELLED` + "`" + ` instead.
 """
 enum OrderStatus {
-  "The order was placed, and the stock for its line items is reserved."
+  "The customer has placed the order. The stock for its line items is reserved."
   PENDING
-  "The shop accepted the order. The stock for its line items is still reserved."
+  "The shop has accepted the order. The stock for its line items is still reserved."
   CONFIRMED
-  "The order was shipped from a warehouse."
+  "A warehouse has shipped the order to the customer."
   SHIPPED
-  "The customer received the order. This status is final."
+  "The customer has received the order. This status is final."
   DELIVERED
   "The order was cancelled before it was shipped. This status is final."
   CANCELLED
@@ -4812,7 +4966,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   "The sum of the subtotals of all line items."
   total: Money!
   """
-  The number of line items, not the sum of their quantities.
+  The number of line items in the order, regardless of their quantities.
 
   Needs no DynamoDB request if the order's record contains the number. Otherwise access pattern AP4:
   one Query.
@@ -4827,23 +4981,30 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   items(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderItemConnection! @reads(pattern: "AP4", byHand: "The order's record may contain its line items.")
   """
-  The line item of this product, or null if the order does not contain the product.
+  The line item of the product with this SKU, or null if the order does not contain this product.
 
   Needs no DynamoDB request if the order's record contains the line items. Otherwise access pattern
   AP5: one GetItem.
@@ -4853,26 +5014,33 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     productId: ID!
   ): OrderItem @reads(pattern: "AP5", byHand: "The order's record may contain its line items.")
   """
-  The events of the order, oldest first.
+  The history of the order, as a list of events, oldest first.
 
   Access pattern AP25 in the query ` + "`" + `order` + "`" + `: one Query reads the order and its events. Otherwise
   access pattern AP27: one Query.
   """
   timeline(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderEventConnection!
     @reads(pattern: "AP25", byHand: "The Query of the order may include the timeline.")
@@ -4882,32 +5050,36 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   the same time.
   """
   placedAt: DateTime!
-  "The time of the last change of the order."
+  "The time of the last change to the order."
   updatedAt: DateTime!
-  "The statuses to which the order can change now."
+  """
+  The statuses to which this order can change from its current status. If the status is final, the
+  list is empty.
+  """
   availableTransitions: [OrderStatus!]!
   "The shipping address, or null if the order has no shipping address."
   shippingAddress: Address
   """
-  The carrier's tracking number. The field is null if the order has not been shipped, or was shipped
-  without a tracking number.
+  The carrier's tracking number for the shipment. The field is null if the order has not been
+  shipped, or was shipped without a tracking number.
   """
   trackingNumber: String
   """
-  The company that carries the shipment. The field is null if the order has not been shipped, or was
-  shipped without the name of a carrier.
+  The company that transports the shipment. The field is null if the order has not been shipped, or
+  was shipped without the name of a carrier.
   """
   carrier: String
   """
   The employee who was responsible for the customer when the order was placed. The field is null if
-  no employee was responsible.
+  the customer had no account rep at that time.
 
   Access pattern AP16: one BatchGetItem for a page of orders.
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
-  The version of the order. Every change increments the version. Orders written by other software
-  have version 0.
+  The version number of the order. Every change increments it. An order that other software wrote
+  directly to DynamoDB starts with version 0. To detect changes by others, pass this number to a
+  mutation as ` + "`" + `expectedVersion` + "`" + `.
   """
   version: Int!
 }
@@ -4924,13 +5096,13 @@ type OrderItem @access(permission: READ_ORDER) {
   sku: ID!
   "The product's SKU."
   productId: ID! @deprecated(reason: "Use ` + "`" + `sku` + "`" + `, which has the same value.")
-  "The product's name when the line item was added."
+  "The name of the product at the time when the line item was added."
   name: String!
-  "The number of units."
+  "The number of units that the customer ordered."
   quantity: Int!
-  "The price of one unit when the line item was added."
+  "The price of one unit at the time when the line item was added."
   unitPrice: Money!
-  "The unit price times the quantity."
+  "The unit price multiplied by the quantity."
   subtotal: Money!
   """
   The product with its current name and price, or null if the product's record no longer exists.
@@ -4952,24 +5124,27 @@ enum OrderEventType {
   PLACED
   "The shop accepted the order."
   CONFIRMED
-  "The order was shipped from a warehouse."
+  "A warehouse shipped the order to the customer."
   SHIPPED
   "The customer received the order."
   DELIVERED
   "The order was cancelled."
   CANCELLED
-  "A line item was added, or the quantity of a line item changed."
+  "A line item was added to the order, or the quantity of a line item changed."
   ITEM_SET
   "A line item was removed."
   ITEM_REMOVED
   "The shipping address changed."
   SHIPPING_ADDRESS_CHANGED
-  "The order was imported from another system. The field ` + "`" + `to` + "`" + ` contains the imported status."
+  """
+  The order was imported from another system, or a repair added this event to correct the timeline.
+  The field ` + "`" + `to` + "`" + ` contains the status of the order.
+  """
   IMPORTED
 }
 
 """
-An event in an order's timeline.
+An event in an order's timeline. Each event records a change of the order.
 
 Access: customers (their own), staff, admins, services.
 """
@@ -4979,8 +5154,8 @@ type OrderEvent @access(permission: READ_ORDER) {
   "The type of the event."
   type: OrderEventType!
   """
-  The order's status before the event. The field is null if the event created the order or did not
-  change the status.
+  The order's status before the event. The field is null if the event created the order, or if it
+  did not change the status.
   """
   from: OrderStatus
   "The order's status after the event, or null if the event did not change the status."
@@ -4988,21 +5163,22 @@ type OrderEvent @access(permission: READ_ORDER) {
   "The time of the event."
   at: DateTime!
   """
-  The name of the caller who caused the event, or ` + "`" + `anonymous` + "`" + ` if the server does not authenticate
-  callers.
+  The name of the caller who caused the event. If the server does not authenticate callers, the name
+  is ` + "`" + `anonymous` + "`" + `.
 
   Access: staff, admins, services.
   """
   actor: String! @access(permission: READ_ACTOR)
   """
-  The note that the client sent with the mutation, or null. For an event that changed a line item,
-  it is a note by the server with the quantities before and after the change.
+  The note that the client sent with the mutation, or null if the client sent no note. For a change
+  of a line item, the server writes the note. It then contains the product's SKU, and the quantities
+  before and after the change.
   """
   note: String
   """
   The warehouse that shipped the order. The field is null if the event is not a shipment, or if the
-  warehouse no longer exists. It is also null in events written by other software or by older
-  versions of Ordergraph.
+  warehouse no longer exists. It can also be null if other software or an older version of
+  Ordergraph wrote the event.
 
   Access pattern AP30: one BatchGetItem for a page of events. Access: staff, admins, services.
   """
@@ -5015,25 +5191,28 @@ type Address @shareable {
   recipient: String!
   "The street and house number."
   line1: String!
-  "A second line of the street address, such as an apartment number, or null."
+  """
+  A second line of the street address, such as an apartment number, or null if there is no second
+  line.
+  """
   line2: String
-  "City."
+  "The city."
   city: String!
-  "The state, province or region, or null."
+  "The state, province or region, or null if the address does not contain one."
   region: String
-  "The postal code. The text is empty in countries without postal codes."
+  "The postal code. In countries without postal codes, it is an empty string."
   postalCode: String!
   "The two-letter ISO 3166-1 country code, such as ` + "`" + `US` + "`" + `."
   countryCode: String!
 }
 
 """
-A category that has at least one product.
+A product category. It exists while at least one product belongs to it.
 
 Access: all callers.
 """
 type Category @access(permission: READ_CATALOG) {
-  "The name of the category, exactly as in ` + "`" + `Product.category` + "`" + `."
+  "The name of the category. The field ` + "`" + `Product.category` + "`" + ` contains the same text."
   name: String!
   "The number of products in the category."
   productCount: Int!
@@ -5045,16 +5224,19 @@ A product of the shop.
 Access: all callers.
 """
 type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
-  "The stock-keeping unit (SKU), which identifies the product."
+  "The stock-keeping unit (SKU), which is the product's unique ID."
   sku: ID!
   "The product's name."
   name: String!
-  "The product's category. The query ` + "`" + `products(category:)` + "`" + ` lists the products of a category."
+  """
+  The name of the product's category. The query ` + "`" + `products(category:)` + "`" + ` lists all products of a
+  category.
+  """
   category: String!
   "The current price of one unit."
   unitPrice: Money!
   """
-  The total number of units in all warehouses.
+  The number of units of this product in all warehouses together.
 
   Access pattern AP15: no request, because the product's record contains the number. In lists that
   are sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
@@ -5063,64 +5245,78 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
     @reads(pattern: "AP15")
   """
-  The number of units that can still be ordered. It is the total number in all warehouses, minus the
-  units that pending and confirmed orders reserve. The number is negative if imported orders reserve
-  more units than are in stock.
+  The number of units that customers can still order. It is ` + "`" + `totalInventory` + "`" + ` minus the units that
+  pending and confirmed orders reserve. The number is negative if imported orders reserve more units
+  than are in stock.
 
   Needs no DynamoDB request, because the product's record contains the number. In lists that are
   sorted by name, access pattern AP10: one BatchGetItem.
   """
   available: Int! @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
-  The stock in each warehouse.
+  The stock of this product in each warehouse.
 
   Access pattern AP13: one Query. In the query ` + "`" + `product` + "`" + `, the same Query also reads the product.
   Access: staff, admins, services.
   """
   inventory(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): InventoryLevelConnection! @access(permission: READ_STOCK)
     @reads(pattern: "AP13", byHand: "The Query of the product may include the stock.")
   """
-  The line items of this product in all orders, newest order first.
+  The line items with this product, from all orders, newest order first.
 
   Access pattern AP11: one Query. Access: staff, admins, services.
   """
   orderItems(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderItemConnection! @reads(pattern: "AP11") @access(permission: LIST_ORDERS)
   """
   The number of orders that contain this product, including cancelled orders. If other software
-  wrote the orders, the command ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the
-  field is null and the response contains an error.
+  wrote the product's record, an operator must first count the orders with the command ` + "`" + `ordergraph
+  check -repair` + "`" + `. Until then, the field is null and the response contains an error.
 
   Needs no DynamoDB request, because the product's record contains the number. In lists that are
   sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
@@ -5128,14 +5324,16 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   orderCount: Int @access(permission: LIST_ORDERS)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
-  The version of the record. A change of the name, category or price increments the version. A
-  change of the stock does not. Records written by other software have version 0.
+  The version number of the product's record. A change of the name, category or price increments it.
+  A change of the stock does not increment it. A record that other software wrote directly to
+  DynamoDB starts with version 0. To detect changes by others, pass this number to a mutation as
+  ` + "`" + `expectedVersion` + "`" + `.
   """
   version: Int!
 }
 
 """
-The stock of a product in a warehouse.
+The stock of one product in one warehouse.
 
 Access: staff, admins, services.
 """
@@ -5156,11 +5354,12 @@ type InventoryLevel @access(permission: READ_STOCK) {
   Access pattern AP30: one BatchGetItem for a page of inventory levels.
   """
   warehouse: Warehouse @reads(pattern: "AP30")
-  "The number of units."
+  "The number of units in this warehouse, including units that orders reserve."
   quantity: Int!
   """
-  The version of the record. Every change increments the version. Records written by other software
-  have version 0.
+  The version number of this inventory level. Every change increments it. A record that other
+  software wrote directly to DynamoDB starts with version 0. To detect changes by others, pass this
+  number to a mutation as ` + "`" + `expectedVersion` + "`" + `.
   """
   version: Int!
 }
@@ -5176,25 +5375,32 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   "The warehouse's name."
   name: String!
   """
-  The employees who work in this warehouse, sorted by ID.
+  The employees who work in this warehouse, sorted by employee ID.
 
   Access pattern AP19: one Query.
   """
   employees(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): EmployeeConnection! @reads(pattern: "AP19") @access(permission: READ_STAFF)
   """
@@ -5204,24 +5410,31 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   inventory(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): InventoryLevelConnection! @reads(pattern: "AP28")
   """
-  The version of the record. Every change increments the version. Records written by other software
-  have version 0.
+  The version number of the warehouse's record. Every change increments it. A record that other
+  software wrote directly to DynamoDB starts with version 0.
   """
   version: Int!
 }
@@ -5245,7 +5458,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   name: String! @access(permission: READ_CONTACT)
   """
-  The employee's phone numbers. The list can be empty.
+  The employee's phone numbers. If the employee has no phone number, the list is empty.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5259,67 +5472,82 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   "The employee's first day of work."
   hireDate: Date!
   """
-  The warehouse where the employee works, or null if the employee works in no warehouse.
+  The warehouse where the employee works, or null if the employee is not assigned to a warehouse.
 
   Access pattern AP30: one BatchGetItem for a page of employees.
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   """
-  The customers that this employee is responsible for, sorted by ID.
+  The customers for whom this employee is responsible, sorted by customer ID.
 
   Access pattern AP21: one Query.
   """
   customers(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): CustomerConnection! @reads(pattern: "AP21")
   """
-  The orders that this employee is responsible for, newest first. The employee responsible for an
-  order is the customer's account rep at the time when the order is placed.
+  The orders for which this employee is responsible, newest first. These are the orders that
+  customers placed while this employee was their account rep.
 
   Access pattern AP22: one Query.
   """
   orders(
     """
-    The number of records to return, from 1 to 100. The default is 20. The page starts with the
-    first record of the list, or with the first record after the cursor ` + "`" + `after` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
     """
     first: Int
-    "Returns records after this cursor."
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
     after: String
     """
-    The number of records to return, from 1 to 100. The default is 20 if only ` + "`" + `before` + "`" + ` is set. The
-    page ends with the last record of the list, or with the last record before the cursor ` + "`" + `before` + "`" + `.
-    ` + "`" + `last` + "`" + ` cannot be combined with ` + "`" + `first` + "`" + `.
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
     """
     last: Int
-    "Returns records before this cursor."
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
     before: String
   ): OrderConnection! @reads(pattern: "AP22")
   """
-  The number of orders in the field ` + "`" + `orders` + "`" + `, including cancelled orders. If other software wrote
-  the orders, the command ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the field is
-  null and the response contains an error.
+  The number of orders for which this employee is responsible, including cancelled orders. If other
+  software wrote the employee's record, an operator must first count the orders with the command
+  ` + "`" + `ordergraph check -repair` + "`" + `. Until then, the field is null and the response contains an error.
 
   Access pattern AP40: one Query.
   """
   orderCount: Int @reads(pattern: "AP40", byHand: "The counter records are summed.")
   """
-  The version of the record. Every change increments the version. Records written by other software
-  have version 0.
+  The version number of the employee's record. Every change increments it. A record that other
+  software wrote directly to DynamoDB starts with version 0. To detect changes by others, pass this
+  number to a mutation as ` + "`" + `expectedVersion` + "`" + `.
   """
   version: Int!
 }
@@ -5327,112 +5555,117 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
 "An amount of money."
 type Money @shareable {
   """
-  The amount in the major unit of the currency, such as dollars instead of cents. The currency
-  determines the minimum number of decimal places, such as 2 for USD.
+  The amount in the main unit of the currency, such as dollars, not cents. The text has at least the
+  number of decimal places that the currency uses, such as 2 for USD.
   """
   amount: Decimal!
   "The currency."
   currencyCode: CurrencyCode!
 }
 
-"A line item of a quote: a product with its quantity and current price."
+"A line item of a quote: a product, the requested quantity and the current price."
 type QuotedLine @shareable {
   "The product's SKU."
   sku: ID!
   "The product's name."
   name: String!
-  "The number of units."
+  "The number of units to order."
   quantity: Int!
   "The current price of one unit."
   unitPrice: Money!
-  "The unit price times the quantity."
+  "The unit price multiplied by the quantity."
   subtotal: Money!
-  "The number of units that can still be ordered."
+  "The number of units of this product that customers can still order."
   available: Int!
-  "Whether the full quantity is available."
+  "True if at least ` + "`" + `quantity` + "`" + ` units are available. False if fewer units are available."
   inStock: Boolean!
 }
 
-"The current price and availability of an order that has not been placed."
+"A quote: the current price and availability of line items that have not been ordered."
 type Quote {
-  "One line item for each requested product that exists, in the sequence of the request."
+  """
+  One line item for each requested product that exists, in the sequence of the request. If the input
+  is invalid, the list is empty.
+  """
   lines: [QuotedLine!]!
   """
-  The sum of the subtotals. The field is null if the input is invalid, if a product does not exist,
+  The sum of all subtotals. The field is null if the input is invalid, if a product does not exist,
   or if the products have different currencies.
   """
   total: Money
   """
-  The reasons why ` + "`" + `placeOrder` + "`" + ` would reject these line items now. The list is empty if ` + "`" + `placeOrder` + "`" + `
-  would accept them.
+  The reasons why ` + "`" + `placeOrder` + "`" + ` would reject these line items now. If ` + "`" + `placeOrder` + "`" + ` would accept the
+  line items, the list is empty.
   """
   userErrors: [UserError!]!
 }
 
 """
-A time range that includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. Without ` + "`" + `from` + "`" + `, the range has no start. Without
-` + "`" + `to` + "`" + `, the range has no end.
+A range of times that includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. If ` + "`" + `from` + "`" + ` is omitted, the range has no
+start. If ` + "`" + `to` + "`" + ` is omitted, the range has no end.
 """
 input TimeRange {
-  "The start of the range, inclusive."
+  "The start of the range. The range includes this time."
   from: DateTime
-  "The end of the range, exclusive. The end must not be before ` + "`" + `from` + "`" + `."
+  "The end of the range. The range excludes this time, which must not be before ` + "`" + `from` + "`" + `."
   to: DateTime
 }
 
 """
-A date range that includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. Without ` + "`" + `from` + "`" + `, the range has no start. Without
-` + "`" + `to` + "`" + `, the range has no end.
+A range of dates that includes ` + "`" + `from` + "`" + ` and excludes ` + "`" + `to` + "`" + `. If ` + "`" + `from` + "`" + ` is omitted, the range has no
+start. If ` + "`" + `to` + "`" + ` is omitted, the range has no end.
 """
 input DateRange {
   "The first day of the range."
   from: Date
-  "The first day after the range. This day must not be before ` + "`" + `from` + "`" + `."
+  "The day after the last day of the range. It must not be before ` + "`" + `from` + "`" + `."
   to: Date
 }
 
 """
-The position of a page in its list. Next and previous refer to the sequence of the list, even if the
-page was requested with ` + "`" + `last` + "`" + `.
+The position of a page in its list. The next page is always closer to the end of the list, even if
+the query uses ` + "`" + `last` + "`" + `.
 """
 type PageInfo @shareable {
-  "Whether there are more records after this page."
+  "True if the list has more records after this page."
   hasNextPage: Boolean!
-  "Whether there are more records before this page."
+  "True if the list has more records before this page."
   hasPreviousPage: Boolean!
-  "The cursor of the first edge, or null if the page is empty."
+  "The cursor of the first record in the page, or null if the page is empty."
   startCursor: String
-  "The cursor of the last edge, or null if the page is empty."
+  "The cursor of the last record in the page, or null if the page is empty."
   endCursor: String
 }
 `, BuiltIn: false},
 	{Name: "../subscriptions.graphqls", Input: `"""
-Live changes of orders, delivered over WebSocket (the graphql-transport-ws protocol) or as
-server-sent events. Subscriptions deliver changes made by this server, by other servers and by other
-software. Other software must not change the attribute ` + "`" + `version` + "`" + ` of an order.
+The subscriptions that clients can open to receive changes of orders. The server delivers the
+changes over WebSocket, with the protocol ` + "`" + `graphql-transport-ws` + "`" + `, or as server-sent events.
+Subscriptions deliver the changes by all servers, and also changes that other software writes
+directly to DynamoDB. Other software must not change the attribute ` + "`" + `version` + "`" + ` of an order, because
+subscriptions can then miss its changes.
 """
 type Subscription {
   """
-  The changes of one order, in the sequence in which they occur. With ` + "`" + `after` + "`" + `, the subscription
-  first delivers the changes since the event with this ID, and then new changes. Each change is
-  delivered once.
+  The changes of one order, in the sequence in which they occur. If ` + "`" + `after` + "`" + ` is set, the subscription
+  first delivers all changes after that event, and then new changes. It delivers each change once.
 
   Access: customers (their own), staff, admins, services.
   """
   orderUpdated(
-    "The order's ID, a ULID of 26 characters."
+    "The order's ID, which is a ULID of 26 characters."
     id: ID!
     """
-    The ID of an event in the order's timeline, to resume a subscription after this event. Pass the
-    last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. Events written by other software are not accepted.
+    The ID of an event in the order's timeline. The subscription continues after this event. To
+    resume an interrupted subscription, pass the last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. The server
+    rejects the ID of an event that other software wrote.
     """
     after: ID
   ): OrderUpdate! @reads(pattern: "AP32", byHand: "The feed delivers the changes.") @access(permission: READ_ORDER)
 
   """
-  The changes of all orders of one customer, including orders placed after the subscription starts.
-  With ` + "`" + `after` + "`" + `, the subscription first delivers the changes since the event with this ID, and then
-  new changes. Each change is delivered once.
+  The changes of all orders of one customer, including orders that are placed later. If ` + "`" + `after` + "`" + ` is
+  set, the subscription first delivers all changes after that event, and then new changes. It
+  delivers each change once.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5440,9 +5673,9 @@ type Subscription {
     "The customer's ID, such as ` + "`" + `cust_01` + "`" + `."
     customerId: ID!
     """
-    The ID of an event of one of the customer's orders, to resume a subscription after this event.
-    Pass the last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. Events written by other software are not
-    accepted.
+    The ID of an event in the timeline of one of the customer's orders. The subscription continues
+    after this event. To resume an interrupted subscription, pass the last ` + "`" + `OrderUpdate.id` + "`" + ` that was
+    not null. The server rejects the ID of an event that other software wrote.
     """
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
@@ -5450,35 +5683,39 @@ type Subscription {
     @reads(pattern: "AP33")
 
   """
-  The changes of order statuses after the subscription starts.
+  The status changes of all orders, including new orders. The subscription delivers only changes
+  that occur after it starts.
 
   Access: staff, admins, services.
   """
   orderStatusChanged(
-    "Delivers only orders that change to this status. The default is all statuses."
+    """
+    Delivers only changes to this status. By default, the subscription delivers changes to every
+    status.
+    """
     status: OrderStatus
   ): OrderUpdate! @access(permission: LIST_ORDERS)
 }
 
 """
-A change of an order.
+A change of an order, as a subscription delivers it.
 
 Access: customers (their own), staff, admins, services.
 """
 type OrderUpdate @access(permission: READ_ORDER) {
   """
-  The ID of the event in the order's timeline. To resume the subscription, pass this ID as ` + "`" + `after` + "`" + `.
-  The field is null for a change by other software. Only current subscribers receive a change by
-  other software.
+  The ID of the event that records the change. To resume the subscription after this event, pass the
+  ID as ` + "`" + `after` + "`" + `. The field is null if other software made the change directly in DynamoDB. A client
+  that is not connected at that time never receives such a change.
   """
   id: ID
   "The ID of the order that changed."
   orderId: ID!
-  "The event in the order's timeline, or null if the change has no event."
+  "The event in the order's timeline that records the change, or null if there is no such event."
   event: OrderEvent
   """
-  The order after this change, or after a later change. The field is null if the order's record no
-  longer exists.
+  The order as it is after this change, or after a later change. The field is null if the order's
+  record no longer exists.
 
   Needs no DynamoDB request if the stream record contains the order. Otherwise access pattern AP1:
   one GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.

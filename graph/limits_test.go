@@ -66,36 +66,36 @@ func TestLimits(t *testing.T) {
 		refused    string
 		message    []string
 	}{
-		{"tokens", document.Codes.Tokens, document.Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
-		{"tokens with comments", document.Codes.Tokens, document.Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
-		{"depth", document.Codes.Depth, document.Limits{Depth: 4}, `{order(id:"1"){customer{accountRep{id}}}}`, `{order(id:"1"){customer{accountRep{warehouse{id}}}}}`, []string{"5", "4"}},
-		{"depth through fragments", document.Codes.Depth, document.Limits{Depth: 4}, `{order(id:"1"){...F}} fragment F on Order{customer{accountRep{id}}}`,
+		{"tokens", document.LimitCodes.Tokens, document.Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
+		{"tokens with comments", document.LimitCodes.Tokens, document.Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
+		{"depth", document.LimitCodes.Depth, document.Limits{Depth: 4}, `{order(id:"1"){customer{accountRep{id}}}}`, `{order(id:"1"){customer{accountRep{warehouse{id}}}}}`, []string{"5", "4"}},
+		{"depth through fragments", document.LimitCodes.Depth, document.Limits{Depth: 4}, `{order(id:"1"){...F}} fragment F on Order{customer{accountRep{id}}}`,
 			`{order(id:"1"){...F}} fragment F on Order{customer{...G}} fragment G on Customer{...on Customer{accountRep{warehouse{id}}}}`, []string{"5", "4"}},
-		{"depth by default", document.Codes.Depth, document.Limits{}, deep(standard.Depth), deep(standard.Depth + 1), []string{fmt.Sprint(standard.Depth + 1), fmt.Sprint(standard.Depth)}},
-		{"brackets", document.Codes.Depth, document.Limits{Tokens: 1 << 20, Depth: 1 << 20}, `{__typename}`, nested(1001, "{a", "", "}"), []string{"1000"}},
-		{"lists by the million", document.Codes.Depth, document.Limits{Tokens: 1 << 20}, `{__typename}`, `{a(b:` + strings.Repeat("[", 300_000) + `)}`, []string{"1000"}},
-		{"nesting of inline fragments through fragments", document.Codes.Depth, document.Limits{Tokens: 1 << 20}, `{...F} fragment F on Query{` + nested(998, "...{", "__typename", "}") + `}`,
+		{"depth by default", document.LimitCodes.Depth, document.Limits{}, deep(standard.Depth), deep(standard.Depth + 1), []string{fmt.Sprint(standard.Depth + 1), fmt.Sprint(standard.Depth)}},
+		{"brackets", document.LimitCodes.Depth, document.Limits{Tokens: 1 << 20, Depth: 1 << 20}, `{__typename}`, nested(1001, "{a", "", "}"), []string{"1000"}},
+		{"lists by the million", document.LimitCodes.Depth, document.Limits{Tokens: 1 << 20}, `{__typename}`, `{a(b:` + strings.Repeat("[", 300_000) + `)}`, []string{"1000"}},
+		{"nesting of inline fragments through fragments", document.LimitCodes.Depth, document.Limits{Tokens: 1 << 20}, `{...F} fragment F on Query{` + nested(998, "...{", "__typename", "}") + `}`,
 			`{...F} fragment F on Query{` + nested(500, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
-		{"nesting through fragments that were seen", document.Codes.Depth, document.Limits{Tokens: 1 << 20}, `{__typename}`,
+		{"nesting through fragments that were seen", document.LimitCodes.Depth, document.Limits{Tokens: 1 << 20}, `{__typename}`,
 			`{...G ` + nested(700, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
-		{"aliases", document.Codes.Aliases, document.Limits{Aliases: 3}, `{` + repeatNumbered(3, "a%d:__typename ") + `}`, `{` + repeatNumbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
-		{"aliases in fragments", document.Codes.Aliases, document.Limits{Aliases: 3}, `{...F __typename} fragment F on Query{a:__typename}`, `{...F ...F} fragment F on Query{a:__typename b:__typename}`, []string{"4", "3"}},
-		{"an alias that is the name", document.Codes.Aliases, document.Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
-		{"root fields", document.Codes.RootFields, document.Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
-		{"root fields in fragments", document.Codes.RootFields, document.Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
-		{"doubling", document.Codes.RootFields, document.Limits{}, `{...A}` + nestedFragments("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + nestedFragments("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{fmt.Sprint(standard.RootFields)}},
-		{"directives", document.Codes.Directives, document.Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
+		{"aliases", document.LimitCodes.Aliases, document.Limits{Aliases: 3}, `{` + repeatNumbered(3, "a%d:__typename ") + `}`, `{` + repeatNumbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
+		{"aliases in fragments", document.LimitCodes.Aliases, document.Limits{Aliases: 3}, `{...F __typename} fragment F on Query{a:__typename}`, `{...F ...F} fragment F on Query{a:__typename b:__typename}`, []string{"4", "3"}},
+		{"an alias that is the name", document.LimitCodes.Aliases, document.Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
+		{"root fields", document.LimitCodes.RootFields, document.Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
+		{"root fields in fragments", document.LimitCodes.RootFields, document.Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
+		{"doubling", document.LimitCodes.RootFields, document.Limits{}, `{...A}` + nestedFragments("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + nestedFragments("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{fmt.Sprint(standard.RootFields)}},
+		{"directives", document.LimitCodes.Directives, document.Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
 			`{__typename @include(if:true) ...F @skip(if:true)} fragment F on Query{...@include(if:true){__typename}}`, []string{"3", "2"}},
-		{"directives of the definitions", document.Codes.Directives, document.Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
-		{"lists", document.Codes.ListDepth, document.Limits{ListDepth: 2}, `{orders(statuses:[PENDING]){nodes{id}}}`, `{orders(statuses:[[[PENDING]]]){nodes{id}}}`, []string{"2"}},
-		{"lists in defaults", document.Codes.ListDepth, document.Limits{ListDepth: 2}, `query($s:[OrderStatus!]=[PENDING]){orders(statuses:$s){nodes{id}}}`, `query($s:[OrderStatus!]=[{a:[PENDING]}]){orders(statuses:$s){nodes{id}}}`, []string{"2"}},
-		{"lists in directives", document.Codes.ListDepth, document.Limits{ListDepth: 2}, `{__typename @include(if:true)}`, `{__typename @include(if:[[[true]]])}`, []string{"2"}},
-		{"introspection", document.Codes.IntrospectionDepth, document.Limits{IntrospectionDepth: 2}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
-		{"introspection through fragments", document.Codes.IntrospectionDepth, document.Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
+		{"directives of the definitions", document.LimitCodes.Directives, document.Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
+		{"lists", document.LimitCodes.ListDepth, document.Limits{ListDepth: 2}, `{orders(statuses:[PENDING]){nodes{id}}}`, `{orders(statuses:[[[PENDING]]]){nodes{id}}}`, []string{"2"}},
+		{"lists in defaults", document.LimitCodes.ListDepth, document.Limits{ListDepth: 2}, `query($s:[OrderStatus!]=[PENDING]){orders(statuses:$s){nodes{id}}}`, `query($s:[OrderStatus!]=[{a:[PENDING]}]){orders(statuses:$s){nodes{id}}}`, []string{"2"}},
+		{"lists in directives", document.LimitCodes.ListDepth, document.Limits{ListDepth: 2}, `{__typename @include(if:true)}`, `{__typename @include(if:[[[true]]])}`, []string{"2"}},
+		{"introspection", document.LimitCodes.IntrospectionDepth, document.Limits{IntrospectionDepth: 2}, `{__schema{types{fields{type{interfaces{name}}}}}}`, `{__schema{types{fields{type{fields{type{possibleTypes{name}}}}}}}}`, []string{"3", "2"}},
+		{"introspection through fragments", document.LimitCodes.IntrospectionDepth, document.Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
 			`{__type(name:"Order"){...F}} fragment F on __Type{interfaces{...G}} fragment G on __Type{inputFields{name}}`, []string{"2", "1"}},
-		{"ofType", document.Codes.IntrospectionDepth, document.Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
-		{"a long document", document.Codes.Cost, document.Limits{RootFields: 1 << 20}, `{...A}` + nestedFragments("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + nestedFragments("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
-		{"many operations", document.Codes.Cost, document.Limits{}, `query Q{__typename}`, repeatNumbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
+		{"ofType", document.LimitCodes.IntrospectionDepth, document.Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
+		{"a long document", document.LimitCodes.Cost, document.Limits{RootFields: 1 << 20}, `{...A}` + nestedFragments("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + nestedFragments("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
+		{"many operations", document.LimitCodes.Cost, document.Limits{}, `query Q{__typename}`, repeatNumbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
 	} {
 		for name := range untested {
 			if !reflect.ValueOf(c.limits).FieldByName(name).IsZero() {
@@ -269,7 +269,7 @@ func TestDocumentedCodes(t *testing.T) {
 	if len(codes) < 20 {
 		t.Errorf("%d codes", len(codes))
 	}
-	for _, code := range reflect.ValueOf(document.Codes).Fields() {
+	for _, code := range reflect.ValueOf(document.LimitCodes).Fields() {
 		codes[code.String()] = true
 	}
 	documented := map[string]bool{}

@@ -14,14 +14,14 @@ import (
 
 func TestGoldenModelDocs(t *testing.T) {
 	const name = "../docs/data-model.md"
-	golden.Section(t, name, "keys", markdown.Keys())
-	golden.Section(t, name, "attributes", markdown.Attributes())
-	golden.Section(t, name, "patterns", bound.PatternsMarkdown(Schema()))
+	golden.CheckSection(t, name, "keys", markdown.EntityKeysTable())
+	golden.CheckSection(t, name, "attributes", markdown.AttributeList())
+	golden.CheckSection(t, name, "patterns", bound.PatternsMarkdown(Schema()))
 }
 
 func TestGoldenLimitsOfValues(t *testing.T) {
 	p := message.NewPrinter(language.English) // 1,000,000
-	golden.Section(t, "../docs/operations.md", "values", "\n"+p.Sprintf(`- line items of an order: %d
+	golden.CheckSection(t, "../docs/operations.md", "values", "\n"+p.Sprintf(`- line items of an order: %d
 - quantity of a line item: %d
 - stock of a product: %d in one warehouse, %d in all warehouses
 - ID: %d bytes
@@ -33,6 +33,6 @@ func TestGoldenLimitsOfValues(t *testing.T) {
 - phone numbers: %d, each of up to %d bytes
 - amount of money: %d digits, including decimals
 `, commerce.MaxLines, commerce.MaxQuantity, commerce.MaxInventoryLevel, commerce.MaxTotalInventory, commerce.MaxIDLength, commerce.MaxEmail,
-		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber,
+		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength,
 		commerce.MaxPriceDigits)+"\n")
 }

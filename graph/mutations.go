@@ -22,9 +22,9 @@ type Payload[T any] struct {
 // to make the change. Violations of business rules become user errors in the payload. Other errors
 // become errors of the GraphQL field.
 func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Validator) C, key *string) (*Payload[T], error) {
-	c := input.NewValidator(r.store.Currency())
+	c := input.NewValidator(r.store.DefaultCurrency())
 	validCommand := command(c)
-	caller, err := r.caller(ctx)
+	caller, err := r.mutationCaller(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func reproducibleOn(t testing.TB, db *dynamodb.Client, clock *manualClock) *dyna
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	return store
 }
 
@@ -145,7 +145,7 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 		{`confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"})`, `"userErrors":[]`, 0},
 		{`confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"})`, "InvalidTransition", 0},
 		{`confirmOrder(input: {orderId: "01HVNR4Q3R0000000000009999"})`, "NotFound", 0},
-		{`confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"})`, document.Codes.Answer, 10},
+		{`confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"})`, document.LimitCodes.Answer, 10},
 	} {
 		got := compare(t, Request{Query: "mutation { " + fixed.mutation + " { order { id status } userErrors { __typename message } } }"}, fixed.limit)
 		if !strings.Contains(got, fixed.result) {
@@ -157,7 +157,7 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	})
 	records := func(store *dynamo.Store) string {
 		var b strings.Builder
-		err := store.Export(t.Context(), make([]bulk.Segment, 1), func(page bulk.ExportPage) error {
+		err := store.Export(t.Context(), make([]bulk.SegmentProgress, 1), func(page bulk.ExportPage) error {
 			b.Write(page.Lines)
 			return nil
 		})

@@ -50,7 +50,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 			pages.Add(1)
 			at.PageInfo = asksBeyond(executed, field)
 		}
-		return next(context.WithValue(ctx, resolvingKey{}, at))
+		return next(context.WithValue(ctx, currentFieldKey{}, at))
 	}
 	executed.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		if executed.Operation.Operation == ast.Mutation {
@@ -75,9 +75,9 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	x.newLoaders(store, "")
 	switch {
 	case change != nil:
-		x.plan(x.ctx, func(p plan) { p.event(x.ctx, prepared.prepared.Root, change) })
+		x.runPlan(x.ctx, func(p plan) { p.planEvent(x.ctx, prepared.prepared.Root, change) })
 	case executed.Operation.Operation == ast.Query:
-		x.plan(x.ctx, func(p plan) { p.planRootFields(x.ctx, prepared.prepared.Root) })
+		x.runPlan(x.ctx, func(p plan) { p.planRootFields(x.ctx, prepared.prepared.Root) })
 	}
 	ctx = graphql.WithOperationContext(context.WithValue(x.resolverCtx.(*resolverContext).Context, loadersKey{}, x.loaders), executed)
 	response := &graphql.Response{}

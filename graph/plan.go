@@ -86,8 +86,8 @@ type keySelections[K comparable] struct {
 	perKey map[K][]*operation.SelectionSet
 }
 
-// manyKeys is the number of keys above which a map is faster than a linear search.
-const manyKeys = 8
+// maxLinearSearchKeys is the number of keys above which a map is faster than a linear search.
+const maxLinearSearchKeys = 8
 
 func (w *pendingKeys[K]) has(key K) bool {
 	if w.seen != nil {
@@ -110,7 +110,7 @@ func (w *pendingKeys[K]) add(key K, path string, selections []*operation.Selecti
 		}
 	}
 	if w.selections.perKey != nil {
-		w.selections.perKey[key] = union(w.selections.perKey[key], selections)
+		w.selections.perKey[key] = unionSelections(w.selections.perKey[key], selections)
 	}
 	if known {
 		return
@@ -119,7 +119,7 @@ func (w *pendingKeys[K]) add(key K, path string, selections []*operation.Selecti
 	switch {
 	case w.seen != nil:
 		w.seen[key] = struct{}{}
-	case len(w.keys) > manyKeys:
+	case len(w.keys) > maxLinearSearchKeys:
 		w.seen = make(map[K]struct{}, cap(w.keys))
 		for _, k := range w.keys {
 			w.seen[k] = struct{}{}
@@ -132,8 +132,8 @@ func sameSlice(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// union returns the selections of both slices without duplicates. It modifies neither slice.
-func union(have, more []*operation.SelectionSet) []*operation.SelectionSet {
+// unionSelections returns the selections of both slices without duplicates. It modifies neither slice.
+func unionSelections(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	if len(have) == 0 || sameSlice(have, more) {
 		return more
 	}
@@ -153,7 +153,7 @@ func (o *keySelections[K]) of(key K) []*operation.SelectionSet {
 	return o.shared
 }
 
-func (o *keySelections[K]) readsMore() bool {
+func (o *keySelections[K]) hasReads() bool {
 	reads := func(selections []*operation.SelectionSet) bool {
 		return slices.ContainsFunc(selections, (*operation.SelectionSet).HasReads)
 	}
@@ -167,7 +167,7 @@ func (o *keySelections[K]) readsMore() bool {
 
 // targets returns a target for each key, to plan the reads that depend only on the key.
 func (w *pendingKeys[K]) targets() []planTarget[K] {
-	if !w.selections.readsMore() {
+	if !w.selections.hasReads() {
 		return nil
 	}
 	targets := make([]planTarget[K], len(w.keys))
@@ -202,7 +202,7 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 		return
 	}
 	ctx = trace.SpanFromContext(ctx).WithPath(ctx, w.path)
-	if then == nil || !w.selections.readsMore() {
+	if then == nil || !w.selections.hasReads() {
 		planLoads(ctx, p.level, w.keys, nil)
 		return
 	}
@@ -217,20 +217,20 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 }
 
 // planRecords plans reads of records by key.
-func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []planTarget[V])) {
+func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
 		planKeys(ctx, p, w, loaders.RecordLoader(p.loaders, pattern).Plan, then)
 	}
 }
 
 // planList plans pages of lists.
-func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequest], pattern *model.List[T], then func(plan, context.Context, []planTarget[T])) {
+func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequest], pattern *model.ListPattern[T], then func(plan, context.Context, []planTarget[T])) {
 	if len(w.keys) == 0 {
 		return
 	}
 	l := loaders.PageLoader(p.loaders, pattern)
 	ctx = trace.SpanFromContext(ctx).WithPath(ctx, w.path)
-	if then == nil || !w.selections.readsMore() {
+	if then == nil || !w.selections.hasReads() {
 		l.Plan(ctx, p.level, w.keys, nil)
 		return
 	}
@@ -290,7 +290,7 @@ type pendingRecords struct {
 
 // order returns the pending keys in r for orders with these selections.
 func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
-	if operation.SelectsReading(selections, "timeline") {
+	if operation.SelectsFieldWithReads(selections, "timeline") {
 		return &r.orderCollections
 	}
 	return &r.orders
@@ -298,14 +298,14 @@ func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKey
 
 // product returns the pending keys in r for products with these selections.
 func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
-	if operation.SelectsReading(selections, "inventory") {
+	if operation.SelectsFieldWithReads(selections, "inventory") {
 		return &r.productCollections
 	}
 	return &r.products
 }
 
-// record plans the reads for the selections of a record that has already been read.
-func (p plan) record(ctx context.Context, record any, selections []*operation.SelectionSet) {
+// planAfterRecord plans the reads for the selections of a record that has already been read.
+func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
 	switch record := record.(type) {
 	case *commerce.Customer:
 		p.customers(ctx, []planTarget[*commerce.Customer]{{record, selections}})
@@ -342,7 +342,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 				items.add(key, f.Path, f.Records)
 			}
 		case f.Name == operation.EntitiesField:
-			p.entities(ctx, f, &referenced)
+			p.planEntities(ctx, f, &referenced)
 		case f.Name == "quote":
 			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // the resolver rejects invalid lines
 			for _, line := range lines {
@@ -357,25 +357,25 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		}
 	}
 	p.planCollections(ctx, &referenced)
-	p.itemsByID(ctx, &items, &referenced)
+	p.planItemsByID(ctx, &items, &referenced)
 	p.planReferences(ctx, &referenced)
 	p.planCustomersByEmail(ctx, &emails)
 	planList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
 }
 
-// itemsByID plans line items and, in the same level, the orders and products that they refer to.
+// planItemsByID plans line items and, in the same level, the orders and products that they refer to.
 // For callers who may see only their own orders, it reads the orders first, to check their owners.
-func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
+func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)
-		itemReferences(w.targets(), referenced)
+		addItemReferences(w.targets(), referenced)
 		return
 	}
 	p.loaders.PlanItemsAfterOrders(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
 		var to pendingRecords
 		for _, key := range visible {
-			itemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
+			addItemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
 		}
 		plan{p.planState, next}.planReferences(ctx, &to)
 	})
@@ -392,6 +392,6 @@ func (p plan) planCustomersByEmail(ctx context.Context, w *pendingKeys[string]) 
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.selections.of(f.Key))
 		}
-		plan{p.planState, next}.customerReferences(ctx, &ids)
+		plan{p.planState, next}.planCustomersByID(ctx, &ids)
 	})
 }

@@ -68,7 +68,7 @@ func busyDataset(t testing.TB) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
@@ -143,7 +143,7 @@ func plannedQueries() []plannedQuery {
 				Variables: map[string]any{"status": "PENDING", "first": json.Number("50")}},
 			50,
 			func(ctx context.Context, s *dynamo.Store) error {
-				page, err := dynamo.ReadPage(ctx, s, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
+				page, err := dynamo.ReadPage(ctx, s, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 				if err != nil {
 					return err
 				}
@@ -151,7 +151,7 @@ func plannedQueries() []plannedQuery {
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				page, err := loaders.PageLoader(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
+				page, err := loaders.PageLoader(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 				if err != nil {
 					return err
 				}
@@ -171,7 +171,7 @@ func busyExecutor(t testing.TB) *Executor {
 	if _, err := store.Load(context.Background(), busyDataset(t)); err != nil {
 		t.Fatal(err)
 	}
-	return NewExecutor(Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
+	return NewExecutor(Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
 }
 
 // planning returns a function that plans the query once and calls the loads of its resolvers.
@@ -183,7 +183,7 @@ func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 	return func() {
 		x := e.newExecution(context.Background(), operation)
 		x.newLoaders(e.resolver.store, "")
-		x.plan(x.ctx, func(p plan) { p.planRootFields(x.ctx, operation.prepared.Root) })
+		x.runPlan(x.ctx, func(p plan) { p.planRootFields(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {
 			t.Fatal(err)
 		}

@@ -21,12 +21,12 @@ import (
 // planReferences plans the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
-	inventoryLevelReferences(r.inventoryLevels.targets(), r)
-	p.orderReferences(ctx, &r.orders)
-	p.productReferences(ctx, &r.products)
-	p.customerReferences(ctx, &r.customers)
-	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeRecords)
-	p.employeeIDs(ctx, r.employees.targets())
+	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
+	p.planOrdersByID(ctx, &r.orders)
+	p.planProductsBySKU(ctx, &r.products)
+	p.planCustomersByID(ctx, &r.customers)
+	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.planAfterEmployees)
+	p.planByEmployeeID(ctx, r.employees.targets())
 	planRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
@@ -34,42 +34,42 @@ func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 // planCollections plans the item collections of orders and products. If the plan refers to the same
 // order or product again, it uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
-	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.orderCollections)
-	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.productInventory)
+	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
+	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.planProductInventory)
 	p.productLists(ctx, r.productCollections.targets())
 }
 
-func (p plan) customerReferences(ctx context.Context, w *pendingKeys[commerce.CustomerID]) {
-	planRecords(ctx, p, w, model.CustomerByID, plan.customerRecords)
-	p.customerIDs(ctx, w.targets())
+func (p plan) planCustomersByID(ctx context.Context, w *pendingKeys[commerce.CustomerID]) {
+	planRecords(ctx, p, w, model.CustomerByID, plan.planAfterCustomers)
+	p.planByCustomerID(ctx, w.targets())
 }
 
-// orderReferences plans orders. If an order's item collection is already planned, the order is not
+// planOrdersByID plans orders. If an order's item collection is already planned, the order is not
 // read separately.
-func (p plan) orderReferences(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
+func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.OrderCollectionPlanned)
-	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.orderCollections)
+	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
 // planOrders plans orders, and the reads that depend only on their IDs. For callers who may see
 // only their own orders, it reads the orders first, to check their owners.
-func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
+func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, pattern, plan.orders)
 		return
 	}
-	planRecords(ctx, p, w, pattern, plan.planOrderRecords)
-	planOrderIDs(ctx, p, w.targets(), id)
+	planRecords(ctx, p, w, pattern, plan.planAfterOrders)
+	planByOrderID(ctx, p, w.targets(), id)
 }
 
-// productReferences plans products. If a product's item collection is already planned, the product
+// planProductsBySKU plans products. If a product's item collection is already planned, the product
 // is not read separately.
-func (p plan) productReferences(ctx context.Context, w *pendingKeys[commerce.SKU]) {
+func (p plan) planProductsBySKU(ctx context.Context, w *pendingKeys[commerce.SKU]) {
 	collections, single := w.split(p.loaders.ProductCollectionPlanned)
-	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.productInventory)
+	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.planProductInventory)
 	planRecords(ctx, p, &single, model.ProductBySKU, nil)
-	p.inventoryBySKU(ctx, single.targets())
+	p.planInventoryBySKU(ctx, single.targets())
 	p.productLists(ctx, w.targets())
 }
 
@@ -85,8 +85,8 @@ func targetIDs[ID, T any](targets []planTarget[T], id func(T) ID) []planTarget[I
 // customers plans the selections of customers in a list.
 func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	p.primeCustomers(ctx, targets)
-	p.customerRecords(ctx, targets)
-	p.customerIDs(ctx, targetIDs(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
+	p.planAfterCustomers(ctx, targets)
+	p.planByCustomerID(ctx, targetIDs(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
 // primeCustomers adds customers to the loader if the query selects "orders { customer }". The field
@@ -94,14 +94,14 @@ func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Cust
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	for customer, f := range selectedFields(targets) {
 		// A customer without a count can be a copy from a list, which cannot replace the full record.
-		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsReading(f.Records, "customer") {
+		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsFieldWithReads(f.Records, "customer") {
 			loaders.RecordLoader(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
 }
 
-// customerIDs plans the reads that depend only on the customers' IDs.
-func (p plan) customerIDs(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
+// planByCustomerID plans the reads that depend only on the customers' IDs.
+func (p plan) planByCustomerID(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
 	p.customerLists(ctx, targets)
 	var orders pendingKeys[model.CustomerOrderKey]
 	var spending pendingKeys[dynamo.ListRequest]
@@ -121,8 +121,8 @@ func (p plan) customerIDs(ctx context.Context, targets []planTarget[commerce.Cus
 	planOrders(ctx, p, &orders, model.CustomerOrder, func(k model.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
-// customerRecords plans the reads that depend on the customers' records.
-func (p plan) customerRecords(ctx context.Context, targets []planTarget[*commerce.Customer]) {
+// planAfterCustomers plans the reads that depend on the customers' records.
+func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	var to pendingRecords
 	var uncounted []*commerce.Customer
 	path := ""
@@ -138,20 +138,20 @@ func (p plan) customerRecords(ctx context.Context, targets []planTarget[*commerc
 	}
 	p.planReferences(ctx, &to)
 	if len(uncounted) > 0 {
-		p.loaders.PlanOrderCounts(trace.SpanFromContext(ctx).WithPath(ctx, path), p.level, uncounted)
+		p.loaders.PlanCustomerOrderCounts(trace.SpanFromContext(ctx).WithPath(ctx, path), p.level, uncounted)
 	}
 }
 
 // orders plans the selections of orders in a list.
 func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order]) {
-	p.planOrderRecords(ctx, targets)
-	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
+	p.planAfterOrders(ctx, targets)
+	planByOrderID(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planOrderIDs plans the reads that depend only on the orders' IDs. If an order's item collection
+// planByOrderID plans the reads that depend only on the orders' IDs. If an order's item collection
 // is already planned, the timeline is taken from it after the level has been read. A load at this
 // point would delay the other reads of the level.
-func planOrderIDs[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
+func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
 	for i := range targets {
@@ -167,23 +167,23 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []planTarget[T], i
 			}
 		}
 	}
-	planList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
-	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.collectionTimelines)
+	planList(ctx, p, &timelines, model.Timeline, plan.planAfterOrderEvents)
+	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.planCollectionTimelines)
 }
 
 func (p plan) timelineRequest(f *operation.Field, id commerce.OrderID) paging.Request {
 	return p.resolver.timelineRequest(id, argumentsOf[orderTimelineArguments](p, f), f.PageInfo)
 }
 
-// orderCollections plans further reads for orders that were read as item collections.
-func (p plan) orderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
-	p.planOrderRecords(ctx, targets)
-	p.collectionTimelines(ctx, targets)
+// planAfterOrderCollections plans further reads for orders that were read as item collections.
+func (p plan) planAfterOrderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
+	p.planAfterOrders(ctx, targets)
+	p.planCollectionTimelines(ctx, targets)
 }
 
-// collectionTimelines plans further reads for the events in item collections. If an item collection
+// planCollectionTimelines plans further reads for the events in item collections. If an item collection
 // is too large for one Query, its timeline may be missing and is read separately.
-func (p plan) collectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
+func (p plan) planCollectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var events []planTarget[*commerce.Event]
 	for order, f := range selectedFields(targets) {
@@ -202,11 +202,11 @@ func (p plan) collectionTimelines(ctx context.Context, targets []planTarget[*com
 			events = append(events, planTarget[*commerce.Event]{event, f.Records})
 		}
 	}
-	p.orderEvents(ctx, events)
-	planList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
+	p.planAfterOrderEvents(ctx, events)
+	planList(ctx, p, &timelines, model.Timeline, plan.planAfterOrderEvents)
 }
 
-func (p plan) orderEvents(ctx context.Context, targets []planTarget[*commerce.Event]) {
+func (p plan) planAfterOrderEvents(ctx context.Context, targets []planTarget[*commerce.Event]) {
 	var to pendingRecords
 	for event, f := range selectedFields(targets) {
 		orderEventReference(event, f, &to)
@@ -214,8 +214,8 @@ func (p plan) orderEvents(ctx context.Context, targets []planTarget[*commerce.Ev
 	p.planReferences(ctx, &to)
 }
 
-// planOrderRecords plans the reads that depend on the orders' records.
-func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commerce.Order]) {
+// planAfterOrders plans the reads that depend on the orders' records.
+func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var (
 		to     pendingRecords
 		pages  pendingKeys[dynamo.ListRequest]
@@ -232,14 +232,14 @@ func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commer
 			if !ok {
 				continue
 			}
-			if item, ok := p.loaders.CachedItem(order, sku); !ok {
+			if item, ok := p.loaders.CachedOrderItem(order, sku); !ok {
 				single.add(model.OrderItemKey{Order: order.ID, SKU: sku}, f.Path, f.Records)
 			} else if item != nil {
 				loaded = append(loaded, planTarget[*commerce.LineItem]{item, f.Records})
 			}
 		case "itemCount":
 			if order.ItemCount == nil {
-				p.countItems(order, f, &pages)
+				p.planItemCount(order, f, &pages)
 			}
 		default:
 			orderReference(order, f, &to)
@@ -248,15 +248,15 @@ func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commer
 	p.primeOrders(ctx, targets)
 	planList(ctx, p, &pages, model.OrderItems, plan.lineItems)
 	planRecords(ctx, p, &single, model.OrderItem, nil)
-	itemReferences(single.targets(), &to)
-	itemReferences(itemKeys(loaded), &to)
+	addItemReferences(single.targets(), &to)
+	addItemReferences(itemKeys(loaded), &to)
 	p.planReferences(ctx, &to)
 }
 
-// countItems plans a read of all items, for an order without a stored item count.
-func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
-	allItems := loaders.AllItemsRequest(o.ID)
-	if _, ok := p.loaders.CachedItems(o, allItems.Page); !ok {
+// planItemCount plans a read of all items, for an order without a stored item count.
+func (p plan) planItemCount(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
+	allItems := loaders.AllOrderItemsRequest(o.ID)
+	if _, ok := p.loaders.CachedOrderItems(o, allItems.Page); !ok {
 		pages.add(allItems, f.Path, nil)
 	}
 }
@@ -266,7 +266,7 @@ func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKe
 func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var orders []*commerce.Order
 	for order, f := range selectedFields(targets) {
-		if (f.Name == "items" || f.Name == "item") && operation.SelectsReading(f.Records, "order") {
+		if (f.Name == "items" || f.Name == "item") && operation.SelectsFieldWithReads(f.Records, "order") {
 			orders = append(orders, order)
 		}
 	}
@@ -283,11 +283,11 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 	if request.Err != nil || p.argumentsOf(f) == nil {
 		return nil
 	}
-	slice, ok := p.loaders.CachedItems(o, request.Key.Page)
+	slice, ok := p.loaders.CachedOrderItems(o, request.Key.Page)
 	if !ok {
 		key := request.Key
 		if o.ItemCount == nil && f.SelectsItemCount {
-			key = loaders.AllItemsRequest(o.ID) // one Query returns the count and the page
+			key = loaders.AllOrderItemsRequest(o.ID) // one Query returns the count and the page
 		}
 		pages.add(key, f.Path, f.Records)
 		return nil
@@ -301,7 +301,7 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 
 func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
 	var to pendingRecords
-	itemReferences(itemKeys(targets), &to)
+	addItemReferences(itemKeys(targets), &to)
 	p.planReferences(ctx, &to)
 }
 
@@ -311,8 +311,8 @@ func itemKeys(targets []planTarget[*commerce.LineItem]) []planTarget[model.Order
 	})
 }
 
-// itemReferences adds the orders and products that line items refer to.
-func itemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
+// addItemReferences adds the orders and products that line items refer to.
+func addItemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
 	for key, f := range selectedFields(targets) {
 		orderItemReference(key, f, to)
 	}
@@ -321,7 +321,7 @@ func itemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords
 // products plans the selections of products in a list.
 func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	p.planStock(ctx, targets)
-	p.productInventory(ctx, targets)
+	p.planProductInventory(ctx, targets)
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
@@ -336,9 +336,9 @@ func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Prod
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// productInventory plans further reads for inventory levels that were read with their products. If
-// a product's inventory has not been read, productInventory plans this read.
-func (p plan) productInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
+// planProductInventory plans further reads for inventory levels that were read with their products. If
+// a product's inventory has not been read, planProductInventory plans this read.
+func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var levels []planTarget[*commerce.InventoryLevel]
 	var missing pendingKeys[dynamo.ListRequest]
 	for product, f := range selectedFields(targets) {
@@ -361,8 +361,8 @@ func (p plan) productInventory(ctx context.Context, targets []planTarget[*commer
 	planList(ctx, p, &missing, model.ProductInventory, plan.inventoryLevels)
 }
 
-// inventoryBySKU plans pages of the inventory of products.
-func (p plan) inventoryBySKU(ctx context.Context, targets []planTarget[commerce.SKU]) {
+// planInventoryBySKU plans pages of the inventory of products.
+func (p plan) planInventoryBySKU(ctx context.Context, targets []planTarget[commerce.SKU]) {
 	var pages pendingKeys[dynamo.ListRequest]
 	for sku, f := range selectedFields(targets) {
 		if f.Name == "inventory" {
@@ -375,14 +375,14 @@ func (p plan) inventoryBySKU(ctx context.Context, targets []planTarget[commerce.
 
 func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerce.InventoryLevel]) {
 	var to pendingRecords
-	inventoryLevelReferences(targetIDs(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
+	addInventoryLevelReferences(targetIDs(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
 		return model.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
 	}), &to)
 	p.planReferences(ctx, &to)
 }
 
-// inventoryLevelReferences adds the products and warehouses that inventory levels refer to.
-func inventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *pendingRecords) {
+// addInventoryLevelReferences adds the products and warehouses that inventory levels refer to.
+func addInventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *pendingRecords) {
 	for key, f := range selectedFields(targets) {
 		inventoryLevelReference(key, f, to)
 	}
@@ -393,24 +393,24 @@ func (plan) categories(context.Context, []planTarget[*commerce.Category]) {}
 
 // employees plans the selections of employees in a list.
 func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
-	p.employeeRecords(ctx, targets)
-	p.employeeIDs(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
+	p.planAfterEmployees(ctx, targets)
+	p.planByEmployeeID(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
 }
 
-// employeeIDs plans the reads that depend only on the employees' IDs.
-func (p plan) employeeIDs(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
+// planByEmployeeID plans the reads that depend only on the employees' IDs.
+func (p plan) planByEmployeeID(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
 	p.employeeLists(ctx, targets)
 	var counts pendingKeys[dynamo.ListRequest]
 	for employee, f := range selectedFields(targets) {
 		if f.Name == "orderCount" {
-			counts.add(loaders.RepOrdersRequest(employee), f.Path, nil)
+			counts.add(loaders.RepOrderCountsRequest(employee), f.Path, nil)
 		}
 	}
 	planList(ctx, p, &counts, model.EmployeeOrderCount, nil)
 }
 
-// employeeRecords plans the reads that depend on the employees' records.
-func (p plan) employeeRecords(ctx context.Context, targets []planTarget[*commerce.Employee]) {
+// planAfterEmployees plans the reads that depend on the employees' records.
+func (p plan) planAfterEmployees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
 	var to pendingRecords
 	for employee, f := range selectedFields(targets) {
 		employeeReference(employee, f, &to)

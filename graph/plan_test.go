@@ -132,7 +132,7 @@ func representation(t *rapid.T) string {
 // A plan never changes a response, for any query. All reads of a query are planned.
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.SampleStore(t, storetest.Engines()[0].Client(t))
-	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
+	opts := Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
 	planned, alone := NewExecutor(opts), NewExecutor(opts)
 	alone.lookahead = false
 

@@ -39,7 +39,7 @@ import (
 // pay for.
 const mostUsed = 3
 
-// referenceFields is the number of fields of a document that gqlparser parsed in operation.PointCPU
+// referenceFields is the number of fields of a document that gqlparser parsed in operation.CPUTimePerPoint
 // on the machine that determined the cost of points. The parser is not part of this module. A
 // slower machine slows it down, but a slower executor does not.
 const referenceFields = 200
@@ -67,7 +67,7 @@ func TestPointsPayForResources(t *testing.T) {
 	// Two executors have a table each. The first one explains the units. On the second one, the same
 	// operation is repeated to measure its processor time.
 	executor := func(db *dynamodb.Client) *Executor {
-		e := NewExecutor(Options{Store: reproducibleOn(t, db, now), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: (&manualClock{}).rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) }})
+		e := NewExecutor(Options{Store: reproducibleOn(t, db, now), Cursors: paging.NewCursorSigner([]byte("a key for tests")), Rates: (&manualClock{}).rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) }})
 		stockFull(t, e)
 		return e
 	}
@@ -95,9 +95,9 @@ func TestPointsPayForResources(t *testing.T) {
 			refused++
 		}
 		for what, times := range map[string]float64{
-			"bytes of its body": u.body / operation.PointBytes, "bytes of its answer": u.answer / operation.PointBytes,
-			"read units": u.readUnits / operation.PointReadUnits, "write units": u.writeUnits / operation.PointWriteUnits,
-			"parsed nodes": u.parsed / operation.PointParsedNodes, "visited nodes": u.visited / operation.PointVisitedNodes,
+			"bytes of its body": u.body / operation.BytesPerPoint, "bytes of its answer": u.answer / operation.BytesPerPoint,
+			"read units": u.readUnits / operation.ReadUnitsPerPoint, "write units": u.writeUnits / operation.WriteUnitsPerPoint,
+			"parsed nodes": u.parsed / operation.ParsedNodesPerPoint, "visited nodes": u.visited / operation.VisitedNodesPerPoint,
 		} {
 			if times /= float64(u.points); times > mostUsed {
 				t.Errorf("a request uses %.1f times the %s that its charge of %d points covers: %+v\n%.1000s\n%.300s %v", times, what, u.points, u, r.Query, result.Data, result.Errors)

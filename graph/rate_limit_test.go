@@ -34,9 +34,9 @@ func newRateLimitedExecutor(t *testing.T, burst, restore int, opts Options) (*Ex
 }
 
 // costExtension returns extensions.cost of a result.
-func costExtension(t rapid.TB, result Result) rate.Cost {
+func costExtension(t rapid.TB, result Result) rate.CostExtension {
 	t.Helper()
-	cost, ok := result.Extensions["cost"].(rate.Cost)
+	cost, ok := result.Extensions["cost"].(rate.CostExtension)
 	if !ok {
 		t.Fatalf("the response has no cost: %v, %v", result.Extensions, result.Errors)
 	}
@@ -69,7 +69,7 @@ func TestActualCosts(t *testing.T) {
 	} {
 		e, _ := newRateLimitedExecutor(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
 		result := e.Execute(t.Context(), Request{Query: c.query})
-		want := rate.Cost{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
+		want := rate.CostExtension{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
 		if got := costExtension(t, result); result.Outcome != Executed || got != want {
 			t.Errorf("%s\ncosts %+v, want %+v (%s, %v)", c.query, got, want, result.Data, result.Errors)
 		}
@@ -79,15 +79,15 @@ func TestActualCosts(t *testing.T) {
 // A large response is charged by its bytes, even beyond the reserved cost, as long as the caller
 // has points.
 func TestLargeResponsesCostTheirBytes(t *testing.T) {
-	e, _ := newRateLimitedExecutor(t, 100, 1, Options{Limits: document.Limits{Cost: 10_000}})
+	e, _ := newRateLimitedExecutor(t, 200, 1, Options{Limits: document.Limits{Cost: 10_000}})
 	sdl := Request{Query: `{ _service { sdl } }`}
 	first := e.Execute(t.Context(), sdl)
-	bytes := len(first.Data) / operation.PointBytes
-	if got, want := costExtension(t, first), (rate.Cost{Requested: 2, Actual: bytes, Available: 100 - bytes, Maximum: 100, RestoreRate: 1}); bytes < 51 || got != want {
+	bytes := len(first.Data) / operation.BytesPerPoint
+	if got, want := costExtension(t, first), (rate.CostExtension{Requested: 2, Actual: bytes, Available: 200 - bytes, Maximum: 200, RestoreRate: 1}); bytes < 101 || got != want {
 		t.Fatalf("%d bytes cost %+v, want %+v", len(first.Data), got, want)
 	}
 	if got := costExtension(t, e.Execute(t.Context(), sdl)); got.Actual != bytes || got.Available != 0 {
-		t.Errorf("with %d points left, the cost is %+v", 100-bytes, got)
+		t.Errorf("with %d points left, the cost is %+v", 200-bytes, got)
 	}
 }
 
@@ -110,8 +110,8 @@ func TestDocumentWorkCosts(t *testing.T) {
 		{"small", []Request{{Query: `{ __typename }`}, {Query: `{ __typename }`}}, []int{1, 1}},
 		{"refused", []Request{nested("nonsense", true), nested("nonsense", true)}, []int{1 + 14 + 171, 1 + 14 + 171}},
 		{"accepted", []Request{nested("name", true), nested("name", true), nested("name", false), nested("name", true)}, []int{1 + 14 + 173, 1, 1 + 2, 1}},
-		{"syntax", []Request{{Query: `{` + strings.Repeat(" a", 1000)}}, []int{1 + 1000/operation.PointParsedNodes}},
-		{"no operation", []Request{{Query: `fragment F on Query {` + strings.Repeat("a ", 400) + `}`}}, []int{1 + 411/operation.PointParsedNodes}},
+		{"syntax", []Request{{Query: `{` + strings.Repeat(" a", 1000)}}, []int{1 + 1000/operation.ParsedNodesPerPoint}},
+		{"no operation", []Request{{Query: `fragment F on Query {` + strings.Repeat("a ", 400) + `}`}}, []int{1 + 411/operation.ParsedNodesPerPoint}},
 	} {
 		e, _ := newRateLimitedExecutor(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
 		for i, r := range c.requests {
@@ -174,7 +174,7 @@ func TestRateLimited(t *testing.T) {
 		t.Fatalf("the second request has the outcome %d, errors %v, want a rate limit error", refused.Outcome, refused.Errors)
 	}
 	missing := time.Duration(200-left+rate.MinRequestCost) * time.Second / 20
-	err, told := refused.Errors[0], rate.Cost{Requested: 200, Actual: rate.MinRequestCost, Available: left - rate.MinRequestCost, Maximum: 200, RestoreRate: 20}
+	err, told := refused.Errors[0], rate.CostExtension{Requested: 200, Actual: rate.MinRequestCost, Available: left - rate.MinRequestCost, Maximum: 200, RestoreRate: 20}
 	if refused.RetryAfter != missing || err.Extensions["code"] != errcode.RateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || costExtension(t, refused) != told ||
 		!strings.Contains(err.Message, fmt.Sprintf("retry in %v s", missing.Seconds())) || len(err.Locations) != 1 {
 		t.Errorf("refused with %v, %v, after %v; want %v", err, err.Extensions, refused.RetryAfter, missing)
@@ -192,7 +192,7 @@ func TestRateLimited(t *testing.T) {
 	}
 	// Without points, the document is not even parsed.
 	e.rates.Take("anonymous", e.rates.Available("anonymous"), 0)
-	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || costExtension(t, got) != (rate.Cost{Requested: rate.MinRequestCost, Actual: 0, Available: 0, Maximum: 200, RestoreRate: 20}) {
+	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || costExtension(t, got) != (rate.CostExtension{Requested: rate.MinRequestCost, Actual: 0, Available: 0, Maximum: 200, RestoreRate: 20}) {
 		t.Errorf("without points, the outcome is %d, retry after %v, extensions %v", got.Outcome, got.RetryAfter, got.Extensions)
 	}
 }
@@ -201,7 +201,7 @@ func TestRateLimited(t *testing.T) {
 func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 	e, _ := newRateLimitedExecutor(t, 50, 1, Options{})
 	got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id name } } }`})
-	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != document.Codes.Cost || got.Extensions != nil {
+	if got.Outcome != Refused || got.Errors[0].Extensions["code"] != document.LimitCodes.Cost || got.Extensions != nil {
 		t.Errorf("outcome %d, %v, %v", got.Outcome, got.Errors, got.Extensions)
 	}
 }
@@ -225,9 +225,9 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 
 // An operation that is refused because of the concurrent cost costs one point.
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
-	e, _ := newRateLimitedExecutor(t, 100_000, 1, Options{Admission: admission.New(admission.Sizes{admission.PoolCost: 5000})})
+	e, _ := newRateLimitedExecutor(t, 100_000, 1, Options{Admission: admission.New(admission.Sizes{admission.PoolOperationCost: 5000})})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + repeatNumbered(30, "a%d: id ") + ` } } }`}
-	others, cost := admission.Caller{Key: "others"}, e.pools[admission.PoolCost]
+	others, cost := admission.Caller{Key: "others"}, e.pools[admission.PoolOperationCost]
 	if refused := cost.TryAcquire(others, 4000); refused != nil {
 		t.Fatal(refused)
 	}
@@ -301,7 +301,7 @@ func TestMissedEventCosts(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store, clock := storetest.SampleStore(t, db), &manualClock{}
 	e := NewExecutor(Options{
-		Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1000, 1),
+		Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursorSigner([]byte("a key for tests")), Rates: clock.rates(1000, 1),
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	})
 	var of []*commerce.Order

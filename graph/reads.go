@@ -38,7 +38,7 @@ func lookupID[ID ~string](text string) (ID, bool) {
 }
 
 // record returns the record with this key, or nil if the record does not exist.
-func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], key K) (*T, error) {
+func record[K comparable, T any](ctx context.Context, p *model.LookupPattern[K, *T], key K) (*T, error) {
 	return nullIfNotFound(loaders.RecordLoader(loadersOf(ctx), p).Load(ctx, key))
 }
 
@@ -46,7 +46,7 @@ func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], ke
 // operation.MaxBatchKeys IDs, lookupIDs returns a commerce.InvalidError.
 func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	if len(texts) > operation.MaxBatchKeys {
-		return nil, commerce.WithArgument(argument, commerce.NewInvalidError("has %d entries: send at most %d entries in one request", len(texts), operation.MaxBatchKeys))
+		return nil, commerce.ErrorWithArgument(argument, commerce.NewInvalidError("has %d entries: send at most %d entries in one request", len(texts), operation.MaxBatchKeys))
 	}
 	ids := make([]ID, len(texts))
 	for i, text := range texts {
@@ -56,7 +56,7 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 }
 
 // batch returns the records with these IDs in the same order. A missing record is nil.
-func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids []ID) ([]*T, error) {
+func batch[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
 		var err error
@@ -68,7 +68,7 @@ func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids 
 }
 
 // reference returns the record with this ID, or nil if the ID is empty.
-func reference[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], id ID) (*T, error) {
+func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], id ID) (*T, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*c
 	if !ok {
 		return nil, nil
 	}
-	return nullIfNotFound(loadersOf(ctx).ItemByID(ctx, key))
+	return nullIfNotFound(loadersOf(ctx).OrderItemByID(ctx, key))
 }
 
 func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
@@ -108,17 +108,17 @@ func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, pr
 	if !ok {
 		return nil, nil
 	}
-	return nullIfNotFound(loadersOf(ctx).Item(ctx, order, sku))
+	return nullIfNotFound(loadersOf(ctx).OrderItem(ctx, order, sku))
 }
 
 // pageRequest returns a page request for the list that a field returns. parent is the ID of the
 // record that the list belongs to. Lists of Query have no parent.
 func (r *Resolver) pageRequest(field string, parent ...string) paging.Request {
-	return r.cursors.Request(field, parent...)
+	return r.cursors.NewRequest(field, parent...)
 }
 
 // connection returns a page of a list.
-func connection[T any](ctx context.Context, from *model.List[T], q *paging.Request) (*paging.Connection[T], error) {
+func connection[T any](ctx context.Context, from *model.ListPattern[T], q *paging.Request) (*paging.Connection[T], error) {
 	if q.Err != nil {
 		return nil, q.Err
 	}

@@ -332,7 +332,7 @@ func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	statuses := q.Statuses(a.statuses)
+	statuses := q.FilterStatuses(a.statuses)
 	placed := q.FilterTimeRange("placed", a.placed)
 	switch {
 	case statuses:
@@ -368,7 +368,7 @@ func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryProductsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	category := q.OptionalText(a.category)
+	category := q.FilterOptionalPartition(a.category)
 	namePrefix := q.Prefix(a.namePrefix)
 	switch {
 	case category && namePrefix:
@@ -404,21 +404,21 @@ func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, ok bool) {
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	q.DateRange("hired", a.hired)
+	q.FilterDateRange("hired", a.hired)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	q.FilterText(a.name)
+	q.FilterPartition(a.name)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	q.FilterText(a.jobTitle)
+	q.FilterPartition(a.jobTitle)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 

@@ -21,7 +21,7 @@ func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
 	if made := got.Extensions.Explain.Totals.Requests; made != 12 || len(got.Errors) == 0 {
 		t.Errorf("%d requests, %d errors, data %.300s", made, len(got.Errors), got.Data)
 	}
-	if n := strings.Count(text, document.Codes.Requests); n != len(got.Errors) {
+	if n := strings.Count(text, document.LimitCodes.Requests); n != len(got.Errors) {
 		t.Errorf("%d of %d errors have the code", n, len(got.Errors))
 	}
 	// Each operation has its own budget.

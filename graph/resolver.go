@@ -47,7 +47,7 @@ type Options struct {
 	// Feed delivers the events of subscriptions. If Feed is nil, the server rejects subscriptions.
 	Feed *feed.Feed
 	// Cursors signs the cursors of lists.
-	Cursors paging.Cursors
+	Cursors paging.CursorSigner
 	// Report logs an error, with the context of its request. It is called for every error that clients
 	// see as UNAVAILABLE or INTERNAL.
 	Report func(ctx context.Context, err error)
@@ -105,10 +105,10 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 type Resolver struct {
 	store         *dynamo.Store
 	feed          *feed.Feed
-	cursors       paging.Cursors
+	cursors       paging.CursorSigner
 	report        func(ctx context.Context, err error)
 	authenticated bool
-	access        operation.Access
+	access        operation.AccessChecker
 	entityTypes   []entityType
 	requestID     func(ctx context.Context) string
 	observeBatch  func(pattern string, keys int)

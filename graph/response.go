@@ -62,7 +62,7 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 // newResponseTooLargeError returns the error for a response that exceeds the limit.
 func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
-		return errcode.New(operation.Position, document.Codes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not repeat the mutation, but read its result with a query that selects fewer fields", limit)
+		return errcode.New(operation.Position, document.LimitCodes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not repeat the mutation, but read its result with a query that selects fewer fields", limit)
 	}
-	return errcode.New(operation.Position, document.Codes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
+	return errcode.New(operation.Position, document.LimitCodes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
 }

@@ -27,7 +27,7 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 			t.Errorf("%s\nwith a limit of %d bytes has the response %.200s, %v", query, length, got.Data, got.Errors)
 		}
 		got := executor(t, Options{Limits: document.Limits{Answer: length - 1}}).Execute(t.Context(), Request{Query: query})
-		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != document.Codes.Answer ||
+		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != document.LimitCodes.Answer ||
 			!strings.Contains(got.Errors[0].Message, fmt.Sprint(length-1)) || len(got.Errors[0].Locations) != 1 {
 			t.Errorf("%s\nwith a limit of %d bytes has the response %.200s, %v", query, length-1, got.Data, got.Errors)
 		}
@@ -38,7 +38,7 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 func TestMutationsWithOversizedResponses(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Answer: 50}})
 	got := e.Execute(t.Context(), Request{Query: `mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { id name email version } } }`})
-	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.Codes.Answer || !strings.Contains(got.Errors[0].Message, "was executed") {
+	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.LimitCodes.Answer || !strings.Contains(got.Errors[0].Message, "was executed") {
 		t.Errorf("the mutation has the data %s and errors %v, want only an error that it was executed", got.Data, got.Errors)
 	}
 	if after := e.Execute(t.Context(), Request{Query: `{ customer(id: "cust_new") { name } }`}); string(after.Data) != `{"customer":{"name":"Ann"}}` || after.Mutation {

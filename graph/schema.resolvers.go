@@ -28,7 +28,7 @@ func (r *customerResolver) Spending(ctx context.Context, obj *commerce.Customer,
 }
 
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {
-	return scalar.ToInt(loadersOf(ctx).OrderCount(ctx, obj))
+	return scalar.ToInt(loadersOf(ctx).CustomerOrderCount(ctx, obj))
 }
 
 func (r *employeeResolver) OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error) {
@@ -36,7 +36,7 @@ func (r *employeeResolver) OrderCount(ctx context.Context, obj *commerce.Employe
 }
 
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {
-	return scalar.ToInt(loadersOf(ctx).ItemCount(ctx, obj))
+	return scalar.ToInt(loadersOf(ctx).OrderItemCount(ctx, obj))
 }
 
 func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {

@@ -44,7 +44,7 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Subscription, Result)
 // refuseSubscription returns the response to a subscription that is refused.
 func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Subscription, Result) {
 	o.reservation.Settle(0, nil)
-	return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}
+	return nil, Result{Response: e.errorResponse(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}
 }
 
 // subscribe starts a subscription. A successful start costs as much as one event.
@@ -54,21 +54,21 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Subscr
 	if stream == nil {
 		o.reservation.Settle(0, nil)
 	}
-	// The feed may need many reads to find missed events. Reads beyond includedReads are charged here,
+	// The feed may need many reads to find missed events. Reads beyond subscriptionStartReads are charged here,
 	// even if "after" is the ID of an event that does not exist.
-	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-includedReads))
+	e.callerLimiter(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-subscriptionStartReads))
 	return stream, result
 }
 
-// includedReads is the number of requests that the cost of starting a subscription includes: the
+// subscriptionStartReads is the number of requests that the cost of starting a subscription includes: the
 // latest event, and one page of missed events.
-const includedReads = 2
+const subscriptionStartReads = 2
 
 // openStream opens the source of a subscription's events.
 func (e *Executor) openStream(ctx context.Context, operation *admittedOperation, opened *openedSource) (*Subscription, Result) {
-	caller := admission.CallerOf(ctx)
+	caller := admission.CallerFromContext(ctx)
 	if refused := e.subscriptionMemory.Reserve(caller, operation.document, operation.Variables); refused != nil {
-		return nil, Result{Response: e.refusal(ctx, refused), Outcome: Refused, Refusal: refused}
+		return nil, Result{Response: e.errorResponse(ctx, refused), Outcome: Refused, Refusal: refused}
 	}
 	defer func() {
 		if opened.source == nil {
@@ -102,8 +102,8 @@ func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 	change, err := s.source.Next(ctx)
 	if err == nil {
 		var paid *rate.Reservation
-		if paid, err = s.executor.ratesOf(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
-			caller, events := admission.CallerOf(ctx), s.executor.pools[admission.PoolEvents]
+		if paid, err = s.executor.callerLimiter(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
+			caller, events := admission.CallerFromContext(ctx), s.executor.pools[admission.PoolEventCost]
 			if err = events.Acquire(ctx, caller, s.operation.cost); err == nil {
 				defer events.Release(caller, s.operation.cost)
 				return s.deliver(ctx, paid, &change), true
@@ -119,7 +119,7 @@ func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "the subscriber did not read events fast enough: subscribe again, starting after the last update received")
 	}
 	ctx, measurement := observe.BeginEvent(ctx, s.executor.observer, s.operation.document, s.operation.Operation)
-	result := Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}
+	result := Result{Response: s.executor.errorResponse(ctx, err), Outcome: Refused}
 	measurement.End(ctx, result.Errors)
 	return result, false
 }
@@ -139,7 +139,7 @@ func (s *Subscription) deliver(ctx context.Context, paid *rate.Reservation, chan
 	defer func() { paid.Settle(spent, result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			result = Result{Response: e.refusal(ctx, panicError(ctx, panicked))}
+			result = Result{Response: e.errorResponse(ctx, panicError(ctx, panicked))}
 		}
 	}()
 	if e.eventTime > 0 {

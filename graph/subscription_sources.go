@@ -52,7 +52,7 @@ type authorizedSource struct {
 func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {
-		return feed.OrderChange{}, orNotFoundError(commerce.ErrNotFound, "there is no such order")
+		return feed.OrderChange{}, withNotFoundCode(commerce.ErrNotFound, "there is no such order")
 	}
 	return change, err
 }
@@ -60,7 +60,7 @@ func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
 	order, err := commerce.ParseOrderID(id)
 	if err != nil {
-		return nil, commerce.WithArgument("id", err)
+		return nil, commerce.ErrorWithArgument("id", err)
 	}
 	afterID, err := parseEventID(after)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (
 func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
 	customer, err := commerce.ParseID[commerce.CustomerID](id)
 	if err != nil {
-		return nil, commerce.WithArgument("customerId", err)
+		return nil, commerce.ErrorWithArgument("customerId", err)
 	}
 	afterID, err := parseEventID(after)
 	if err != nil {
@@ -108,7 +108,7 @@ func parseEventID(after *string) (commerce.EventID, error) {
 	}
 	id, err := commerce.ParseID[commerce.EventID](*after)
 	if err != nil {
-		return "", commerce.WithArgument("after", err)
+		return "", commerce.ErrorWithArgument("after", err)
 	}
 	return id, nil
 }
@@ -125,9 +125,9 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 // resumeID returns the event ID after which a client can resume, or nil if there is no such ID.
 func resumeID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
 
-// event plans the reads for one event of a subscription: the records that the event refers to, and
+// planEvent plans the reads for one event of a subscription: the records that the event refers to, and
 // the changed order. If the event contains the order, the order itself is not read.
-func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
+func (p plan) planEvent(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
 	var referenced pendingRecords
 	var orders []planTarget[*commerce.Order]
 	for _, f := range root.Reads {

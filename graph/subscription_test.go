@@ -156,8 +156,8 @@ func TestErrorsOfEvents(t *testing.T) {
 		query, code, data string
 		path              string
 	}{
-		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, document.Codes.Requests, "", `["u","order",`},
-		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, document.Codes.Answer, "", ``},
+		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, document.LimitCodes.Requests, "", `["u","order",`},
+		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, document.LimitCodes.Answer, "", ``},
 		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, errcode.BadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,10 +220,10 @@ func TestStreamsEnd(t *testing.T) {
 
 // Events have their own pool, wait for capacity in it, and release the capacity.
 func TestEventsWaitForCapacity(t *testing.T) {
-	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.PoolCost: 16_000})})
+	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.PoolOperationCost: 16_000})})
 	order := sampleOrderRecord(t, e)
 	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
-	others, events := admission.Caller{Key: "others"}, e.pools[admission.PoolEvents]
+	others, events := admission.Caller{Key: "others"}, e.pools[admission.PoolEventCost]
 	if err := events.Acquire(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestSubscriptionMemoryLimit(t *testing.T) {
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.SampleStore(t, db)
-	e := NewExecutor(Options{Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
+	e := NewExecutor(Options{Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursorSigner([]byte("a key for tests"))})
 	stream, result := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, Extensions: map[string]any{"x": strings.Repeat("x", 100_000)}, Variables: map[string]any{"x": strings.Repeat("x", 100_000)}})
 	if stream == nil {
 		t.Fatal(result.Errors)
@@ -395,7 +395,7 @@ func TestEventsHoldCapacity(t *testing.T) {
 	var free []bool
 	look := func() time.Time {
 		if e != nil {
-			free = append(free, e.pools[admission.PoolEvents].Used() == 0)
+			free = append(free, e.pools[admission.PoolEventCost].Used() == 0)
 		}
 		return time.Unix(0, 0)
 	}
@@ -418,7 +418,7 @@ func TestCanceledEventsAreRefunded(t *testing.T) {
 	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	s.operation.cost = 100
-	others, events := admission.Caller{Key: "others"}, e.pools[admission.PoolEvents]
+	others, events := admission.Caller{Key: "others"}, e.pools[admission.PoolEventCost]
 	if err := events.Acquire(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}

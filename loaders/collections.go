@@ -68,7 +68,7 @@ func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []
 		RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, then)
 		return
 	}
-	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderItemCollection) *commerce.Order { return whole.Order }, then)
+	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderPartition) *commerce.Order { return whole.Order }, then)
 }
 
 // planCollections plans item collections. record returns the order or product of an item
@@ -89,7 +89,7 @@ func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W
 // product with one Query. ProductInventory and loads of the product use the result. As in
 // Loader.Plan, the callback then receives the products that were found.
 func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
-	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductItemCollection) *commerce.Product { return whole.Product }, then)
+	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductPartition) *commerce.Product { return whole.Product }, then)
 }
 
 // OrderCollectionPlanned reports whether the item collection of an order was planned or read.
@@ -104,7 +104,7 @@ func (l *Loaders) ProductCollectionPlanned(sku commerce.SKU) bool {
 
 // completeOrderCollection returns the item collection of an order if it was planned and one Query
 // read all of it. Otherwise it returns nil.
-func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderItemCollection {
+func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderPartition {
 	if whole, ok := l.orderCollections.loadKnown(id); ok && whole.Complete {
 		return whole
 	}
@@ -113,48 +113,48 @@ func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderItem
 
 // completeProductCollection returns the item collection of a product if it was planned and one
 // Query read all of it. Otherwise it returns nil.
-func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductItemCollection {
+func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductPartition {
 	if whole, ok := l.productCollections.loadKnown(sku); ok && whole.Complete {
 		return whole
 	}
 	return nil
 }
 
-func itemPosition(i *commerce.LineItem) string { return string(i.SKU) }
+func lineItemPosition(i *commerce.LineItem) string { return string(i.SKU) }
 
-func byEvent(e *commerce.Event) string { return string(e.ID) }
+func eventPosition(e *commerce.Event) string { return string(e.ID) }
 
-func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
+func inventoryPosition(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// CachedItems returns a page of an order's line items if it can do so without a DynamoDB request.
+// CachedOrderItems returns a page of an order's line items if it can do so without a DynamoDB request.
 // It can if the order's record contains the line items, or if the order's item collection was read.
 // Otherwise, it returns false.
-func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
+func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
-		return dynamo.PageOfValues(o.Items, itemPosition, page), true
+		return dynamo.PageOfValues(o.Items, lineItemPosition, page), true
 	}
 	if whole := l.completeOrderCollection(o.ID); whole != nil {
-		return dynamo.PageOf(whole.Items, itemPosition, page), true
+		return dynamo.PageOfList(whole.Items, lineItemPosition, page), true
 	}
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllItemsRequest returns a list request for all line items of an order. The plan and ItemCount use
+// AllOrderItemsRequest returns a list request for all line items of an order. The plan and OrderItemCount use
 // this request to count the line items if the order has no stored count. The limit of the request
 // exceeds the number of line items of any order.
-func AllItemsRequest(id commerce.OrderID) dynamo.ListRequest {
+func AllOrderItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
 
-// ItemCount returns the number of line items of an order. If the order has no stored count,
-// ItemCount counts the items with a Query.
+// OrderItemCount returns the number of line items of an order. If the order has no stored count,
+// OrderItemCount counts the items with a Query.
 //
 // It returns the errors of dynamo.ReadPage.
-func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error) {
+func (l *Loaders) OrderItemCount(ctx context.Context, o *commerce.Order) (int, error) {
 	if o.ItemCount != nil {
 		return *o.ItemCount, nil
 	}
-	slice, err := l.OrderItems(ctx, o, AllItemsRequest(o.ID).Page)
+	slice, err := l.OrderItems(ctx, o, AllOrderItemsRequest(o.ID).Page)
 	return len(slice.Items), err
 }
 
@@ -162,25 +162,25 @@ func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error)
 //
 // It returns the errors of dynamo.ReadPage.
 func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], error) {
-	if slice, ok := l.CachedItems(o, page); ok {
+	if slice, ok := l.CachedOrderItems(o, page); ok {
 		return slice, nil
 	}
 	pages := PageLoader(l, model.OrderItems)
-	if all := AllItemsRequest(o.ID); pages.isKnown(all) {
+	if all := AllOrderItemsRequest(o.ID); pages.isKnown(all) {
 		// The plan reads all items to count them.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
-			return dynamo.PageOf(slice.Items, itemPosition, page), nil
+			return dynamo.PageOfList(slice.Items, lineItemPosition, page), nil
 		}
 	}
 	return pages.Load(ctx, dynamo.ListRequest{PartitionValue: string(o.ID), Page: page})
 }
 
-// Item returns one line item of an order.
+// OrderItem returns one line item of an order.
 //
 // It returns commerce.ErrNotFound if the order has no such item, and the errors of
 // dynamo.ReadRecords.
-func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
-	if item, ok := l.CachedItem(o, sku); ok {
+func (l *Loaders) OrderItem(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
+	if item, ok := l.CachedOrderItem(o, sku); ok {
 		if item == nil {
 			return nil, commerce.ErrNotFound
 		}
@@ -189,9 +189,9 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return RecordLoader(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// CachedItem returns a line item of an order if it can do so without a DynamoDB request. Otherwise,
-// it returns false. If the order does not contain the line item, CachedItem returns nil and true.
-func (l *Loaders) CachedItem(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
+// CachedOrderItem returns a line item of an order if it can do so without a DynamoDB request. Otherwise,
+// it returns false. If the order does not contain the line item, CachedOrderItem returns nil and true.
+func (l *Loaders) CachedOrderItem(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
 			if o.Items[i].SKU == sku {
@@ -228,7 +228,7 @@ func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (
 	if whole == nil {
 		return dynamo.Page[*commerce.Event]{}, false
 	}
-	return dynamo.PageOf(whole.Events, byEvent, page), true
+	return dynamo.PageOfList(whole.Events, eventPosition, page), true
 }
 
 // WithStock returns a product with its stock, which is missing in some lists of products. If the
@@ -266,7 +266,7 @@ func (l *Loaders) CachedInventory(sku commerce.SKU, page dynamo.PageRequest) (dy
 	if whole == nil {
 		return dynamo.Page[*commerce.InventoryLevel]{}, false
 	}
-	return dynamo.PageOf(whole.Levels, byWarehouse, page), true
+	return dynamo.PageOfList(whole.Levels, inventoryPosition, page), true
 }
 
 // AllOrderCountsRequest returns the request for all partial order counts.
@@ -290,10 +290,10 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// RepOrdersRequest returns the request for the records that count the orders of an account
+// RepOrderCountsRequest returns the request for the records that count the orders of an account
 // representative.
-func RepOrdersRequest(id commerce.EmployeeID) dynamo.ListRequest {
-	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderParts}}
+func RepOrderCountsRequest(id commerce.EmployeeID) dynamo.ListRequest {
+	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderCountParts}}
 }
 
 // RepOrderCount returns the number of orders of an account representative.
@@ -301,11 +301,11 @@ func RepOrdersRequest(id commerce.EmployeeID) dynamo.ListRequest {
 // It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
 // errors of dynamo.ReadPage.
 func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
-	parts, err := PageLoader(l, model.EmployeeOrderCount).Load(ctx, RepOrdersRequest(id))
+	parts, err := PageLoader(l, model.EmployeeOrderCount).Load(ctx, RepOrderCountsRequest(id))
 	if err != nil {
 		return nil, err
 	}
-	sum, complete := commerce.SumRepOrders(parts.Items)
+	sum, complete := commerce.SumRepOrderCounts(parts.Items)
 	if !complete {
 		return nil, table.ErrStatusCountsIncomplete
 	}
@@ -334,7 +334,7 @@ func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo
 		return r, nil
 	}
 	r.Range = dynamo.SpendingMonthsRange(*placed)
-	return r, commerce.WithArgument("placed", placed.Validate())
+	return r, commerce.ErrorWithArgument("placed", placed.Validate())
 }
 
 // Spending returns a customer's spending in the months of a date range. A nil range means all
@@ -366,16 +366,16 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		return nil, err
 	}
 	if page.HasNext {
-		return nil, commerce.WithArgument("placed", commerce.NewInvalidError("selects more than %d entries, one for each month and currency: request fewer months", commerce.MaxSpendingEntries))
+		return nil, commerce.ErrorWithArgument("placed", commerce.NewInvalidError("selects more than %d entries, one for each month and currency: request fewer months", commerce.MaxSpendingEntries))
 	}
 	return page.Items, nil
 }
 
-// OrderCount returns the number of orders that a customer has placed. If the customer has no stored
-// count, OrderCount counts the orders with a Query.
+// CustomerOrderCount returns the number of orders that a customer has placed. If the customer has no stored
+// count, CustomerOrderCount counts the orders with a Query.
 //
-// It returns the errors of dynamo.ReadRecords and dynamo.Store.OrderCount.
-func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
+// It returns the errors of dynamo.ReadRecords and dynamo.Store.CustomerOrderCount.
+func (l *Loaders) CustomerOrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
@@ -386,10 +386,10 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanOrderCounts plans the order counts of customers that were read without a count. First, it
+// PlanCustomerOrderCounts plans the order counts of customers that were read without a count. First, it
 // plans reading the customers' own records. If a record has no stored count, it then plans counting
 // the customer's orders.
-func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
+func (l *Loaders) PlanCustomerOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {
 		if c.OrderCount == nil {

@@ -37,7 +37,7 @@ func orderOfSize(t testing.TB, items, events int) commerce.Dataset {
 		o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(fmt.Sprintf("01HVMK3P2Q%016d", i)), OrderID: largeOrder, Type: commerce.EventItemSet, At: at, Actor: fmt.Sprint(i)})
 	}
 	dataset.Orders = []commerce.OrderWithItems{o}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
@@ -127,7 +127,7 @@ func checkPage[T any](t testing.TB, got dynamo.Page[*T], err error, all []T, pos
 	for i := range all {
 		pointers[i], positions[&all[i]] = &all[i], position(i)
 	}
-	want := dynamo.PageOf(pointers, func(p *T) string { return positions[p] }, page)
+	want := dynamo.PageOfList(pointers, func(p *T) string { return positions[p] }, page)
 	if !reflect.DeepEqual(got.Items, want.Items) || !slices.Equal(got.ItemPositions(), want.ItemPositions()) || got.HasNext != want.HasNext || got.HasPrevious != want.HasPrevious {
 		t.Errorf("page %+v: got %d of %v, next %v, previous %v; want %d of %v, next %v, previous %v", page,
 			len(got.Items), got.ItemPositions(), got.HasNext, got.HasPrevious, len(want.Items), want.ItemPositions(), want.HasNext, want.HasPrevious)
@@ -157,17 +157,17 @@ func TestItemOfAnOrder(t *testing.T) {
 			}
 			if !c.planned {
 				// Plan the item as a query plan does, so that both loads share a request if one is needed.
-				if _, atHand := l.CachedItem(o, "sku_007"); !atHand {
+				if _, atHand := l.CachedOrderItem(o, "sku_007"); !atHand {
 					l.Plan(func(first *loaders.Level) {
 						loaders.RecordLoader(l, model.OrderItem).Plan(ctx, first, []model.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
 					})
 				}
 			}
-			item, err := l.Item(ctx, o, "sku_007")
+			item, err := l.OrderItem(ctx, o, "sku_007")
 			if err != nil || item.SKU != "sku_007" || item.Quantity != 8 || item.OrderID != o.ID || item.CustomerID != "c1" {
 				t.Errorf("item %+v, %v", item, err)
 			}
-			if item, err := l.Item(ctx, o, "vase"); !errors.Is(err, commerce.ErrNotFound) || item != nil {
+			if item, err := l.OrderItem(ctx, o, "vase"); !errors.Is(err, commerce.ErrNotFound) || item != nil {
 				t.Errorf("an item that the order has not: %v, %v, want ErrNotFound", item, err)
 			}
 			checkRequests(t, trace, c.requests...)
@@ -333,7 +333,7 @@ func TestOrderCount(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if n, err := l.OrderCount(ctx, customer); err != nil || n != c.want {
+				if n, err := l.CustomerOrderCount(ctx, customer); err != nil || n != c.want {
 					t.Errorf("%d orders, %v, want %d", n, err, c.want)
 				}
 			}
@@ -353,10 +353,10 @@ func TestPlannedOrderCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Plan(func(first *loaders.Level) { l.PlanOrderCounts(ctx, first, page.Items) })
+	l.Plan(func(first *loaders.Level) { l.PlanCustomerOrderCounts(ctx, first, page.Items) })
 	got := map[commerce.CustomerID]int{}
 	for _, customer := range page.Items {
-		if got[customer.ID], err = l.OrderCount(ctx, customer); err != nil {
+		if got[customer.ID], err = l.CustomerOrderCount(ctx, customer); err != nil {
 			t.Errorf("customer %s: %v", customer.ID, err)
 		}
 	}
@@ -371,7 +371,7 @@ func TestPlannedOrderCounts(t *testing.T) {
 
 func TestOrderCountOfTheRecord(t *testing.T) {
 	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
-	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "cust_01", OrderCount: new(41)}); err != nil || n != 41 {
+	if n, err := l.CustomerOrderCount(ctx, &commerce.Customer{ID: "cust_01", OrderCount: new(41)}); err != nil || n != 41 {
 		t.Errorf("%d orders, %v, want the 41 that the record tells", n, err)
 	}
 	checkRequests(t, trace)
@@ -380,7 +380,7 @@ func TestOrderCountOfTheRecord(t *testing.T) {
 // The orders of an edge's customer are counted even if the customer's record is missing.
 func TestOrderCountOfAnEdgeWithoutItsCustomer(t *testing.T) {
 	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
-	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "nobody"}); err != nil || n != 0 {
+	if n, err := l.CustomerOrderCount(ctx, &commerce.Customer{ID: "nobody"}); err != nil || n != 0 {
 		t.Errorf("%d orders, %v, want 0", n, err)
 	}
 	checkCounts(t, trace, []string{"AP6 GetItem", "AP2 Query"})

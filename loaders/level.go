@@ -133,7 +133,7 @@ func (p *plannedRead[K, V]) run() {
 		}
 		if v, err := location.value(); err == nil {
 			found = append(found, FoundValue[K, V]{key, v.value})
-			trace.SpanFromContext(ctx).WaitForWave(v.availableAfter(requestedIn))
+			trace.SpanFromContext(ctx).WaitForWave(v.availableInWave(requestedIn))
 		}
 	}
 	if ctx.Err() == nil {

@@ -38,7 +38,7 @@ type Loader[K comparable, V any] struct {
 	known smallMap[K, valueRef[K, V]]
 	// unplanned groups the keys that were not planned into batches. It is nil until the first such
 	// key.
-	unplanned *dataloader.Loader[K, timedValue[V]]
+	unplanned *dataloader.Loader[K, valueWithWaves[V]]
 }
 
 // initSingle sets a read function for keys that cannot share a DynamoDB request. At most
@@ -69,8 +69,8 @@ type (
 type (
 	keyReaderFunc[K comparable, V any] func(*Loaders, context.Context, K) (V, error)
 	batchFunc[K comparable, V any]     func(*Loaders, context.Context, []K) ([]dynamo.LookupResult[V], error)
-	lookupReader[K comparable, V any]  struct{ pattern *model.Lookup[K, V] }
-	listReader[V any]                  struct{ pattern *model.List[V] }
+	lookupReader[K comparable, V any]  struct{ pattern *model.LookupPattern[K, V] }
+	listReader[V any]                  struct{ pattern *model.ListPattern[V] }
 )
 
 func (f keyReaderFunc[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) {
@@ -94,18 +94,18 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// timedValue is a value and the round trips of its read. In the explain output, a round trip is
+// valueWithWaves is a value and the round trips of its read. In the explain output, a round trip is
 // called a wave, and waves are numbered. wave is the number of the round trip that returned the
 // value. waves is the number of sequential round trips that the read took.
-type timedValue[V any] struct {
+type valueWithWaves[V any] struct {
 	value       V
 	wave, waves int
 }
 
-// availableAfter returns the number of the round trip that returns the value to a caller. wave is
+// availableInWave returns the number of the round trip that returns the value to a caller. wave is
 // the number of the caller's last round trip before it requested the value. If another caller
 // started the read in a later round trip, the result does not count the additional delay.
-func (v timedValue[V]) availableAfter(wave int) int { return min(v.wave, wave+v.waves) }
+func (v valueWithWaves[V]) availableInWave(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. It reads the value unless the key was planned or primed.
 //
@@ -137,7 +137,7 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 		b.keys = []K{key}
 	} else {
 		if l.unplanned == nil {
-			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, timedValue[V]](maxBatchWait))
+			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, valueWithWaves[V]](maxBatchWait))
 		}
 		b.unplanned = l.unplanned.Load(ctx, key)
 	}
@@ -148,12 +148,12 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 
 // readUnplanned reads a batch of keys that were not planned. first is the context of the caller
 // that started the batch.
-func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[timedValue[V]] {
+func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[valueWithWaves[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
-	out := make([]*dataloader.Result[timedValue[V]], len(keys))
+	out := make([]*dataloader.Result[valueWithWaves[V]], len(keys))
 	for i := range keys {
 		v, err := valueRef[K, V]{b, i}.value()
-		out[i] = &dataloader.Result[timedValue[V]]{Data: v, Error: err}
+		out[i] = &dataloader.Result[valueWithWaves[V]]{Data: v, Error: err}
 	}
 	return out
 }
@@ -210,7 +210,7 @@ type batch[K comparable, V any] struct {
 	ctx  context.Context
 	keys []K
 	// unplanned returns the value of a key that was not planned. It is nil for planned keys.
-	unplanned dataloader.Thunk[timedValue[V]]
+	unplanned dataloader.Thunk[valueWithWaves[V]]
 
 	// The result of the read.
 	results     []dynamo.LookupResult[V]
@@ -264,11 +264,11 @@ type valueRef[K comparable, V any] struct {
 }
 
 // value reads the batch if necessary and returns the value.
-func (p valueRef[K, V]) value() (timedValue[V], error) {
+func (p valueRef[K, V]) value() (valueWithWaves[V], error) {
 	b := p.batch
 	b.once.Do(b.read)
 	if b.err != nil {
-		return timedValue[V]{}, b.err
+		return valueWithWaves[V]{}, b.err
 	}
-	return timedValue[V]{b.results[p.index].Value, b.wave, b.waves}, b.results[p.index].Err
+	return valueWithWaves[V]{b.results[p.index].Value, b.wave, b.waves}, b.results[p.index].Err
 }

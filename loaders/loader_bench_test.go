@@ -68,7 +68,7 @@ func BenchmarkCachedItems(b *testing.B) {
 	_, l, _ := loadersOf(b, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if slice, ok := l.CachedItems(&order.Order, dynamo.PageRequest{Limit: 20}); !ok || len(slice.Items) != 3 {
+		if slice, ok := l.CachedOrderItems(&order.Order, dynamo.PageRequest{Limit: 20}); !ok || len(slice.Items) != 3 {
 			b.Fatal(slice)
 		}
 	}

@@ -26,8 +26,8 @@ type Loaders struct {
 
 	// The loaders of item collections. If the item collection of an order or a product was planned,
 	// the loader of orders or products uses it.
-	orderCollections   Loader[commerce.OrderID, *dynamo.OrderItemCollection]
-	productCollections Loader[commerce.SKU, *dynamo.ProductItemCollection]
+	orderCollections   Loader[commerce.OrderID, *dynamo.OrderPartition]
+	productCollections Loader[commerce.SKU, *dynamo.ProductPartition]
 
 	mu sync.Mutex
 	// patterns contains the other loaders. The index is the number of the access pattern. A loader is
@@ -58,17 +58,17 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 		}
 		return l.store.CountCustomerOrders(ctx, id)
 	})
-	l.orderCollections.initSingle(l, model.OrderCollection.ID, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderItemCollection, error) {
-		return l.store.OrderItemCollection(ctx, id)
+	l.orderCollections.initSingle(l, model.OrderCollection.ID, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderPartition, error) {
+		return l.store.ReadOrderPartition(ctx, id)
 	})
-	l.productCollections.initSingle(l, model.ProductInventory.ID, func(l *Loaders, ctx context.Context, sku commerce.SKU) (*dynamo.ProductItemCollection, error) {
-		return l.store.ProductItemCollection(ctx, sku)
+	l.productCollections.initSingle(l, model.ProductInventory.ID, func(l *Loaders, ctx context.Context, sku commerce.SKU) (*dynamo.ProductPartition, error) {
+		return l.store.ReadProductPartition(ctx, sku)
 	})
 	return l
 }
 
 // RecordLoader returns the loader of an access pattern that looks up records by key.
-func RecordLoader[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, V] {
+func RecordLoader[K comparable, V any](l *Loaders, p *model.LookupPattern[K, V]) *Loader[K, V] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[K, V])
@@ -81,7 +81,7 @@ func RecordLoader[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loade
 }
 
 // PageLoader returns the loader of an access pattern that reads pages of lists.
-func PageLoader[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dynamo.Page[V]] {
+func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListRequest, dynamo.Page[V]] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Page[V]])
@@ -97,14 +97,14 @@ func PageLoader[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest,
 func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
 	case *Loader[commerce.CustomerID, *commerce.Customer]:
-		loader.batchReader = batchFunc[commerce.CustomerID, *commerce.Customer]((*Loaders).customersByID)
+		loader.batchReader = batchFunc[commerce.CustomerID, *commerce.Customer]((*Loaders).readCustomersByID)
 	case *Loader[commerce.OrderID, *commerce.Order]:
-		loader.batchReader = batchFunc[commerce.OrderID, *commerce.Order]((*Loaders).ordersByID)
-		loader.collections = collectionRecordSource[commerce.OrderID, *dynamo.OrderItemCollection, *commerce.Order]{&l.orderCollections, func(w *dynamo.OrderItemCollection) *commerce.Order { return w.Order }}
+		loader.batchReader = batchFunc[commerce.OrderID, *commerce.Order]((*Loaders).readOrdersByID)
+		loader.collections = collectionRecordSource[commerce.OrderID, *dynamo.OrderPartition, *commerce.Order]{&l.orderCollections, func(w *dynamo.OrderPartition) *commerce.Order { return w.Order }}
 	case *Loader[model.CustomerOrderKey, *commerce.Order]:
-		loader.batchReader = batchFunc[model.CustomerOrderKey, *commerce.Order]((*Loaders).customerOrders)
+		loader.batchReader = batchFunc[model.CustomerOrderKey, *commerce.Order]((*Loaders).readCustomerOrders)
 	case *Loader[commerce.SKU, *commerce.Product]:
-		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
+		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductPartition, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
 		// The client chooses the email address, so the address may be invalid in a key. For an invalid
 		// address, ReadRecord returns an InvalidError, which the client sees. ReadRecords would report

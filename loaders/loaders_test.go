@@ -591,13 +591,13 @@ func TestListsAreReadOnce(t *testing.T) {
 			return pageIDs(orderID)(loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: page}))
 		}, "[01HVNR4Q3R0000000000000002 01HVMK3P2Q0000000000000001]", []string{"AP2 Query"}},
 		{"a customer's orders of a time", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Pattern: &model.CustomerOrdersPlaced.AccessPattern, Range: dynamo.PlacedRange(placed), Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Pattern: &model.CustomerOrdersPlaced.AccessPattern, Range: dynamo.PlacedOrdersRange(placed), Page: page}))
 		}, "[01HVNR4Q3R0000000000000002]", []string{"AP23 Query"}},
 		{"orders by status", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.PageLoader(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Shipped), Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Shipped), Page: page}))
 		}, "[01KNVV2HR00000000000000101]", []string{"AP3 Query"}},
 		{"orders in two statuses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return pageIDs(orderID)(loaders.PageLoader(l, model.Orders).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Confirmed, commerce.Shipped), Pattern: &model.OrdersInStatuses.AccessPattern, Page: page}))
+			return pageIDs(orderID)(loaders.PageLoader(l, model.Orders).Load(ctx, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Confirmed, commerce.Shipped), Pattern: &model.OrdersInStatuses.AccessPattern, Page: page}))
 		}, "[01KNVV2HR00000000000000101 01KE1VN3G00000000000000005]", []string{"AP24 Query", "AP24 Query"}},
 		{"an account rep's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
 			return pageIDs(orderID)(loaders.PageLoader(l, model.EmployeeOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_002", Page: page}))

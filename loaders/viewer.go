@@ -30,19 +30,19 @@ func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
 
 // onlyOwnOrders reports whether the viewer is limited to its own orders.
 func (v Viewer) onlyOwnOrders() bool {
-	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll
+	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll
 }
 
 // canReadAllCustomers reports whether the viewer may read all customers.
 func (v Viewer) canReadAllCustomers() bool {
-	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
+	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
 // readPermitted reads the records that the viewer may read. If all is true, the viewer may read
 // every record. Otherwise, visible reports whether the viewer may read the record with a key.
 // Records that the viewer may not read are not requested, and their result is commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
-	ctx context.Context, l *Loaders, p *model.Lookup[K, V], keys []K, all bool, visible func(K) bool,
+	ctx context.Context, l *Loaders, p *model.LookupPattern[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.LookupResult[V], error) {
 	if all {
 		return dynamo.ReadRecords(ctx, l.store, p, keys)
@@ -70,22 +70,22 @@ func readPermitted[K comparable, V any](
 	return results, nil
 }
 
-// customersByID reads customers (AP6).
-func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.LookupResult[*commerce.Customer], error) {
+// readCustomersByID reads customers (AP6).
+func (l *Loaders) readCustomersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.LookupResult[*commerce.Customer], error) {
 	return readPermitted(ctx, l, model.CustomerByID, keys, l.viewer.canReadAllCustomers(), l.viewer.canReadCustomer)
 }
 
-// customerOrders reads orders by customer and order ID. It reads the copies of the orders in the
+// readCustomerOrders reads orders by customer and order ID. It reads the copies of the orders in the
 // customers' partitions (access pattern AP29).
-func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.LookupResult[*commerce.Order], error) {
+func (l *Loaders) readCustomerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.LookupResult[*commerce.Order], error) {
 	visible := func(k model.CustomerOrderKey) bool { return l.viewer.canReadOrdersOf(k.Customer) }
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
-// ordersByID reads orders by ID. If the viewer may read only its own orders, ordersByID reads the
+// readOrdersByID reads orders by ID. If the viewer may read only its own orders, readOrdersByID reads the
 // copies of the orders in the customer's partition. The keys of these copies contain the viewer's
 // customer ID, so orders of other customers are not found.
-func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
+func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
 	}
@@ -93,18 +93,18 @@ func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dyn
 	for i, id := range ids {
 		keys[i] = model.CustomerOrderKey{Customer: l.viewer.Principal.Customer, Order: id}
 	}
-	return l.customerOrders(ctx, keys)
+	return l.readCustomerOrders(ctx, keys)
 }
 
 // OnlyOwnOrders reports whether the viewer may read only its own orders. If so, records that belong
 // to an order, such as its timeline, may be read only after the order was found.
 func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 
-// ItemByID returns a line item by the ID of its order and its SKU.
+// OrderItemByID returns a line item by the ID of its order and its SKU.
 //
 // It returns commerce.ErrNotFound if the item does not exist, and the errors of dynamo.ReadRecords.
 // For a viewer limited to its own orders, it also returns the errors of Order.
-func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
+func (l *Loaders) OrderItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OnlyOwnOrders() {
 		return RecordLoader(l, model.OrderItem).Load(ctx, key)
 	}
@@ -112,7 +112,7 @@ func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commer
 	if err != nil {
 		return nil, err
 	}
-	return l.Item(ctx, order, key.SKU)
+	return l.OrderItem(ctx, order, key.SKU)
 }
 
 // PlanItemsAfterOrders plans line items for a viewer that may read only its own orders. It plans the orders
@@ -130,7 +130,7 @@ func (l *Loaders) PlanItemsAfterOrders(ctx context.Context, level *Level, keys [
 		}
 		foundKeys := slices.DeleteFunc(slices.Clone(keys), func(key model.OrderItemKey) bool { return own[key.Order] == nil })
 		RecordLoader(l, model.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(foundKeys), func(key model.OrderItemKey) bool {
-			_, ok := l.CachedItem(own[key.Order], key.SKU)
+			_, ok := l.CachedOrderItem(own[key.Order], key.SKU)
 			return ok
 		}), nil)
 		then(ctx, next, foundKeys)

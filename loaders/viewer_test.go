@@ -66,10 +66,10 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 			return found(loaders.RecordLoader(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: other, Order: theirs}))
 		}, false, nil},
 		{"an own item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(l.ItemByID(ctx, model.OrderItemKey{Order: mine, SKU: ofMine}))
+			return found(l.OrderItemByID(ctx, model.OrderItemKey{Order: mine, SKU: ofMine}))
 		}, true, []string{ownKey}},
 		{"another's item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
+			return found(l.OrderItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownKey}},
 		{"another's planned item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			l.Plan(func(first *loaders.Level) {
@@ -79,7 +79,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 					}
 				})
 			})
-			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
+			return found(l.OrderItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownKey}},
 		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			slice, err := loaders.PageLoader(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(me), Page: page})

@@ -97,25 +97,25 @@ func TestBreakerOpens(t *testing.T) {
 		failures, successes int
 		after               time.Duration
 		err                 error
-		want                attempt.State
+		want                attempt.BreakerState
 	}{
-		"server errors":            {failures: attempt.MinAttempts, err: serverError, want: attempt.StateOpen},
-		"half of the attempts":     {failures: 15, successes: 15, err: serverError, want: attempt.StateOpen},
-		"less than half":           {failures: 15, successes: 16, err: serverError, want: attempt.StateClosed},
-		"too few attempts":         {failures: attempt.MinAttempts - 1, err: serverError, want: attempt.StateClosed},
-		"throttling of the table":  {failures: attempt.MinAttempts, err: tableLimit, want: attempt.StateOpen},
-		"timeouts":                 {failures: attempt.MinAttempts, err: timedOut, want: attempt.StateOpen},
-		"slow successes":           {failures: attempt.MinAttempts, after: attempt.SlowAfter, want: attempt.StateOpen},
-		"slow canceled attempts":   {failures: attempt.MinAttempts, after: attempt.SlowAfter, err: context.Canceled, want: attempt.StateOpen},
-		"a hot key":                {failures: 100, err: hotKey, want: attempt.StateClosed},
-		"conflicts":                {failures: 100, err: conflict, want: attempt.StateClosed},
-		"failed conditions":        {failures: 100, err: condition, want: attempt.StateClosed},
-		"clients that disconnect":  {failures: 100, err: context.Canceled, want: attempt.StateClosed},
-		"deadlines of the callers": {failures: 100, err: context.DeadlineExceeded, want: attempt.StateClosed},
+		"server errors":            {failures: attempt.BreakerMinAttempts, err: serverError, want: attempt.BreakerOpen},
+		"half of the attempts":     {failures: 15, successes: 15, err: serverError, want: attempt.BreakerOpen},
+		"less than half":           {failures: 15, successes: 16, err: serverError, want: attempt.BreakerClosed},
+		"too few attempts":         {failures: attempt.BreakerMinAttempts - 1, err: serverError, want: attempt.BreakerClosed},
+		"throttling of the table":  {failures: attempt.BreakerMinAttempts, err: tableLimit, want: attempt.BreakerOpen},
+		"timeouts":                 {failures: attempt.BreakerMinAttempts, err: timedOut, want: attempt.BreakerOpen},
+		"slow successes":           {failures: attempt.BreakerMinAttempts, after: attempt.SlowAttemptThreshold, want: attempt.BreakerOpen},
+		"slow canceled attempts":   {failures: attempt.BreakerMinAttempts, after: attempt.SlowAttemptThreshold, err: context.Canceled, want: attempt.BreakerOpen},
+		"a hot key":                {failures: 100, err: hotKey, want: attempt.BreakerClosed},
+		"conflicts":                {failures: 100, err: conflict, want: attempt.BreakerClosed},
+		"failed conditions":        {failures: 100, err: condition, want: attempt.BreakerClosed},
+		"clients that disconnect":  {failures: 100, err: context.Canceled, want: attempt.BreakerClosed},
+		"deadlines of the callers": {failures: 100, err: context.DeadlineExceeded, want: attempt.BreakerClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := attempt.New(attempt.Options{Breaker: true})
+				g := attempt.NewGuard(attempt.GuardOptions{Breaker: true})
 				for range c.successes {
 					_ = try(g, 0, nil)
 				}
@@ -129,60 +129,60 @@ func TestBreakerOpens(t *testing.T) {
 				for range c.failures {
 					<-done
 				}
-				if got := g.State(); got != c.want {
+				if got := g.BreakerState(); got != c.want {
 					t.Errorf("the breaker is %s, want %s", got, c.want)
 				}
 			})
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		g := attempt.New(attempt.Options{Breaker: true})
+		g := attempt.NewGuard(attempt.GuardOptions{Breaker: true})
 		for range 100 {
-			_ = try(g, attempt.Window/15, serverError)
+			_ = try(g, attempt.BreakerWindow/15, serverError)
 		}
-		if g.State() != attempt.StateClosed {
+		if g.BreakerState() != attempt.BreakerClosed {
 			t.Error("the breaker opened, although there were fewer than 20 attempts in each window")
 		}
 	})
 }
 
-// An open breaker refuses all attempts. After OpenTime, it admits a few probes. It closes if all
+// An open breaker refuses all attempts. After BreakerOpenTime, it admits a few probes. It closes if all
 // probes succeed.
 func TestBreakerRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		g := attempt.New(attempt.Options{Breaker: true, Log: newLog(&log)})
-		for range attempt.MinAttempts {
+		g := attempt.NewGuard(attempt.GuardOptions{Breaker: true, Log: newLog(&log)})
+		for range attempt.BreakerMinAttempts {
 			_ = try(g, 0, serverError)
 		}
 		for range 5 {
-			if err := try(g, 0, nil); !errors.Is(err, attempt.ErrOpen) {
+			if err := try(g, 0, nil); !errors.Is(err, attempt.ErrBreakerOpen) {
 				t.Fatalf("an attempt while the breaker is open: %v", err)
 			}
 		}
-		time.Sleep(attempt.OpenTime + time.Millisecond)
-		if got := g.State(); got != attempt.StateHalfOpen {
-			t.Fatalf("after %s, the breaker is %s", attempt.OpenTime, got)
+		time.Sleep(attempt.BreakerOpenTime + time.Millisecond)
+		if got := g.BreakerState(); got != attempt.BreakerHalfOpen {
+			t.Fatalf("after %s, the breaker is %s", attempt.BreakerOpenTime, got)
 		}
-		if _ = try(g, 0, serverError); g.State() != attempt.StateOpen {
+		if _ = try(g, 0, serverError); g.BreakerState() != attempt.BreakerOpen {
 			t.Error("a failed probe did not open the breaker")
 		}
-		time.Sleep(attempt.OpenTime + time.Millisecond)
+		time.Sleep(attempt.BreakerOpenTime + time.Millisecond)
 		var probes []attempt.Attempt
-		for range attempt.Probes {
+		for range attempt.HalfOpenProbes {
 			a, err := g.Begin()
 			if err != nil {
 				t.Fatal(err)
 			}
 			probes = append(probes, a)
 		}
-		if err := try(g, 0, nil); !errors.Is(err, attempt.ErrOpen) {
+		if err := try(g, 0, nil); !errors.Is(err, attempt.ErrBreakerOpen) {
 			t.Errorf("an attempt while all probes are in progress: %v", err)
 		}
 		for _, a := range probes {
 			a.Succeed()
 		}
-		if got := g.State(); got != attempt.StateClosed {
+		if got := g.BreakerState(); got != attempt.BreakerClosed {
 			t.Errorf("after successful probes, the breaker is %s", got)
 		}
 		if n := g.Stats().Rejections; n != 6 {
@@ -196,14 +196,14 @@ func TestBreakerRecovers(t *testing.T) {
 
 // Without Options.Breaker, no attempt is refused.
 func TestNoBreaker(t *testing.T) {
-	g := attempt.New(attempt.Options{})
+	g := attempt.NewGuard(attempt.GuardOptions{})
 	for range 100 {
 		if err := try(g, 0, serverError); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if g.State() != attempt.StateClosed {
-		t.Errorf("the state is %s", g.State())
+	if g.BreakerState() != attempt.BreakerClosed {
+		t.Errorf("the state is %s", g.BreakerState())
 	}
 }
 
@@ -239,7 +239,7 @@ func TestRetryBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		failures, retried := map[attempt.Cause]int{}, 0
-		g := attempt.New(attempt.Options{
+		g := attempt.NewGuard(attempt.GuardOptions{
 			Log:       newLog(&log),
 			OnFailure: func(_ context.Context, f attempt.Failure) { failures[f.Cause]++ },
 			OnRetry:   func(context.Context, attempt.Failure) { retried++ },
@@ -256,7 +256,7 @@ func TestRetryBudget(t *testing.T) {
 			t.Errorf("%d requests for 60 reads, %d failures, %d retries", requests, failures[attempt.CauseServerError], retried)
 		}
 		requests = 0
-		if err := get(t.Context(), db); !errors.Is(err, attempt.ErrBudgetExhausted) || requests != 1 || attempt.Classify(err).Cause != attempt.CauseServerError {
+		if err := get(t.Context(), db); !errors.Is(err, attempt.ErrRetryBudgetExhausted) || requests != 1 || attempt.Classify(err).Cause != attempt.CauseServerError {
 			t.Errorf("%d requests, error %v", requests, err)
 		}
 		if s := g.Stats(); s.BudgetExhausted != 11 {
@@ -296,14 +296,14 @@ func transact(ctx context.Context, g *attempt.Guard, db *dynamodb.Client) error 
 // A request is not retried if the retry could not end before the deadline.
 func TestNoRetryAfterDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := attempt.New(attempt.Options{})
+		g := attempt.NewGuard(attempt.GuardOptions{})
 		requests := 0
 		db := client(g, func() (int, string) { requests++; return http.StatusInternalServerError, internalError })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		started := time.Now()
 		err := transact(ctx, g, db)
-		if took := time.Since(started); !errors.Is(err, attempt.ErrNoTime) || took >= 5*time.Second || took < 4*time.Second || requests < 5 {
+		if took := time.Since(started); !errors.Is(err, attempt.ErrNoRetryTime) || took >= 5*time.Second || took < 4*time.Second || requests < 5 {
 			t.Errorf("%d attempts in %s: %v", requests, took, err)
 		}
 	})
@@ -313,7 +313,7 @@ func TestNoRetryAfterDeadline(t *testing.T) {
 // It is free if the request has no deadline.
 func TestUnprocessedKeys(t *testing.T) {
 	throttles := 0
-	g := attempt.New(attempt.Options{OnFailure: func(_ context.Context, f attempt.Failure) {
+	g := attempt.NewGuard(attempt.GuardOptions{OnFailure: func(_ context.Context, f attempt.Failure) {
 		if f.Reason == attempt.ReasonUnprocessed {
 			throttles++
 		}
@@ -321,14 +321,14 @@ func TestUnprocessedKeys(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	for i := range 100 {
-		if err := g.Unprocessed(ctx); err != nil {
+		if err := g.RecordUnprocessed(ctx); err != nil {
 			t.Fatalf("retry %d: %v", i, err)
 		}
 	}
-	if err := g.Unprocessed(ctx); !errors.Is(err, attempt.ErrBudgetExhausted) {
+	if err := g.RecordUnprocessed(ctx); !errors.Is(err, attempt.ErrRetryBudgetExhausted) {
 		t.Errorf("retry 101: %v", err)
 	}
-	if err := g.Unprocessed(context.Background()); err != nil {
+	if err := g.RecordUnprocessed(context.Background()); err != nil {
 		t.Errorf("without a deadline: %v", err)
 	}
 	if throttles != 102 {
@@ -340,28 +340,28 @@ func TestUnprocessedKeys(t *testing.T) {
 // rejects a request without a table name before the first attempt.
 func TestProbeIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := attempt.New(attempt.Options{Breaker: true})
+		g := attempt.NewGuard(attempt.GuardOptions{Breaker: true})
 		db := client(g, func() (int, string) { return http.StatusOK, `{}` })
-		for range attempt.MinAttempts {
+		for range attempt.BreakerMinAttempts {
 			_ = try(g, 0, serverError)
 		}
-		time.Sleep(attempt.OpenTime + time.Millisecond)
-		for range 2 * attempt.Probes {
+		time.Sleep(attempt.BreakerOpenTime + time.Millisecond)
+		for range 2 * attempt.HalfOpenProbes {
 			a, err := g.Begin()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{}, a.ContinueInSDK()); err == nil {
+			if _, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{}, a.SDKRetryOptions()); err == nil {
 				t.Fatal("no error")
 			}
 		}
-		for range attempt.Probes {
+		for range attempt.HalfOpenProbes {
 			if err := get(t.Context(), db); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if g.State() != attempt.StateClosed {
-			t.Errorf("the breaker is %s, want closed", g.State())
+		if g.BreakerState() != attempt.BreakerClosed {
+			t.Errorf("the breaker is %s, want closed", g.BreakerState())
 		}
 	})
 }

@@ -71,7 +71,7 @@ func Classify(err error) Failure {
 	if api := smithy.APIError(nil); errors.As(err, &api) {
 		switch code := api.ErrorCode(); code {
 		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
-			return throttled(code, throttlingReasons(err))
+			return classifyThrottled(code, throttlingReasons(err))
 		case "TransactionInProgressException", "TransactionConflictException", "ReplicatedWriteConflictException":
 			return Failure{Cause: CauseConflict}
 		case "InternalServerError", "ServiceUnavailable":
@@ -139,10 +139,10 @@ func throttlingReasons(err error) []types.ThrottlingReason {
 	return nil
 }
 
-// throttled describes a throttled request. DynamoDB's reasons name the resource, the operation and
+// classifyThrottled describes a throttled request. DynamoDB's reasons name the resource, the operation and
 // the limit, such as TableReadProvisionedThroughputExceeded. If a single partition key was
-// throttled, the reason ends with KeyRangeThroughputExceeded.
-func throttled(code string, reasons []types.ThrottlingReason) Failure {
+// classifyThrottled, the reason ends with KeyRangeThroughputExceeded.
+func classifyThrottled(code string, reasons []types.ThrottlingReason) Failure {
 	failure := Failure{Cause: CauseThrottled, Reason: code}
 	names := make([]string, 0, len(reasons))
 	for _, r := range reasons {

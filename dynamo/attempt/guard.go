@@ -13,8 +13,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Options configures a Guard.
-type Options struct {
+// GuardOptions configures a Guard.
+type GuardOptions struct {
 	// Breaker enables the circuit breaker. Without a breaker, no attempt is refused.
 	Breaker bool
 	// Log receives a message when the breaker changes its state, and when the retry budget is
@@ -29,7 +29,7 @@ type Options struct {
 
 // Guard limits and counts the attempts of all requests to one table. It is safe for concurrent use.
 type Guard struct {
-	opts    Options
+	opts    GuardOptions
 	breaker *breaker
 	budget  retry.RateLimiter
 
@@ -39,8 +39,8 @@ type Guard struct {
 	warned time.Time
 }
 
-// New returns a Guard with a full retry budget and a closed breaker.
-func New(opts Options) *Guard {
+// NewGuard returns a Guard with a full retry budget and a closed breaker.
+func NewGuard(opts GuardOptions) *Guard {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -73,18 +73,18 @@ func (g *Guard) Stats() Stats {
 	return s
 }
 
-// State returns the state of the breaker. Without a breaker, it returns Closed.
-func (g *Guard) State() State {
+// BreakerState returns the state of the breaker. Without a breaker, it returns Closed.
+func (g *Guard) BreakerState() BreakerState {
 	if g.breaker == nil {
-		return StateClosed
+		return BreakerClosed
 	}
 	switch g.breaker.State() {
 	case gobreaker.StateOpen:
-		return StateOpen
+		return BreakerOpen
 	case gobreaker.StateHalfOpen:
-		return StateHalfOpen
+		return BreakerHalfOpen
 	default:
-		return StateClosed
+		return BreakerClosed
 	}
 }
 
@@ -95,7 +95,7 @@ type Attempt struct {
 	done  func(error)
 }
 
-// Begin starts an attempt. It returns ErrOpen if the breaker refuses the attempt.
+// Begin starts an attempt. It returns ErrBreakerOpen if the breaker refuses the attempt.
 func (g *Guard) Begin() (Attempt, error) {
 	if g.breaker == nil {
 		return Attempt{guard: g}, nil
@@ -111,8 +111,8 @@ func (g *Guard) Begin() (Attempt, error) {
 func (a Attempt) Succeed() {
 	_ = a.guard.budget.AddTokens(successRefill) // never an error
 	a.end(func(d time.Duration) error {
-		if d >= SlowAfter {
-			return errFailed
+		if d >= SlowAttemptThreshold {
+			return errOutcomeFailed
 		}
 		return nil
 	})
@@ -121,13 +121,13 @@ func (a Attempt) Succeed() {
 // Fail records that the attempt failed. err is an error of the AWS SDK.
 func (a Attempt) Fail(ctx context.Context, err error) {
 	failure := Classify(err)
-	a.guard.recordFailure(ctx, failure)
-	a.end(func(d time.Duration) error { return failure.outcome(err, d) })
+	a.guard.notifyFailure(ctx, failure)
+	a.end(func(d time.Duration) error { return failure.breakerOutcome(err, d) })
 }
 
 // abandon ends an attempt whose request was not sent.
 func (a Attempt) abandon() {
-	a.end(func(time.Duration) error { return errIgnored })
+	a.end(func(time.Duration) error { return errOutcomeIgnored })
 }
 
 // end calls outcome with the duration of the attempt and reports the result to the breaker.
@@ -137,22 +137,22 @@ func (a Attempt) end(outcome func(time.Duration) error) {
 	}
 }
 
-// recordFailure calls OnFailure.
-func (g *Guard) recordFailure(ctx context.Context, failure Failure) {
+// notifyFailure calls OnFailure.
+func (g *Guard) notifyFailure(ctx context.Context, failure Failure) {
 	if g.opts.OnFailure != nil {
 		g.opts.OnFailure(ctx, failure)
 	}
 }
 
-// recordRetry calls OnRetry.
-func (g *Guard) recordRetry(ctx context.Context, failure Failure) {
+// notifyRetry calls OnRetry.
+func (g *Guard) notifyRetry(ctx context.Context, failure Failure) {
 	if g.opts.OnRetry != nil {
 		g.opts.OnRetry(ctx, failure)
 	}
 }
 
-// isResponse reports whether err is an error response of DynamoDB.
-func isResponse(err error) bool {
+// isErrorResponse reports whether err is an error response of DynamoDB.
+func isErrorResponse(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api)
 }

@@ -55,7 +55,7 @@ func addRequestState(ctx context.Context, in middleware.InitializeInput, next mi
 	return next.HandleInitialize(ctx, in)
 }
 
-// handleAttempt makes one attempt of a request. It returns ErrOpen if the breaker refuses the
+// handleAttempt makes one attempt of a request. It returns ErrBreakerOpen if the breaker refuses the
 // attempt.
 func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
 	r, ok := ctx.Value(requestKey{}).(*request)
@@ -85,10 +85,10 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// ContinueInSDK returns SDK options for a request whose first attempt, a, was made outside the SDK
+// SDKRetryOptions returns SDK options for a request whose first attempt, a, was made outside the SDK
 // and failed. The HTTP client must return the outcome of that attempt as its first response. The
 // Guard then records the outcome, as for attempts of the SDK.
-func (a Attempt) ContinueInSDK() func(*dynamodb.Options) {
+func (a Attempt) SDKRetryOptions() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}
 		defer func() {
@@ -103,8 +103,8 @@ func (a Attempt) ContinueInSDK() func(*dynamodb.Options) {
 	}
 }
 
-// isCancelled reports whether an error is the cancellation of a transaction.
-func isCancelled(err error) bool {
+// isTransactionCancelled reports whether an error is the cancellation of a transaction.
+func isTransactionCancelled(err error) bool {
 	var cancelled *types.TransactionCanceledException
 	return errors.As(err, &cancelled)
 }

@@ -39,13 +39,13 @@ const (
 // The maximum delay before the first retry. The maximum doubles with each further retry, at most
 // maxDoublings times.
 const (
-	// conflictDelay is the maximum delay before the first retry of a transaction. It is short, because
+	// conflictRetryDelay is the maximum delay before the first retry of a transaction. It is short, because
 	// a retry can succeed as soon as the conflicting transaction has ended.
-	conflictDelay = 10 * time.Millisecond
-	// readDelay is the maximum delay before the first retry of a read. It is longer than
-	// conflictDelay, because DynamoDB must recover within the few attempts of a read.
-	readDelay    = 50 * time.Millisecond
-	maxDoublings = 6
+	conflictRetryDelay = 10 * time.Millisecond
+	// readRetryDelay is the maximum delay before the first retry of a read. It is longer than
+	// conflictRetryDelay, because DynamoDB must recover within the few attempts of a read.
+	readRetryDelay = 50 * time.Millisecond
+	maxDoublings   = 6
 )
 
 // minAttemptTime is the minimum time for an attempt. A request is not retried if less time would
@@ -55,19 +55,19 @@ const minAttemptTime = 10 * time.Millisecond
 // Reasons why a request is not retried. The returned error also wraps the error of the last
 // attempt.
 var (
-	// ErrBudgetExhausted: too many requests to the table were retried recently.
-	ErrBudgetExhausted = errors.New("the retry budget is exhausted")
-	// ErrNoTime: a retry could not end before the deadline.
-	ErrNoTime = errors.New("no time is left for a retry")
+	// ErrRetryBudgetExhausted: too many requests to the table were retried recently.
+	ErrRetryBudgetExhausted = errors.New("the retry budget is exhausted")
+	// ErrNoRetryTime: a retry could not end before the deadline.
+	ErrNoRetryTime = errors.New("no time is left for a retry")
 )
 
-// Unprocessed records a failure: DynamoDB did not process some keys of a batch because of
-// throttling. It returns ErrBudgetExhausted if the caller must not request these keys again. If the
+// RecordUnprocessed records a failure: DynamoDB did not process some keys of a batch because of
+// throttling. It returns ErrRetryBudgetExhausted if the caller must not request these keys again. If the
 // context has no deadline, no client waits for the request. The budget then does not limit the
 // retries.
-func (g *Guard) Unprocessed(ctx context.Context) error {
+func (g *Guard) RecordUnprocessed(ctx context.Context) error {
 	failure := Failure{Cause: CauseThrottled, Reason: ReasonUnprocessed, OneKey: true}
-	g.recordFailure(ctx, failure)
+	g.notifyFailure(ctx, failure)
 	_, limited := ctx.Deadline()
 	_, err := g.acquireRetry(ctx, failure, limited)
 	return err
@@ -86,7 +86,7 @@ func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool)
 		refund, err := g.budget.GetToken(context.WithoutCancel(ctx), cost)
 		if err != nil {
 			g.recordExhausted(ctx)
-			return nil, fmt.Errorf("%w: %w", ErrBudgetExhausted, err)
+			return nil, fmt.Errorf("%w: %w", ErrRetryBudgetExhausted, err)
 		}
 		release = func(err error) error {
 			if err != nil {
@@ -95,7 +95,7 @@ func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool)
 			return refund()
 		}
 	}
-	g.recordRetry(ctx, failure)
+	g.notifyRetry(ctx, failure)
 	return release, nil
 }
 
@@ -126,10 +126,10 @@ type retryer struct {
 	unlimited bool
 }
 
-// GetRetryToken returns ErrBudgetExhausted or ErrNoTime if the request must not be retried.
+// GetRetryToken returns ErrRetryBudgetExhausted or ErrNoRetryTime if the request must not be retried.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < maxDelay(r.firstDelay, attemptCount(ctx))+minAttemptTime {
-		return nil, ErrNoTime
+		return nil, ErrNoRetryTime
 	}
 	return r.guard.acquireRetry(ctx, Classify(err), !r.unlimited)
 }
@@ -155,7 +155,7 @@ func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 		return base
 	}
 	if v2, ok := base.(aws.RetryerV2); ok {
-		return retryer{RetryerV2: v2, guard: g, firstDelay: readDelay}
+		return retryer{RetryerV2: v2, guard: g, firstDelay: readRetryDelay}
 	}
 	return base
 }
@@ -182,7 +182,7 @@ func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Opt
 		o.MaxAttempts = attempts
 		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(isRetryable)}, o.Retryables...)
 	})
-	own := retryer{RetryerV2: standard, guard: g, firstDelay: conflictDelay, unlimited: unlimited}
+	own := retryer{RetryerV2: standard, guard: g, firstDelay: conflictRetryDelay, unlimited: unlimited}
 	return func(o *dynamodb.Options) {
 		if _, never := o.Retryer.(aws.NopRetryer); !never {
 			o.Retryer = own
@@ -197,7 +197,7 @@ func isRetryable(err error) aws.Ternary {
 	switch {
 	case failure.Cause == CauseConflict, failure.Cause == CauseThrottled && failure.OneKey:
 		return aws.TrueTernary
-	case isCancelled(err):
+	case isTransactionCancelled(err):
 		return aws.FalseTernary
 	default:
 		return aws.UnknownTernary

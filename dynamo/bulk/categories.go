@@ -69,7 +69,7 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	}
 	var records []model.Record
 	for _, name := range slices.Sorted(maps.Keys(l.changed)) {
-		others, err := l.countOthers(ctx, name)
+		others, err := l.countUnloadedProducts(ctx, name)
 		if err != nil {
 			return 0, err
 		}
@@ -89,8 +89,8 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	return len(records), l.putAll(ctx, records)
 }
 
-// countOthers counts the products of a category in the table that this load does not write.
-func (l *categoryCounter) countOthers(ctx context.Context, name string) (int, error) {
+// countUnloadedProducts counts the products of a category in the table that this load does not write.
+func (l *categoryCounter) countUnloadedProducts(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Build(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *categoryCounter) countOthers(ctx context.Context, name string) (int, er
 		}
 		sku := ""
 		for _, r := range found {
-			sku = model.KeyValue(p.SK+"{sku}", r.Text(model.AttrIndexSK))
+			sku = model.FirstPlaceholderValue(p.SK+"{sku}", r.Text(model.AttrIndexSK))
 			if _, loaded := l.categoryOf[commerce.SKU(sku)]; !loaded {
 				n++
 			}

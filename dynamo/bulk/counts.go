@@ -14,11 +14,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// StartOrderCounts writes order counts of zero to a table that has no orders and no order counts.
+// InitOrderCounts writes order counts of zero to a table that has no orders and no order counts.
 // Otherwise it does nothing.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (t Transfers) StartOrderCounts(ctx context.Context) error {
+func (t Transfers) InitOrderCounts(ctx context.Context) error {
 	_, err := t.statusCounts(ctx)
 	return err
 }

@@ -23,9 +23,9 @@ func NewTransfers(t *table.Table) Transfers { return Transfers{t} }
 // MaxSegments is the maximum number of segments that an export scans in parallel.
 const MaxSegments = table.MaxParallel
 
-// Segment describes how much of one segment of a parallel scan was read. The zero value means that
+// SegmentProgress describes how much of one segment of a parallel scan was read. The zero value means that
 // nothing was read.
-type Segment struct {
+type SegmentProgress struct {
 	// After is the key of the last record that was read, or nil if no record was read.
 	After *RecordKey `json:"after,omitempty"`
 	// Done reports whether the segment has been read completely.
@@ -42,7 +42,7 @@ type RecordKey struct {
 type ExportPage struct {
 	// Index is the index of the segment. Next is the progress of the segment after this page.
 	Index int
-	Next  Segment
+	Next  SegmentProgress
 	// Lines contains one line of JSON for each exported record. Records is the number of lines.
 	// LeftOut is the number of records that were read but not exported.
 	Lines            []byte
@@ -60,7 +60,7 @@ type ExportPage struct {
 //
 // Errors: the error of emit, ErrCorrupt for a value of an unknown type, ErrTableMismatch,
 // ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
-func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
+func (t Transfers) Export(ctx context.Context, segments []SegmentProgress, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: the number of segments is %d, but must be from 1 to %d", len(segments), MaxSegments)
 	}
@@ -93,7 +93,7 @@ func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(Exp
 
 // exportPage sends one Scan request. A backup must contain the most recent writes, so the Scan is
 // strongly consistent. This doubles its cost.
-func (t Transfers) exportPage(ctx context.Context, segment, segments int, from Segment) (ExportPage, error) {
+func (t Transfers) exportPage(ctx context.Context, segment, segments int, from SegmentProgress) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.table.Name, ConsistentRead: aws.Bool(true),
 		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)),
@@ -106,7 +106,7 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, from S
 		return ExportPage{}, table.WrapError("Scan", t.table.Name, err)
 	}
 	page := ExportPage{Index: segment}
-	if page.Next, err = nextSegment(out.LastEvaluatedKey); err != nil {
+	if page.Next, err = segmentProgressAfter(out.LastEvaluatedKey); err != nil {
 		return ExportPage{}, err
 	}
 	for _, r := range out.Items {
@@ -131,16 +131,16 @@ func isIdempotency(r model.Record) bool {
 	return e != nil && e.Name == model.EntityIdempotency.Name
 }
 
-func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
+func segmentProgressAfter(last map[string]types.AttributeValue) (SegmentProgress, error) {
 	if len(last) == 0 {
-		return Segment{Done: true}, nil
+		return SegmentProgress{Done: true}, nil
 	}
 	reader := model.Reader{Record: last}
 	next := RecordKey{PK: reader.RequiredText(model.AttrPK), SK: reader.RequiredText(model.AttrSK)}
 	if reader.Problem != "" {
-		return Segment{}, fmt.Errorf("%w: key: %s", table.ErrTableMismatch, reader.Problem)
+		return SegmentProgress{}, fmt.Errorf("%w: key: %s", table.ErrTableMismatch, reader.Problem)
 	}
-	return Segment{After: &next}, nil
+	return SegmentProgress{After: &next}, nil
 }
 
 // TableID returns a name that identifies a table. Tables with the same name have different IDs if

@@ -27,10 +27,10 @@ const (
 	// its JSON can have 3.6 MB. For example, DynamoDB counts 1 byte for an empty string in a list, but
 	// its JSON has 9 bytes.
 	maxLine = 4 << 20
-	// importBytes is the maximum total size in bytes of the lines that are written at the same time.
+	// maxInFlightBytes is the maximum total size in bytes of the lines that are written at the same time.
 	// Each line counts as at least 1/MaxParallel of this size, so at most MaxParallel lines are
 	// written at the same time.
-	importBytes = 8 << 20
+	maxInFlightBytes = 8 << 20
 	// An import writes later lines while it is still writing an earlier line. maxPendingLines is the
 	// maximum number of such later lines.
 	maxPendingLines = 1024
@@ -74,8 +74,8 @@ type BadLine struct {
 	Problem string `json:"problem"`
 }
 
-// Records returns the number of lines that are not blank.
-func (done ImportResult) Records() int {
+// RecordCount returns the number of lines that are not blank.
+func (done ImportResult) RecordCount() int {
 	return done.Written + done.Replaced + done.Unchanged + done.LeftOut + done.Conflicts + done.Unreadable
 }
 
@@ -134,9 +134,9 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		opts.From.HadRecords = &hadRecords
 	}
 	i := &importer{
-		numbers: &importedCounts{Transfers: t, done: map[model.Keys]bool{}},
+		numbers: &countInvalidator{Transfers: t, done: map[model.Keys]bool{}},
 		table:   t.table, opts: opts, rawLines: make(chan rawLine), lines: make(chan *importLine, maxPendingLines),
-		slots: semaphore.NewWeighted(importBytes), lastLines: map[model.Keys]*importLine{},
+		slots: semaphore.NewWeighted(maxInFlightBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
 	// After this context is cancelled, no more lines are read, but the lines that were already read
@@ -144,8 +144,8 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go i.read(reading, r)
-	go i.begin(ctx, reading)
-	return i.collect(stop)
+	go i.writeLines(ctx, reading)
+	return i.collectResults(stop)
 }
 
 // importer is the state of an import. Three goroutines process the lines. read waits for input,
@@ -157,9 +157,9 @@ type importer struct {
 	rawLines chan rawLine
 	lines    chan *importLine
 	// slots limits the lines that are written at the same time: their total size is at most
-	// importBytes.
+	// maxInFlightBytes.
 	slots   *semaphore.Weighted
-	numbers *importedCounts
+	numbers *countInvalidator
 	// begun reports whether a write has begun, in this import or in the earlier import that it
 	// continues.
 	begun atomic.Bool
@@ -183,7 +183,7 @@ type importLine struct {
 	key model.Keys
 	// done is closed when outcome and err are set.
 	done    chan struct{}
-	outcome outcome
+	outcome lineOutcome
 	err     error
 	// bad is the problem of an unreadable line.
 	bad *LineError
@@ -198,12 +198,12 @@ func (l *importLine) fail(err error, skip bool) {
 	l.err = err
 }
 
-// outcome is the result of a line.
-type outcome int
+// lineOutcome is the result of a line.
+type lineOutcome int
 
 const (
-	outcomeBlank outcome = iota
-	outcomeLeftOut
+	outcomeBlank lineOutcome = iota
+	outcomeSkipped
 	outcomeWritten
 	outcomeReplaced
 	outcomeUnchanged
@@ -259,9 +259,9 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// begin starts writing lines until the input ends, a line fails, or the context reading is
+// writeLines starts writing lines until the input ends, a line fails, or the context reading is
 // cancelled. The writes use the context ctx, so that they continue after reading is cancelled.
-func (i *importer) begin(ctx, reading context.Context) {
+func (i *importer) writeLines(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
 		text, err := i.next(reading)
@@ -276,7 +276,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 				err = line.err
 			}
 		}
-		weight := min(max(line.bytes, importBytes/table.MaxParallel), importBytes)
+		weight := min(max(line.bytes, maxInFlightBytes/table.MaxParallel), maxInFlightBytes)
 		if err == nil && rec != nil {
 			err = i.slots.Acquire(reading, weight)
 		}
@@ -300,7 +300,7 @@ func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.
 // contains an idempotency record.
 //
 // Errors: LineError.
-func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
+func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return outcomeBlank, nil, nil
 	}
@@ -312,7 +312,7 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 		return 0, nil, &LineError{Err: err}
 	}
 	if isIdempotency(rec) {
-		return outcomeLeftOut, nil, nil
+		return outcomeSkipped, nil, nil
 	}
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
@@ -403,9 +403,9 @@ const putAttempts = 12
 // removes the order counts that would become wrong.
 //
 // It returns the errors of put.
-func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
+func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (lineOutcome, error) {
 	if *i.opts.From.HadRecords && !i.opts.DryRun && i.numbers.counterKey(rec).PK != "" {
-		old, err := i.current(ctx, key)
+		old, err := i.currentRecord(ctx, key)
 		if err == nil && (old == nil || i.opts.Overwrite) {
 			err = i.numbers.removeCounts(ctx, old, rec)
 		}
@@ -424,13 +424,13 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 // equal record exists, or if the options keep a different existing record.
 //
 // Errors: LineError if DynamoDB rejects the record, or an error that table.WrapError wraps.
-func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
+func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (lineOutcome, error) {
 	if i.opts.DryRun {
-		old, err := i.current(ctx, key)
+		old, err := i.currentRecord(ctx, key)
 		if err != nil || old == nil {
 			return outcomeWritten, err
 		}
-		return i.compare(old, rec), nil
+		return i.outcomeForExisting(old, rec), nil
 	}
 	for range putAttempts {
 		old, err := i.putIfAbsent(ctx, key, rec)
@@ -438,7 +438,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 			return outcomeWritten, nil
 		}
 		if err == nil && len(old) == 0 {
-			old, err = i.current(ctx, key)
+			old, err = i.currentRecord(ctx, key)
 		}
 		if err != nil {
 			return 0, err
@@ -446,7 +446,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 		if old == nil {
 			continue // another client has deleted the record
 		}
-		result := i.compare(old, rec)
+		result := i.outcomeForExisting(old, rec)
 		if result == outcomeReplaced {
 			var changed bool
 			if changed, err = i.replace(ctx, key, old, rec); changed {
@@ -458,9 +458,9 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 	return 0, fmt.Errorf("%w: other clients repeatedly create and delete the record %s %s", table.ErrUnavailable, key.PK, key.SK)
 }
 
-// compare returns the outcome of importing rec if the table contains the record old with the same
+// outcomeForExisting returns the outcome of importing rec if the table contains the record old with the same
 // key.
-func (i *importer) compare(old, rec model.Record) outcome {
+func (i *importer) outcomeForExisting(old, rec model.Record) lineOutcome {
 	if *i.opts.From.HadRecords {
 		rec = withExistingCounts(old, rec)
 	}
@@ -496,9 +496,9 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 // true, nothing was written, because a stored count has changed since old was read.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
-	if names := existingCounts(key); *i.opts.From.HadRecords && len(names) > 0 {
+	if names := preservedCountAttributes(key); *i.opts.From.HadRecords && len(names) > 0 {
 		var e table.Expression
-		in.Item, in.ConditionExpression = withExistingCounts(old, rec), aws.String(table.Unchanged(old, names...)(&e))
+		in.Item, in.ConditionExpression = withExistingCounts(old, rec), aws.String(table.AttributesUnchanged(old, names...)(&e))
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Names, e.Values
 	}
 	err = i.putItem(ctx, key, in)
@@ -519,8 +519,8 @@ func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.Put
 	return table.WrapError("PutItem", key.PK+" "+key.SK, err)
 }
 
-// current returns the current record with the given key, or nil if there is no such record.
-func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
+// currentRecord returns the current record with the given key, or nil if there is no such record.
+func (i *importer) currentRecord(ctx context.Context, key model.Keys) (model.Record, error) {
 	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.BulkOptions)
 	if err != nil {
 		return nil, table.WrapError("GetItem", key.PK+" "+key.SK, err)
@@ -528,9 +528,9 @@ func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, e
 	return out.Item, nil
 }
 
-// collect counts the results of the lines, in the order of the lines. If a line has failed, collect
+// collectResults counts the results of the lines, in the order of the lines. If a line has failed, collect
 // stops the reading and waits for the writes that have begun.
-func (i *importer) collect(stop context.CancelCauseFunc) (ImportResult, error) {
+func (i *importer) collectResults(stop context.CancelCauseFunc) (ImportResult, error) {
 	done := i.opts.From
 	var failure error
 	for line := range i.lines {
@@ -563,7 +563,7 @@ func (done ImportResult) add(line *importLine) ImportResult {
 	done.Lines++
 	switch line.outcome {
 	case outcomeBlank:
-	case outcomeLeftOut:
+	case outcomeSkipped:
 		done.LeftOut++
 	case outcomeWritten:
 		done.Written++

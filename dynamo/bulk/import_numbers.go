@@ -13,11 +13,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// importedCounts prevents wrong order counts if records are imported into a table that is not
+// countInvalidator prevents wrong order counts if records are imported into a table that is not
 // empty. Existing products and account reps keep their order counts, unless one of their orders is
 // imported. In this case, the count is removed, and `ordergraph check -repair` counts the orders
-// again. importedCounts is safe for concurrent use.
-type importedCounts struct {
+// again. countInvalidator is safe for concurrent use.
+type countInvalidator struct {
 	Transfers
 	mu sync.Mutex
 	// done contains the keys of products and account reps whose counts are no longer wrong. Either the
@@ -44,32 +44,32 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 
 // counterKey returns the key of the product or account rep whose order count includes rec. It
 // returns an empty key if no count includes rec.
-func (n *importedCounts) counterKey(rec model.Record) model.Keys {
+func (n *countInvalidator) counterKey(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)
 	if e == nil {
 		return model.Keys{}
 	}
-	rep := commerce.EmployeeID(model.KeyValue(e.PK, k.PK))
+	rep := commerce.EmployeeID(model.FirstPlaceholderValue(e.PK, k.PK))
 	switch e.Name {
 	case model.EntityOrderItem.Name:
-		return model.ProductBySKU.Key(b, commerce.SKU(model.KeyValue(e.SK, k.SK))).Primary()
+		return model.ProductBySKU.Key(b, commerce.SKU(model.FirstPlaceholderValue(e.SK, k.SK))).Primary()
 	case model.EntityCustomerOrder.Name:
-		rep = commerce.EmployeeID(model.KeyValue(e.IndexPK, model.TextOf(rec, model.AttrIndexPK)))
+		rep = commerce.EmployeeID(model.FirstPlaceholderValue(e.IndexPK, model.TextOf(rec, model.AttrIndexPK)))
 	case model.EntityRepOrders.Name:
 	default:
 		return model.Keys{}
 	}
-	first := model.KeyOf(model.RepOrdersRecord(b, commerce.RepOrders{EmployeeID: rep, Part: model.FirstRepOrderPart}))
+	first := model.KeyOf(model.RepOrderCountRecord(b, commerce.RepOrderCount{EmployeeID: rep, Part: model.FirstRepCountPart}))
 	if b.Err != nil || first == k {
 		return model.Keys{}
 	}
 	return first
 }
 
-// existingCounts returns the names of the count attributes that an import does not replace in an
+// preservedCountAttributes returns the names of the count attributes that an import does not replace in an
 // existing record.
-func existingCounts(k model.Keys) []string {
+func preservedCountAttributes(k model.Keys) []string {
 	switch e := model.EntityOf(k); {
 	case e == nil:
 		return nil
@@ -84,7 +84,7 @@ func existingCounts(k model.Keys) []string {
 // withExistingCounts returns rec with the counts of old, the existing record in the table.
 func withExistingCounts(old, rec model.Record) model.Record {
 	rec = maps.Clone(rec)
-	for _, name := range existingCounts(model.KeyOf(rec)) {
+	for _, name := range preservedCountAttributes(model.KeyOf(rec)) {
 		if delete(rec, name); old[name] != nil {
 			rec[name] = old[name]
 		}
@@ -96,7 +96,7 @@ func withExistingCounts(old, rec model.Record) model.Record {
 // the record is new.
 //
 // Errors are wrapped by table.WrapError.
-func (n *importedCounts) removeCounts(ctx context.Context, old, rec model.Record) error {
+func (n *countInvalidator) removeCounts(ctx context.Context, old, rec model.Record) error {
 	before, after := n.counterKey(old), n.counterKey(rec)
 	if before == after {
 		return nil
@@ -112,7 +112,7 @@ func (n *importedCounts) removeCounts(ctx context.Context, old, rec model.Record
 		if e := model.EntityOf(k); e.Name == model.EntityRepOrders.Name {
 			name, value = model.AttrComplete, model.Record{model.AttrComplete: model.Bool(false)}
 		}
-		if _, err := n.update(ctx, k, table.AttributeExists(name), func(e *table.Expression) string {
+		if _, err := n.updateIf(ctx, k, table.AttributeExists(name), func(e *table.Expression) string {
 			return e.UpdateRecord(model.Record{name: nil}, value)
 		}); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (n *importedCounts) removeCounts(ctx context.Context, old, rec model.Record
 }
 
 // markDone adds the key of a record to done.
-func (n *importedCounts) markDone(k model.Keys) {
+func (n *countInvalidator) markDone(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.done[k] = true

@@ -21,8 +21,8 @@ import (
 // format, too. It is not used here, because it writes maps in random order. It also accepts values
 // with two types, unknown types and duplicate names.
 
-// jsonItem is the only name in the JSON object of a line. Its value is the record.
-const jsonItem = "Item"
+// itemMemberName is the only name in the JSON object of a line. Its value is the record.
+const itemMemberName = "Item"
 
 // maxNameBytes is DynamoDB's limit for the name of an attribute, in bytes.
 const maxNameBytes = 1<<16 - 1
@@ -34,17 +34,17 @@ const maxNameBytes = 1<<16 - 1
 func toJSON(r model.Record) ([]byte, error) {
 	enc := smithyjson.NewEncoder()
 	line := enc.Object()
-	if err := writeAttributes(line.Key(jsonItem), r); err != nil {
+	if err := writeJSONAttributes(line.Key(itemMemberName), r); err != nil {
 		return nil, fmt.Errorf("%w: record %s: %w", model.ErrCorrupt, r.KeyText(), err)
 	}
 	line.Close()
 	return append(enc.Bytes(), '\n'), nil
 }
 
-func writeAttributes(to smithyjson.Value, attributes map[string]types.AttributeValue) error {
+func writeJSONAttributes(to smithyjson.Value, attributes map[string]types.AttributeValue) error {
 	object := to.Object()
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if err := writeValue(object.Key(name), attributes[name]); err != nil {
+		if err := writeJSONValue(object.Key(name), attributes[name]); err != nil {
 			return fmt.Errorf("attribute %q: %w", name, err)
 		}
 	}
@@ -52,7 +52,7 @@ func writeAttributes(to smithyjson.Value, attributes map[string]types.AttributeV
 	return nil
 }
 
-func writeValue(to smithyjson.Value, v types.AttributeValue) error {
+func writeJSONValue(to smithyjson.Value, v types.AttributeValue) error {
 	object := to.Object()
 	defer object.Close()
 	switch v := v.(type) {
@@ -67,9 +67,9 @@ func writeValue(to smithyjson.Value, v types.AttributeValue) error {
 	case *types.AttributeValueMemberNULL:
 		object.Key("NULL").Boolean(v.Value)
 	case *types.AttributeValueMemberSS:
-		writeTexts(object.Key("SS"), slices.Sorted(slices.Values(v.Value)))
+		writeJSONStrings(object.Key("SS"), slices.Sorted(slices.Values(v.Value)))
 	case *types.AttributeValueMemberNS:
-		writeTexts(object.Key("NS"), slices.Sorted(slices.Values(v.Value)))
+		writeJSONStrings(object.Key("NS"), slices.Sorted(slices.Values(v.Value)))
 	case *types.AttributeValueMemberBS:
 		array := object.Key("BS").Array()
 		for _, b := range slices.SortedFunc(slices.Values(v.Value), bytes.Compare) {
@@ -79,20 +79,20 @@ func writeValue(to smithyjson.Value, v types.AttributeValue) error {
 	case *types.AttributeValueMemberL:
 		array := object.Key("L").Array()
 		for _, e := range v.Value {
-			if err := writeValue(array.Value(), e); err != nil {
+			if err := writeJSONValue(array.Value(), e); err != nil {
 				return err
 			}
 		}
 		array.Close()
 	case *types.AttributeValueMemberM:
-		return writeAttributes(object.Key("M"), v.Value)
+		return writeJSONAttributes(object.Key("M"), v.Value)
 	default:
 		return fmt.Errorf("has the unknown type %T", v)
 	}
 	return nil
 }
 
-func writeTexts(to smithyjson.Value, values []string) {
+func writeJSONStrings(to smithyjson.Value, values []string) {
 	array := to.Array()
 	for _, s := range values {
 		array.Value().String(s)
@@ -128,14 +128,14 @@ type jsonReader struct{ *jsontext.Decoder }
 
 func (j jsonReader) record() (r model.Record, err error) {
 	err = j.object(func(name string) (err error) {
-		if name != jsonItem {
-			return fmt.Errorf("is not a record: unexpected name %q, expected {%q: {...}}", name, jsonItem)
+		if name != itemMemberName {
+			return fmt.Errorf("is not a record: unexpected name %q, expected {%q: {...}}", name, itemMemberName)
 		}
 		r, err = j.attributes(0)
 		return err
 	})
 	if err == nil && r == nil {
-		err = fmt.Errorf("is not a record: expected {%q: {...}}", jsonItem)
+		err = fmt.Errorf("is not a record: expected {%q: {...}}", itemMemberName)
 	}
 	return r, err
 }
@@ -251,7 +251,7 @@ func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 		if v != nil {
 			return fmt.Errorf("has two types; the second type is %q", kind)
 		}
-		v, err = j.valueOf(kind, depth)
+		v, err = j.valueOfKind(kind, depth)
 		return err
 	})
 	if err == nil && v == nil {
@@ -260,7 +260,7 @@ func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 	return v, err
 }
 
-func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error) {
+func (j jsonReader) valueOfKind(kind string, depth int) (types.AttributeValue, error) {
 	if depth == model.MaxDepth && (kind == "L" || kind == "M") {
 		return nil, fmt.Errorf("is nested deeper than the maximum of %d", model.MaxDepth)
 	}

@@ -17,24 +17,24 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// listCounter counts the orders of products and account reps while orders are loaded. During the
+// productRepCounter counts the orders of products and account reps while orders are loaded. During the
 // load, the counts are removed from the table, so an interrupted load leaves no wrong counts. After
-// an interrupted load, `ordergraph check -repair` counts the orders. listCounter is safe for
+// an interrupted load, `ordergraph check -repair` counts the orders. productRepCounter is safe for
 // concurrent use.
-type listCounter struct {
+type productRepCounter struct {
 	Transfers
 	mu sync.Mutex
-	// empty reports whether the table had no orders before the load. It is nil until isEmpty has read
+	// empty reports whether the table had no orders before the load. It is nil until hadNoOrders has read
 	// the table.
 	empty *bool
 	// products and reps contain the loaded products and account reps. They also contain the products
 	// and account reps that loaded orders refer to.
-	products map[commerce.SKU]*loadedProduct
-	reps     map[commerce.EmployeeID]*loadedRep
+	products map[commerce.SKU]*productOrderCount
+	reps     map[commerce.EmployeeID]*repOrderCounts
 }
 
-// loadedProduct is the order count of a product.
-type loadedProduct struct {
+// productOrderCount is the order count of a product.
+type productOrderCount struct {
 	// counted reports whether orders is the correct number of the product's orders. It is false if the
 	// table has no count of the product's earlier orders.
 	counted bool
@@ -45,23 +45,23 @@ type loadedProduct struct {
 	revision types.AttributeValue
 }
 
-// loadedRep contains the number of loaded orders of an account rep. The order count of an account
+// repOrderCounts contains the number of loaded orders of an account rep. The order count of an account
 // rep is spread over several records, called parts. more maps a part to the number of loaded
 // orders. counted is false if the table has no count of the account rep's earlier orders.
-type loadedRep struct {
+type repOrderCounts struct {
 	counted bool
 	more    map[string]int
 }
 
-func (t Transfers) newLoadedLists() *listCounter {
-	return &listCounter{Transfers: t, products: map[commerce.SKU]*loadedProduct{}, reps: map[commerce.EmployeeID]*loadedRep{}}
+func (t Transfers) newProductRepCounter() *productRepCounter {
+	return &productRepCounter{Transfers: t, products: map[commerce.SKU]*productOrderCount{}, reps: map[commerce.EmployeeID]*repOrderCounts{}}
 }
 
 // add must be called before a dataset is written. It counts the dataset's orders for their products
 // and account reps.
 //
 // Errors are wrapped by table.WrapError.
-func (l *listCounter) add(ctx context.Context, dataset commerce.Dataset) error {
+func (l *productRepCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.removeProductCounts(ctx, dataset); err != nil {
@@ -78,21 +78,21 @@ func (l *listCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	return l.addOrders(ctx, dataset.Orders)
 }
 
-func (l *listCounter) addOrders(ctx context.Context, orders []commerce.OrderWithItems) error {
+func (l *productRepCounter) addOrders(ctx context.Context, orders []commerce.OrderWithItems) error {
 	b := l.table.KeyBuilder()
 	var copies, items []model.Keys
 	for _, o := range orders {
-		copies = append(copies, model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
+		copies = append(copies, model.KeysOfCustomerOrder(b, model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 		for _, line := range o.Lines {
-			items = append(items, model.OrderItemKeys(b, model.OrderItemKey{Order: o.ID, SKU: line.SKU}))
+			items = append(items, model.KeysOfOrderItem(b, model.OrderItemKey{Order: o.ID, SKU: line.SKU}))
 		}
 	}
-	had, err := l.existing(ctx, append(slices.Clone(copies), items...))
+	had, err := l.existingRecords(ctx, append(slices.Clone(copies), items...))
 	if err != nil {
 		return err
 	}
 	for i, o := range orders {
-		was := commerce.EmployeeID(model.KeyValue(model.EntityCustomerOrder.IndexPK, model.TextOf(had[copies[i]], model.AttrIndexPK)))
+		was := commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(had[copies[i]], model.AttrIndexPK)))
 		for rep, by := range map[commerce.EmployeeID]int{was: -1, o.AccountRepID: 1} {
 			if rep == "" || was == o.AccountRepID {
 				continue
@@ -101,7 +101,7 @@ func (l *listCounter) addOrders(ctx context.Context, orders []commerce.OrderWith
 			if err != nil {
 				return err
 			}
-			of.more[model.RepOrderPart(o.ID)] += by
+			of.more[model.RepOrderCountPart(o.ID)] += by
 		}
 		for _, line := range o.Lines {
 			if had[items[0]] == nil {
@@ -113,10 +113,10 @@ func (l *listCounter) addOrders(ctx context.Context, orders []commerce.OrderWith
 	return nil
 }
 
-// existing returns those records with the given keys that the table already contains.
-func (l *listCounter) existing(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
+// existingRecords returns those records with the given keys that the table already contains.
+func (l *productRepCounter) existingRecords(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
 	had := map[model.Keys]model.Record{}
-	if empty, err := l.isEmpty(ctx); err != nil || empty || len(keys) == 0 {
+	if empty, err := l.hadNoOrders(ctx); err != nil || empty || len(keys) == 0 {
 		return had, err
 	}
 	found, err := l.table.Consistent().GetMany(ctx, &model.OrderByID.AccessPattern, keys)
@@ -126,8 +126,8 @@ func (l *listCounter) existing(ctx context.Context, keys []model.Keys) (map[mode
 	return had, err
 }
 
-// isEmpty reports whether the table had no orders before the load.
-func (l *listCounter) isEmpty(ctx context.Context) (bool, error) {
+// hadNoOrders reports whether the table had no orders before the load.
+func (l *productRepCounter) hadNoOrders(ctx context.Context) (bool, error) {
 	if l.empty == nil {
 		counts, kept, err := l.readCounts(ctx)
 		empty := counts != nil
@@ -147,9 +147,9 @@ func (l *listCounter) isEmpty(ctx context.Context) (bool, error) {
 	return *l.empty, nil
 }
 
-// isUnlisted reports whether the index lists no orders for a product or account rep.
-func (l *listCounter) isUnlisted(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
-	if empty, err := l.isEmpty(ctx); err != nil || empty {
+// hasNoListedOrders reports whether the index lists no orders for a product or account rep.
+func (l *productRepCounter) hasNoListedOrders(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
+	if empty, err := l.hadNoOrders(ctx); err != nil || empty {
 		return empty, err
 	}
 	partition, err := p.PK.Build(of)
@@ -163,7 +163,7 @@ func (l *listCounter) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 // removeProductCounts reads and removes the order counts of products that a dataset contains or
 // refers to. It skips the products of earlier datasets. The count of a product without orders
 // starts at 0.
-func (l *listCounter) removeProductCounts(ctx context.Context, dataset commerce.Dataset) error {
+func (l *productRepCounter) removeProductCounts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range dataset.Products {
 		skus = append(skus, p.SKU)
@@ -178,12 +178,12 @@ func (l *listCounter) removeProductCounts(ctx context.Context, dataset commerce.
 	if len(skus) == 0 {
 		return nil
 	}
-	if _, err := l.isEmpty(ctx); err != nil {
+	if _, err := l.hadNoOrders(ctx); err != nil {
 		return err
 	}
-	taken := make([]*loadedProduct, len(skus))
+	taken := make([]*productOrderCount, len(skus))
 	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) (err error) {
-		taken[i], err = l.takeProduct(ctx, skus[i])
+		taken[i], err = l.takeProductCount(ctx, skus[i])
 		return err
 	})
 	if err != nil {
@@ -195,44 +195,44 @@ func (l *listCounter) removeProductCounts(ctx context.Context, dataset commerce.
 	return nil
 }
 
-func (l *listCounter) takeProduct(ctx context.Context, sku commerce.SKU) (*loadedProduct, error) {
+func (l *productRepCounter) takeProductCount(ctx context.Context, sku commerce.SKU) (*productOrderCount, error) {
 	k := model.ProductBySKU.Key(l.table.KeyBuilder(), sku)
-	was, err := l.update(ctx, k, table.AttributeExists(model.AttrOrderCount), func(e *table.Expression) string {
+	was, err := l.updateIf(ctx, k, table.AttributeExists(model.AttrOrderCount), func(e *table.Expression) string {
 		return e.UpdateRecord(model.Record{model.AttrOrderCount: nil}, nil)
 	})
 	if err != nil {
 		return nil, err
 	}
 	at := model.Reader{Record: was}
-	product := &loadedProduct{counted: table.RecordHasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
+	product := &productOrderCount{counted: table.RecordHasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
 	if was[model.AttrOrderCount] == nil {
-		product.counted, err = l.isUnlisted(ctx, &model.ProductOrderItems.AccessPattern, string(sku))
+		product.counted, err = l.hasNoListedOrders(ctx, &model.ProductOrderItems.AccessPattern, string(sku))
 	}
 	return product, err
 }
 
 // repCount returns the loaded orders of an account rep. The first call for an account rep marks the
 // count in the table as incomplete. The count of an account rep without orders starts at 0.
-func (l *listCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*loadedRep, error) {
+func (l *productRepCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*repOrderCounts, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
 	}
-	first := l.part(id, model.FirstRepOrderPart, true)
-	was, err := l.update(ctx, model.KeyOf(first), table.Compare(model.AttrComplete, "=", model.Bool(true)), func(e *table.Expression) string {
+	first := l.part(id, model.FirstRepCountPart, true)
+	was, err := l.updateIf(ctx, model.KeyOf(first), table.CompareAttribute(model.AttrComplete, "=", model.Bool(true)), func(e *table.Expression) string {
 		return e.UpdateRecord(nil, model.Record{model.AttrComplete: model.Bool(false)})
 	})
 	if err != nil {
 		return nil, err
 	}
-	rep := &loadedRep{counted: (&model.Reader{Record: was}).Flag(model.AttrComplete), more: map[string]int{}}
+	rep := &repOrderCounts{counted: (&model.Reader{Record: was}).Flag(model.AttrComplete), more: map[string]int{}}
 	if !rep.counted {
 		p := &model.EmployeeOrderCount.AccessPattern
-		parts, _, err := l.table.Consistent().QueryUpTo(ctx, p, model.KeyOf(first).PK, string(p.SK), model.Range{}, model.RepOrderParts, true)
+		parts, _, err := l.table.Consistent().QueryUpTo(ctx, p, model.KeyOf(first).PK, string(p.SK), model.Range{}, model.RepOrderCountParts, true)
 		if err != nil {
 			return nil, err
 		}
 		if len(parts) == 0 {
-			if rep.counted, err = l.isUnlisted(ctx, &model.EmployeeOrders.AccessPattern, string(id)); err != nil {
+			if rep.counted, err = l.hasNoListedOrders(ctx, &model.EmployeeOrders.AccessPattern, string(id)); err != nil {
 				return nil, err
 			}
 		}
@@ -241,15 +241,15 @@ func (l *listCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*lo
 	return rep, nil
 }
 
-func (l *listCounter) part(id commerce.EmployeeID, part string, complete bool) model.Record {
-	return model.RepOrdersRecord(l.table.KeyBuilder(), commerce.RepOrders{EmployeeID: id, Part: part, Complete: complete})
+func (l *productRepCounter) part(id commerce.EmployeeID, repCountRecord string, complete bool) model.Record {
+	return model.RepOrderCountRecord(l.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: id, Part: repCountRecord, Complete: complete})
 }
 
-// update changes a record if a condition is true. It returns the record before the change, or the
+// updateIf changes a record if a condition is true. It returns the record before the change, or the
 // unchanged record if the condition is false. It returns nil if the record does not exist.
 //
 // Errors are wrapped by table.WrapError.
-func (t Transfers) update(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
+func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
 	var e table.Expression
 	text, condition := change(&e), when(&e)
 	out, err := t.table.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -271,7 +271,7 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 // written for account reps.
 //
 // Errors are wrapped by table.WrapError.
-func (l *listCounter) write(ctx context.Context) (int, error) {
+func (l *productRepCounter) write(ctx context.Context) (int, error) {
 	skus := slices.Sorted(maps.Keys(l.products))
 	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) error {
 		product := l.products[skus[i]]
@@ -282,7 +282,7 @@ func (l *listCounter) write(ctx context.Context) (int, error) {
 		if product.revision != nil {
 			stands[model.AttrStockRevision] = product.revision
 		}
-		_, err := l.update(ctx, model.ProductBySKU.Key(l.table.KeyBuilder(), skus[i]), table.Unchanged(stands, model.AttrStockRevision, model.AttrOrderCount), func(e *table.Expression) string {
+		_, err := l.updateIf(ctx, model.ProductBySKU.Key(l.table.KeyBuilder(), skus[i]), table.AttributesUnchanged(stands, model.AttrStockRevision, model.AttrOrderCount), func(e *table.Expression) string {
 			return e.UpdateRecord(nil, model.Record{model.AttrOrderCount: model.Num(product.orders)})
 		})
 		return err
@@ -292,7 +292,7 @@ func (l *listCounter) write(ctx context.Context) (int, error) {
 	}
 	written := 0
 	for _, id := range slices.Sorted(maps.Keys(l.reps)) {
-		n, err := l.writeRep(ctx, id, l.reps[id])
+		n, err := l.writeRepCounts(ctx, id, l.reps[id])
 		if err != nil {
 			return written, err
 		}
@@ -301,18 +301,18 @@ func (l *listCounter) write(ctx context.Context) (int, error) {
 	return written, nil
 }
 
-// writeRep adds the loaded orders to the counts of an account rep and marks the counts as complete,
+// writeRepCounts adds the loaded orders to the counts of an account rep and marks the counts as complete,
 // in one transaction. It does not replace the stored counts, because a server may have counted new
 // orders during the load.
-func (l *listCounter) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
+func (l *productRepCounter) writeRepCounts(ctx context.Context, id commerce.EmployeeID, rep *repOrderCounts) (int, error) {
 	var actions []types.TransactWriteItem
-	for i := range model.RepOrderParts {
+	for i := range model.RepOrderCountParts {
 		part := strconv.Itoa(i)
-		if !rep.counted || rep.more[part] == 0 && part != model.FirstRepOrderPart {
+		if !rep.counted || rep.more[part] == 0 && part != model.FirstRepCountPart {
 			continue
 		}
 		var e table.Expression
-		record := l.part(id, part, part == model.FirstRepOrderPart)
+		record := l.part(id, part, part == model.FirstRepCountPart)
 		others := maps.Clone(record)
 		delete(others, model.AttrOrders)
 		text := e.IncrementAndSet(model.Record{model.AttrOrders: model.Num(rep.more[part])}, others)

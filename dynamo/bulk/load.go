@@ -26,11 +26,11 @@ const writeBatchSize = 25
 // Errors: commerce.InvalidError for a value that no key can contain, before anything is written;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, error) {
-	records, err := t.recordsOf(dataset)
+	records, err := t.datasetRecords(dataset)
 	if err != nil {
 		return 0, err
 	}
-	counts, categories, lists := orderCounter{t: t}, t.newCategoryCounter(), t.newLoadedLists()
+	counts, categories, lists := orderCounter{t: t}, t.newCategoryCounter(), t.newProductRepCounter()
 	if err := lists.add(ctx, dataset); err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 
 // writeCounts writes the order counts and category records that derive from the loaded records. It
 // returns the number of records written.
-func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *listCounter) (int, error) {
+func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *productRepCounter) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
 		return 0, err
@@ -62,10 +62,10 @@ func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, catego
 	return orders + products + reps, err
 }
 
-// recordsOf returns all records of a dataset.
+// datasetRecords returns all records of a dataset.
 //
 // Errors: commerce.InvalidError for a value that no key can contain.
-func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
+func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
 	for _, e := range dataset.Employees {
@@ -75,7 +75,7 @@ func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
 		records = append(records, model.EncodeWithEdges(b, &w)...)
 	}
 	for _, p := range dataset.Products {
-		p.OrderCount = nil // see listCounter
+		p.OrderCount = nil // see productRepCounter
 		records = append(records, model.EncodeWithEdges(b, &p)...)
 	}
 	for _, l := range dataset.Levels {
@@ -93,8 +93,8 @@ func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
 	return records, b.Err
 }
 
-// Loaded is the progress of LoadAll.
-type Loaded struct {
+// LoadProgress is the progress of LoadAll.
+type LoadProgress struct {
 	// Orders is the number of loaded orders before the first dataset that is not completely loaded.
 	// Later datasets are not counted, even if they are loaded.
 	Orders int
@@ -108,18 +108,18 @@ type Loaded struct {
 // throttled request for up to about a minute.
 //
 // Errors: the errors of Load; the context's error.
-func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(Loaded)) (Loaded, error) {
+func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(LoadProgress)) (LoadProgress, error) {
 	counts := orderCounter{t: t}
 	next, stop := iter.Pull(datasets)
 	defer stop()
-	l, categories, lists := loadProgress{next: next, waiting: map[int]int{}, progress: progress}, t.newCategoryCounter(), t.newLoadedLists()
+	l, categories, lists := loadState{next: next, waiting: map[int]int{}, progress: progress}, t.newCategoryCounter(), t.newProductRepCounter()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
-			index, dataset, ok := l.take()
+			index, dataset, ok := l.nextDataset()
 			if !ok {
 				return nil
 			}
-			records, err := t.recordsOf(dataset)
+			records, err := t.datasetRecords(dataset)
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 					return err
 				}
 			}
-			l.loaded(index, len(dataset.Orders), len(records))
+			l.markLoaded(index, len(dataset.Orders), len(records))
 		}
 		return ctx.Err()
 	})
@@ -149,8 +149,8 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 	return l.done, err
 }
 
-// loadProgress is the state that the goroutines of LoadAll share.
-type loadProgress struct {
+// loadState is the state that the goroutines of LoadAll share.
+type loadState struct {
 	mu   sync.Mutex
 	next func() (commerce.Dataset, bool)
 	// taken is the number of datasets that were read from the input. finished is the number of
@@ -159,12 +159,12 @@ type loadProgress struct {
 	// waiting contains the loaded datasets that follow an incomplete dataset. It maps the index of a
 	// dataset to its number of orders.
 	waiting  map[int]int
-	done     Loaded
-	progress func(Loaded)
+	done     LoadProgress
+	progress func(LoadProgress)
 }
 
-// take returns the next dataset and its index.
-func (l *loadProgress) take() (int, commerce.Dataset, bool) {
+// nextDataset returns the next dataset and its index.
+func (l *loadState) nextDataset() (int, commerce.Dataset, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dataset, ok := l.next()
@@ -172,8 +172,8 @@ func (l *loadProgress) take() (int, commerce.Dataset, bool) {
 	return l.taken - 1, dataset, ok
 }
 
-// loaded records that a dataset is in the table.
-func (l *loadProgress) loaded(index, orders, records int) {
+// markLoaded records that a dataset is in the table.
+func (l *loadState) markLoaded(index, orders, records int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[index] = orders

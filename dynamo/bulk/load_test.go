@@ -34,7 +34,7 @@ func newGenerator(t testing.TB, orders int) *sampledata.Generator {
 	return dataset
 }
 
-func loadAll(t testing.TB, store *dynamo.Store, datasets iter.Seq[commerce.Dataset]) bulk.Loaded {
+func loadAll(t testing.TB, store *dynamo.Store, datasets iter.Seq[commerce.Dataset]) bulk.LoadProgress {
 	t.Helper()
 	done, err := store.LoadAll(t.Context(), datasets, nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestLoadAllHoldsFewDatasets(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	const datasets = 300
 	taken, most := 0, 0
-	loaded := bulk.Loaded{}
+	loaded := bulk.LoadProgress{}
 	// Only one goroutine at a time takes datasets and reports progress.
 	all := func(yield func(commerce.Dataset) bool) {
 		for n := range datasets {
@@ -60,8 +60,8 @@ func TestLoadAllHoldsFewDatasets(t *testing.T) {
 			}
 		}
 	}
-	done, err := store.LoadAll(t.Context(), all, func(l bulk.Loaded) { loaded = l })
-	if err != nil || done != (bulk.Loaded{Records: datasets}) || loaded != done {
+	done, err := store.LoadAll(t.Context(), all, func(l bulk.LoadProgress) { loaded = l })
+	if err != nil || done != (bulk.LoadProgress{Records: datasets}) || loaded != done {
 		t.Errorf("loaded %+v, and progress reported %+v, of %d datasets: %v", done, loaded, datasets, err)
 	}
 	if most > 32 {
@@ -95,7 +95,7 @@ func TestFailedLoadReportsProgress(t *testing.T) {
 		return nil
 	}), dynamo.Options{})
 	told := 0
-	done, err := failing.LoadAll(t.Context(), dataset.Orders(0), func(bulk.Loaded) {
+	done, err := failing.LoadAll(t.Context(), dataset.Orders(0), func(bulk.LoadProgress) {
 		if told++; told == parts-1 {
 			close(others)
 		}
@@ -134,7 +134,7 @@ func TestLoadAllWithExpiredContext(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if done, err := store.LoadAll(ctx, newGenerator(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (bulk.Loaded{}) {
+	if done, err := store.LoadAll(ctx, newGenerator(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (bulk.LoadProgress{}) {
 		t.Errorf("%+v are loaded: %v", done, err)
 	}
 }

@@ -61,7 +61,7 @@ func tableWithExternalRecords(t testing.TB, db *dynamodb.Client, opts dynamo.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	table := storetest.StoreTableName(t, store)
 	put := func(r map[string]types.AttributeValue) {
 		t.Helper()
@@ -173,7 +173,7 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		page := dynamo.PageRequest{Limit: 100}
 		for name, read := range map[string]func(s *dynamo.Store) (any, error){
 			"orders": func(s *dynamo.Store) (any, error) {
-				return dynamo.ReadPage(context.Background(), s, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
+				return dynamo.ReadPage(context.Background(), s, model.Orders, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Statuses()...), Page: page})
 			},
 			"customers": func(s *dynamo.Store) (any, error) {
 				return dynamo.ReadPage(context.Background(), s, model.Customers, dynamo.ListRequest{Page: page})
@@ -437,7 +437,7 @@ func TestImportIntoMissingTable(t *testing.T) {
 		if _, err := store.Import(context.Background(), strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, table.ErrNoTable) {
 			t.Errorf("import: %v", err)
 		}
-		if err := store.Export(context.Background(), make([]bulk.Segment, 2), func(bulk.ExportPage) error { return nil }); !errors.Is(err, table.ErrNoTable) {
+		if err := store.Export(context.Background(), make([]bulk.SegmentProgress, 2), func(bulk.ExportPage) error { return nil }); !errors.Is(err, table.ErrNoTable) {
 			t.Errorf("export: %v", err)
 		}
 	})
@@ -447,13 +447,13 @@ func TestImportIntoMissingTable(t *testing.T) {
 func TestTransfersSurviveFaults(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		failing, between := faults.WrapClient(db, faults.FirstRequests(faults.Transient()...))
+		failing, between := faults.WrapClient(db, faults.FailFirstRequests(faults.TransientKinds()...))
 		slow := storetest.StoreWithClient(t, store, failing, dynamo.Options{})
 		storetest.Import(t, slow, line("1", ""), bulk.ImportOptions{})
 		if got := storetest.Export(t, slow, 1); len(got) != 1 {
 			t.Errorf("exported %q", got)
 		}
-		if got := len(between.Counts()); got != len(faults.Transient()) {
+		if got := len(between.Counts()); got != len(faults.TransientKinds()) {
 			t.Errorf("met %v", between.Counts())
 		}
 	})
@@ -544,7 +544,7 @@ func TestClientWithoutRetries(t *testing.T) {
 			return err
 		},
 		"export": func() error {
-			return store.Export(ctx, make([]bulk.Segment, 1), func(bulk.ExportPage) error { return nil })
+			return store.Export(ctx, make([]bulk.SegmentProgress, 1), func(bulk.ExportPage) error { return nil })
 		},
 		"mutation": func() error {
 			_, err := store.CreateWarehouse(ctx, change.Caller{Name: "c"}, commerce.Warehouse{ID: "w9", Name: "New"})
@@ -671,7 +671,7 @@ func TestExportResumes(t *testing.T) {
 		store := tableWithExternalRecords(t, db, dynamo.Options{})
 		want := storetest.Export(t, store, 1)
 		rapid.Check(t, func(r *rapid.T) {
-			segments := make([]bulk.Segment, rapid.IntRange(1, 5).Draw(r, "segments"))
+			segments := make([]bulk.SegmentProgress, rapid.IntRange(1, 5).Draw(r, "segments"))
 			size := int32(rapid.IntRange(5, 40).Draw(r, "page"))
 			var lines []string
 			for done := false; !done; {
@@ -716,14 +716,14 @@ func TestExportOfSegments(t *testing.T) {
 		}
 	}
 	for _, segments := range []int{0, bulk.MaxSegments + 1} {
-		if err := store.Export(context.Background(), make([]bulk.Segment, segments), nil); err == nil {
+		if err := store.Export(context.Background(), make([]bulk.SegmentProgress, segments), nil); err == nil {
 			t.Errorf("an export with %d segments returns no error", segments)
 		}
 	}
 	full := errors.New("disk full")
 	for range 20 {
 		pages := 0
-		err := store.Export(context.Background(), make([]bulk.Segment, bulk.MaxSegments), func(bulk.ExportPage) error { pages++; return full })
+		err := store.Export(context.Background(), make([]bulk.SegmentProgress, bulk.MaxSegments), func(bulk.ExportPage) error { pages++; return full })
 		if !errors.Is(err, full) || pages != 1 {
 			t.Errorf("%v after %d pages", err, pages)
 		}
@@ -840,7 +840,7 @@ func TestImportSkipsInvalidLines(t *testing.T) {
 	for _, opts := range []bulk.ImportOptions{{SkipUnreadable: true}, {DryRun: true}, {DryRun: true, SkipUnreadable: true}} {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		done := storetest.Import(t, store, text, opts)
-		if done.Written != 2 || done.Unreadable != 31 || done.Lines != 33 || done.Records() != 33 || len(done.BadLines) != 20 {
+		if done.Written != 2 || done.Unreadable != 31 || done.Lines != 33 || done.RecordCount() != 33 || len(done.BadLines) != 20 {
 			t.Fatalf("%+v did %+v", opts, done)
 		}
 		for i, b := range done.BadLines {
@@ -918,7 +918,7 @@ func TestImportedOrdersLeaveNoWrongNumbers(t *testing.T) {
 				t.Errorf("p01 has %s orders, p02 %s, want none and %s", number("p01"), number("p02"), all)
 			}
 		}
-		if drifts, summary := to.Check(check.Options{Repair: true}); summary.Left() > 0 {
+		if drifts, summary := to.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		if number("p00") != all || number("p01") != all {

@@ -27,7 +27,7 @@ func (c *change) canAccessOrder(ctx context.Context, id commerce.OrderID) (bool,
 	if c.caller.Customer == "" {
 		return true, nil
 	}
-	records, err := c.read(ctx, model.CustomerOrderKeys(&c.KeyBuilder, model.CustomerOrderKey{Customer: c.caller.Customer, Order: id}).Primary())
+	records, err := c.read(ctx, model.KeysOfCustomerOrder(&c.KeyBuilder, model.CustomerOrderKey{Customer: c.caller.Customer, Order: id}).Primary())
 	if err != nil {
 		return false, err
 	}

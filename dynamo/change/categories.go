@@ -9,7 +9,7 @@ import (
 // incrementCategory increments the product count of a category. If the category has no record, the
 // transaction creates it.
 func (c *change) incrementCategory(name string) {
-	c.countCategory(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
+	c.adjustCategoryCount(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
 // decrementCategory decrements the product count of a category, or deletes the category with its
@@ -28,14 +28,14 @@ func (c *change) decrementCategory(name string) {
 	switch {
 	case known && !table.RecordHasNumber(current, model.AttrProductCount):
 	case known && category.Number(model.AttrProductCount) <= 1:
-		c.remove(current, table.Unchanged(current, model.AttrProductCount))
+		c.remove(current, table.AttributesUnchanged(current, model.AttrProductCount))
 	default:
-		c.countCategory(r, -1, table.Compare(model.AttrProductCount, ">", model.Num(1)))
+		c.adjustCategoryCount(r, -1, table.CompareAttribute(model.AttrProductCount, ">", model.Num(1)))
 	}
 }
 
-// countCategory adds delta to the product count of a category. when is the condition of the write,
+// adjustCategoryCount adds delta to the product count of a category. when is the condition of the write,
 // or nil.
-func (c *change) countCategory(r model.Record, delta int, when table.Condition) {
+func (c *change) adjustCategoryCount(r model.Record, delta int, when table.Condition) {
 	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

@@ -68,8 +68,8 @@ type change struct {
 // errStale means that a record has changed after the change read it.
 var errStale = errors.New("other changes have modified the records")
 
-// decoder decodes a result.
-type decoder[V any] func(model.Reader) (V, error)
+// resultDecoder decodes a result.
+type resultDecoder[V any] func(model.Reader) (V, error)
 
 // mutate executes a mutation. plan reads records, decides whether the mutation is possible, and
 // adds writes to the change. plan also returns the result of the mutation, which becomes valid with
@@ -78,7 +78,7 @@ type decoder[V any] func(model.Reader) (V, error)
 // Errors: user errors from plan; commerce.IdempotencyKeyReused; errors from table.WrapError;
 // ErrUnavailable if all attempts conflict with other changes or the context ends. After
 // ErrUnavailable, the change may have been committed.
-func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode decoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
+func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
@@ -195,7 +195,7 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 // kind, id, and the name of the argument that contains the ID (field).
 //
 // Errors: commerce.NotFound, ErrCorrupt, errors from table.WrapError.
-func readRequired[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
+func readRequired[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
 	case err != nil:
@@ -221,17 +221,17 @@ func (c *change) knownMissing(k model.Keys) bool {
 	return known && r == nil
 }
 
-// attemptsWithCounters is the number of attempts that fail if a counter of the edited record
+// counterCheckAttempts is the number of attempts that fail if a counter of the edited record
 // changes.
-const attemptsWithCounters = 3
+const counterCheckAttempts = 3
 
-// withCounters adds counters to the attributes that must be unchanged at the commit. The result of
+// withCheckedCounters adds counters to the attributes that must be unchanged at the commit. The result of
 // the mutation then contains the counters at the time of the commit.
 //
-// After attemptsWithCounters attempts, withCounters adds no counters, because frequent changes of
+// After counterCheckAttempts attempts, withCheckedCounters adds no counters, because frequent changes of
 // counters must not block an edit. The result then contains the counters at the time of the read.
-func (c *change) withCounters(attributes []string, counters ...string) []string {
-	if c.attempt >= attemptsWithCounters {
+func (c *change) withCheckedCounters(attributes []string, counters ...string) []string {
+	if c.attempt >= counterCheckAttempts {
 		return attributes
 	}
 	return append(attributes, counters...)
@@ -251,7 +251,7 @@ func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 // createWithEdges creates the record of a value and its edges (copies with other index keys). The
 // transaction fails if the record exists. An existing edge is a leftover of a lost record and is
 // overwritten.
-func createWithEdges[V model.Value](c *change, v V) {
+func createWithEdges[V model.MutationResult](c *change, v V) {
 	records := model.EncodeWithEdges(&c.KeyBuilder, v)
 	c.create(records[0])
 	for _, edge := range records[1:] {
@@ -262,7 +262,7 @@ func createWithEdges[V model.Value](c *change, v V) {
 // updateWithEdges updates the record of a value and its edges (copies with other index keys).
 // before and after are the value before and after the change. current is the record in the table.
 // when is the condition of the update. b builds the keys of the new records.
-func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
+func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
 	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
 	c.updateEdges(current, oldRecords, newRecords)
@@ -272,7 +272,7 @@ func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current mode
 // record in the table. oldRecords and newRecords are Ordergraph's encodings before and after the
 // change: first the record, then its edges.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
-	kept := c.unchanged(current, oldRecords[0], newRecords[0])
+	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
 		k := model.KeyOf(edge)
 		c.writeCopy(findByKey(oldRecords, k), edge.Merge(model.EntityOf(k).CopiedAttributes(kept)), nil)
@@ -300,7 +300,7 @@ func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
 	text := when(&e)
-	c.addWrite(k, units.Write(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
+	c.addWrite(k, units.ForTransactWrite(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
 		TableName: &c.table.Name, Item: r, ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -326,15 +326,15 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 			before[name] = current[name]
 		}
 	}
-	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.Write(current, maps.Clone(current).Merge(after)), when)
+	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.ForTransactWrite(current, maps.Clone(current).Merge(after)), when)
 }
 
-// unchanged returns the attributes that a change of a record does not modify, with the exact values
+// unchangedAttributes returns the attributes that a change of a record does not modify, with the exact values
 // in the table. Copies of the record must have the same values. Such a value may come from other
 // software, so Ordergraph may be unable to decode it completely.
 //
 // before and after are the record before and after the change, as Ordergraph encodes it.
-func (c *change) unchanged(current, before, after model.Record) model.Record {
+func (c *change) unchangedAttributes(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
 		if raw := current[name]; raw != nil && model.EqualValues(before[name], v) {
@@ -356,7 +356,7 @@ func (c *change) unchanged(current, before, after model.Record) model.Record {
 // upsert creates it. when is the condition of the update.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
-	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
+	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.ForTransactWrite(c.known[model.KeyOf(after)], after), when)
 }
 
 // writeCopy creates or updates a copy of a record, such as an edge (a copy with other index keys).
@@ -370,11 +370,11 @@ func (c *change) writeCopy(before, after model.Record, when table.Condition, opt
 	}
 	maps.Copy(lost, before)
 	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
-	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.Write(before, after), when)
+	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.ForTransactWrite(before, after), when)
 }
 
-// adjustment adds deltas to number attributes of a record. when is the condition of the update.
-type adjustment struct {
+// counterAdjustment adds deltas to number attributes of a record. when is the condition of the update.
+type counterAdjustment struct {
 	key    model.Keys
 	deltas map[string]int
 	when   table.Condition
@@ -389,7 +389,7 @@ type adjustment struct {
 // counters, deltas is empty.
 //
 // Errors: ErrCorrupt, errors from table.WrapError.
-func (c *change) adjustCounters(ctx context.Context, all ...adjustment) error {
+func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) error {
 	if c.Err != nil {
 		return nil // mutate returns the error
 	}
@@ -410,10 +410,10 @@ func (c *change) adjustCounters(ctx context.Context, all ...adjustment) error {
 		current, known := c.knownRecord(a.key)
 		edges := known && slices.Contains(listed, a.key)
 		if edges {
-			a.when = table.AllOf(a.when, table.Unchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
+			a.when = table.AllOf(a.when, table.AttributesUnchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
 		}
 		var e table.Expression
-		c.addUpdate(a.key, e.Increment(a.deltas), &e, units.CounterUpdate(current), a.when)
+		c.addUpdate(a.key, e.Increment(a.deltas), &e, units.ForCounterUpdate(current), a.when)
 		if !edges {
 			continue
 		}
@@ -421,11 +421,11 @@ func (c *change) adjustCounters(ctx context.Context, all ...adjustment) error {
 		for name, delta := range a.deltas {
 			adjusted[name] = model.Num(at.Number(name) + delta)
 		}
-		oldRecords, err := c.withEdges(current)
+		oldRecords, err := c.decodeWithEdges(current)
 		if err != nil {
 			return err
 		}
-		newRecords, err := c.withEdges(adjusted)
+		newRecords, err := c.decodeWithEdges(adjusted)
 		if err != nil {
 			return err
 		}
@@ -434,11 +434,11 @@ func (c *change) adjustCounters(ctx context.Context, all ...adjustment) error {
 	return nil
 }
 
-// withEdges decodes a record. It returns the record and its edges (copies with other index keys),
+// decodeWithEdges decodes a record. It returns the record and its edges (copies with other index keys),
 // as Ordergraph encodes them.
 //
 // Errors: ErrCorrupt.
-func (c *change) withEdges(r model.Record) ([]model.Record, error) {
+func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 	e := model.EntityOf(model.KeyOf(r))
 	records, err := c.table.Reencode(*e, r)
 	return slices.DeleteFunc(records, func(r model.Record) bool {
@@ -470,7 +470,7 @@ func (c *change) addToCounters(record, deltas model.Record, when table.Condition
 		when = countable
 	}
 	var e table.Expression
-	c.addUpdate(k, e.IncrementAndSet(readable, set), &e, units.Write(c.known[k], record), when)
+	c.addUpdate(k, e.IncrementAndSet(readable, set), &e, units.ForTransactWrite(c.known[k], record), when)
 }
 
 func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {
@@ -497,14 +497,14 @@ func (c *change) remove(before model.Record, when table.Condition) {
 		deletion.ConditionExpression = aws.String(when(&e))
 	}
 	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.Names, e.Values
-	c.addWrite(k, units.Write(before, nil), types.TransactWriteItem{Delete: deletion})
+	c.addWrite(k, units.ForTransactWrite(before, nil), types.TransactWriteItem{Delete: deletion})
 }
 
 // addConditionCheck adds a condition for a record that the transaction does not write.
 func (c *change) addConditionCheck(k model.Keys, when table.Condition) {
 	var e table.Expression
 	text := when(&e)
-	c.addWrite(k, units.ConditionCheck(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	c.addWrite(k, units.ForConditionCheck(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

@@ -80,7 +80,7 @@ func (c *change) updateCustomer(current model.Record, before, after *commerce.Cu
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt)
-	updateWithEdges(c, &c.KeyBuilder, current, before, after, table.Unchanged(current, c.withCounters([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
+	updateWithEdges(c, &c.KeyBuilder, current, before, after, table.AttributesUnchanged(current, c.withCheckedCounters([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
 }
 
@@ -117,7 +117,7 @@ func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	if err != nil {
 		return err
 	}
-	ownClaim := belongsTo(after.ID)
+	ownClaim := belongsToCondition(after.ID)
 	claim := model.EmailClaimRecord(&c.KeyBuilder, newEmail, after.ID)
 	if r, exists := c.knownRecord(model.KeyOf(claim)); exists && !model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
 		return commerce.NewEmailTaken()
@@ -133,9 +133,9 @@ func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	return nil
 }
 
-// belongsTo returns the condition that a record belongs to the given customer.
-func belongsTo(id commerce.CustomerID) table.Condition {
-	return table.Compare(model.AttrCustomerID, "=", model.Str(string(id)))
+// belongsToCondition returns the condition that a record belongs to the given customer.
+func belongsToCondition(id commerce.CustomerID) table.Condition {
+	return table.CompareAttribute(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
 // AssignAccountRep sets or removes the account rep of a customer (WP3).

@@ -51,7 +51,7 @@ func TestMutationsUpdateNumbersInEdges(t *testing.T) {
 		for _, k := range [][2]string{{"PRODUCT#p0", "WITH_NAME"}, {"PRODUCT#p1", "WITH_CATEGORY"}} {
 			edge, product := r.Get(k[0], k[1]), r.Get(k[0], "#METADATA")
 			for _, name := range []string{model.AttrTotalInventory, model.AttrAvailable} {
-				if edge[name] == nil || !storetest.Equal(edge[name], product[name]) {
+				if edge[name] == nil || !storetest.EqualValues(edge[name], product[name]) {
 					t.Errorf("%s of %s: the edge has %s, the product %s", name, k, storetest.FormatValue(edge[name]), storetest.FormatValue(product[name]))
 				}
 			}

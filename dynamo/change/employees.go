@@ -24,7 +24,7 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 			refusals = append(refusals, commerce.NewAlreadyExists("employee", id, "id"))
 		}
 		createWithEdges(c, &employee)
-		none := model.RepOrdersRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: id, Part: model.FirstRepOrderPart, Complete: true})
+		none := model.RepOrderCountRecord(&c.KeyBuilder, commerce.RepOrderCount{EmployeeID: id, Part: model.FirstRepCountPart, Complete: true})
 		c.addToCounters(none, model.Record{model.AttrOrders: model.Num(0)}, nil, model.AttrEmployeeID, model.AttrPart, model.AttrComplete)
 		if err := c.requireWarehouse(cmd.WarehouseID); err != nil {
 			refusals = append(refusals, *err)
@@ -71,7 +71,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		after.Version++
-		updateWithEdges(c, &c.KeyBuilder, current, before, &after, table.Unchanged(current, model.AttrVersion))
+		updateWithEdges(c, &c.KeyBuilder, current, before, &after, table.AttributesUnchanged(current, model.AttrVersion))
 		if after.WarehouseID != before.WarehouseID {
 			if unknown := c.requireWarehouse(after.WarehouseID); unknown != nil {
 				return nil, *unknown

@@ -38,9 +38,9 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) erro
 // a valid ID.
 func (c *change) lastEventCondition(last model.Record) table.Condition {
 	if current, ok := c.knownRecord(model.KeyOf(last)); ok && c.table.EventPosition(model.LastEventID(current)) == "" {
-		return table.Unchanged(current, "eventId")
+		return table.AttributesUnchanged(current, "eventId")
 	}
-	return table.AnyOf(table.RecordNotExists, table.Compare("eventId", "<", last["eventId"]))
+	return table.AnyOf(table.RecordNotExists, table.CompareAttribute("eventId", "<", last["eventId"]))
 }
 
 // lastEventTime returns the time of the customer's last event if c.known contains this event.

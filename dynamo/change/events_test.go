@@ -34,7 +34,7 @@ func TestEventIDsIncreaseInCommitOrder(t *testing.T) {
 			watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 			table := storetest.TableName()
 			first := storetest.NewTable(t, watched, dynamo.Options{Table: table})
-			storetest.Load(t, first, world.Dataset(t))
+			storetest.LoadDataset(t, first, world.Dataset(t))
 			orders := map[commerce.OrderID]commerce.CustomerID{}
 			for _, c := range []commerce.CustomerID{"c0", "c1"} {
 				for _, id := range storetest.PlaceOrders(t, first, c, 3) {
@@ -83,7 +83,7 @@ func TestConcurrentChangesOfOneCustomer(t *testing.T) {
 			watched, w := storetest.RecordCommits(db, conflict)
 			table := storetest.TableName()
 			store := storetest.NewTable(t, watched, dynamo.Options{Table: table})
-			storetest.Load(t, store, world.Dataset(t))
+			storetest.LoadDataset(t, store, world.Dataset(t))
 			orders := storetest.PlaceOrders(t, store, "c0", changers)
 			before := w.Attempts
 			began := time.Now()
@@ -162,7 +162,7 @@ func TestRepairedTimelineFollowsLastEvent(t *testing.T) {
 			}
 			r.Set(order, "#METADATA", storetest.Item{"status": model.Str(status), "gsi1pk": model.Str("STATUS#" + status)})
 			r.Set("CUSTOMER#c0", order, storetest.Item{"status": model.Str(status)})
-			if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatKinds(drifts) != "order-counts 1, timeline 1" || summary.Left() > 0 {
+			if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(drifts) != "order-counts 1, timeline 1" || summary.UnrepairedCount() > 0 {
 				t.Errorf("round %d: found %+v", round, drifts)
 			}
 			if round == 1 {
@@ -189,7 +189,7 @@ func TestExportContainsLastEvents(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 		from := storetest.NewTable(t, watched, dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
-		storetest.Load(t, from, world.Dataset(t))
+		storetest.LoadDataset(t, from, world.Dataset(t))
 		storetest.PlaceOrders(t, from, "c0", 2)
 		table := storetest.TableName()
 		to := storetest.NewTable(t, watched, dynamo.Options{Table: table, Shards: 3})

@@ -53,7 +53,7 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 		"entity": model.Str(model.EntityIdempotency.Name), "mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
 		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
 		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
-	}), table.AnyOf(table.RecordNotExists, table.Compare(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
+	}), table.AnyOf(table.RecordNotExists, table.CompareAttribute(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)
 }
 
@@ -62,7 +62,7 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 // exist or has expired.
 //
 // Errors: commerce.IdempotencyKeyReused, ErrCorrupt, errors from table.WrapError.
-func replay[V any](ctx context.Context, c *change, i *idempotency, decode decoder[V]) (first V, found bool, err error) {
+func replay[V any](ctx context.Context, c *change, i *idempotency, decode resultDecoder[V]) (first V, found bool, err error) {
 	if i == nil {
 		return first, false, nil
 	}

@@ -68,17 +68,17 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			return nil, err
 		}
 		if order.AccountRepID != "" {
-			record := model.RepOrdersRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: order.AccountRepID, Part: model.RepOrderPart(order.ID)})
+			record := model.RepOrderCountRecord(&c.KeyBuilder, commerce.RepOrderCount{EmployeeID: order.AccountRepID, Part: model.RepOrderCountPart(order.ID)})
 			c.addToCounters(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
 		}
 		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
-		reserved := make([]adjustment, len(lines))
+		reserved := make([]counterAdjustment, len(lines))
 		for i, line := range lines {
-			stands := table.Unchanged(records[i+1], "name", "unitPrice", "currency")
-			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Compare(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
-			reserved[i].countOrder(records[i+1], 1)
+			stands := table.AttributesUnchanged(records[i+1], "name", "unitPrice", "currency")
+			reserved[i] = counterAdjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.CompareAttribute(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
+			reserved[i].adjustOrderCount(records[i+1], 1)
 		}
 		if err := c.adjustCounters(ctx, reserved...); err != nil {
 			return nil, err
@@ -88,11 +88,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		}
 		if table.RecordHasNumber(records[0], model.AttrOrderCount) {
 			one := map[string]int{model.AttrOrderCount: 1}
-			return &order, c.adjustCounters(ctx, adjustment{ks[0], one, table.AllOf(table.Unchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
+			return &order, c.adjustCounters(ctx, counterAdjustment{ks[0], one, table.AllOf(table.AttributesUnchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
 		// The customer's record has no order count. A new count would be wrong, because it would omit
 		// earlier orders.
-		c.addConditionCheck(ks[0], table.Unchanged(records[0], "accountRepId", model.AttrOrderCount))
+		c.addConditionCheck(ks[0], table.AttributesUnchanged(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
@@ -120,7 +120,7 @@ func (c *change) addSpending(before, after commerce.Order) error {
 	if err != nil {
 		return err
 	}
-	deltas := model.Record{model.AttrSpent: model.Amount(more.Total), model.AttrOrders: model.Num(more.Orders)}
+	deltas := model.Record{model.AttrSpent: model.AmountValue(more.Total), model.AttrOrders: model.Num(more.Orders)}
 	c.addToCounters(model.SpendingRecord(&c.KeyBuilder, more), deltas, nil, model.AttrCustomerID, "month", "currency")
 	return nil
 }
@@ -201,13 +201,13 @@ func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Rec
 func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when table.Condition
-	if rep := current["accountRepId"]; rep == nil || model.IsText(rep, "") {
+	if rep := current["accountRepId"]; rep == nil || model.EqualsText(rep, "") {
 		after.AccountRepID, when = c.accountRepOfCopy(*before)
 	}
 	ownBefore, copyBefore := orderAndCopy(c.oldKeyBuilder(), before)
 	ownAfter, copyAfter := orderAndCopy(&c.KeyBuilder, after)
-	c.update(ownBefore, ownAfter, table.Unchanged(current, model.AttrVersion, "updatedAt", "status"))
-	copyAfter.Merge(c.unchanged(current, model.EncodeAttributes(before), model.EncodeAttributes(after)))
+	c.update(ownBefore, ownAfter, table.AttributesUnchanged(current, model.AttrVersion, "updatedAt", "status"))
+	copyAfter.Merge(c.unchangedAttributes(current, model.EncodeAttributes(before), model.EncodeAttributes(after)))
 	var optional []string
 	for _, a := range model.AttributesOf(&model.EntityOrder) {
 		if a.Optional {
@@ -230,16 +230,16 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 // condition requires that the copy contains no account rep. If the condition fails, DynamoDB
 // returns the copy for the next attempt.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
-	copied, found := c.knownRecord(model.CustomerOrderKeys(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
+	copied, found := c.knownRecord(model.KeysOfCustomerOrder(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
 		return "", table.AnyOf(table.AttributeExists("entity"), table.AttributeNotExists(model.AttrIndexPK))
 	}
-	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Unchanged(copied, "entity", model.AttrIndexPK)
+	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.AttributesUnchanged(copied, "entity", model.AttrIndexPK)
 }
 
-// patternForStatus returns the write pattern and the event type for a change to the given status.
+// writePatternForStatus returns the write pattern and the event type for a change to the given status.
 // It returns nil if no mutation sets this status.
-func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventType) {
+func writePatternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
 		return &model.WriteConfirmOrder, commerce.EventConfirmed
@@ -261,7 +261,7 @@ func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventTy
 // commerce.InvalidTransition, commerce.AddressMissing, commerce.TooManyLines, commerce.UserErrors
 // (InsufficientStock), and errors from mutate.
 func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
-	pattern, event := patternForStatus(cmd.To)
+	pattern, event := writePatternForStatus(cmd.To)
 	if pattern == nil {
 		return nil, fmt.Errorf("move order %s: no mutation sets the status %s", cmd.OrderID, cmd.To)
 	}
@@ -338,11 +338,11 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 //
 // Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
 func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
-	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
+	levels, taken := make([]model.Keys, len(items)), make([]counterAdjustment, 0, 2*len(items))
 	for i, item := range items {
-		levels[i] = model.InventoryLevelKeys(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
-		taken = append(taken, adjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Compare(model.AttrQuantity, ">=", model.Num(item.Quantity))})
-		taken = c.appendCounter(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
+		levels[i] = model.KeysOfInventoryLevel(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
+		taken = append(taken, counterAdjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.CompareAttribute(model.AttrQuantity, ">=", model.Num(item.Quantity))})
+		taken = c.appendCounterAdjustment(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
 	if err := c.adjustCounters(ctx, taken...); err != nil {
 		return err
@@ -378,33 +378,33 @@ func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderL
 //
 // It returns errors from adjust.
 func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) error {
-	var released []adjustment
+	var released []counterAdjustment
 	for _, item := range items {
-		released = c.appendCounter(released, item.SKU, model.AttrAvailable, item.Quantity)
+		released = c.appendCounterAdjustment(released, item.SKU, model.AttrAvailable, item.Quantity)
 	}
 	return c.adjustCounters(ctx, released...)
 }
 
-// appendCounter appends an adjustment that adds delta to a product's counter. If the product or the
-// counter is missing, appendCounter only adds the condition that it is still missing.
-func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
+// appendCounterAdjustment appends an adjustment that adds delta to a product's counter. If the product or the
+// counter is missing, appendCounterAdjustment only adds the condition that it is still missing.
+func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SKU, counter string, delta int) []counterAdjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
 	case c.knownMissing(k):
 		c.addConditionCheck(k, table.RecordNotExists)
 		return to
 	case ok && !table.RecordHasNumber(r, counter):
-		return append(to, adjustment{k, map[string]int{}, table.Unchanged(r, counter)})
+		return append(to, counterAdjustment{k, map[string]int{}, table.AttributesUnchanged(r, counter)})
 	default:
-		return append(to, adjustment{k, map[string]int{counter: delta}, table.AttributeIsNumber(counter)})
+		return append(to, counterAdjustment{k, map[string]int{counter: delta}, table.AttributeIsNumber(counter)})
 	}
 }
 
-// countOrder adds delta to the order count of a product. current is the product's record in the
-// table. If the product has no order count, countOrder only adds the condition that the count is
+// adjustOrderCount adds delta to the order count of a product. current is the product's record in the
+// table. If the product has no order count, adjustOrderCount only adds the condition that the count is
 // still missing.
-func (a *adjustment) countOrder(current model.Record, delta int) {
-	unchanged := table.Unchanged(current, model.AttrOrderCount)
+func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
+	unchanged := table.AttributesUnchanged(current, model.AttrOrderCount)
 	if table.RecordHasNumber(current, model.AttrOrderCount) {
 		a.deltas[model.AttrOrderCount] = delta
 		unchanged = table.AttributeIsNumber(model.AttrOrderCount)
@@ -477,17 +477,17 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			}
 		}
 		c.updateItemRecord(before, after, cmd.SKU)
-		var held []adjustment
-		switch enough := table.Compare(model.AttrAvailable, ">=", model.Num(delta)); {
+		var held []counterAdjustment
+		switch enough := table.CompareAttribute(model.AttrAvailable, ">=", model.Num(delta)); {
 		case delta > 0 && oldQuantity == 0:
-			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.Unchanged(record, "name", "unitPrice", "currency"), enough)}}
-			held[0].countOrder(record, 1)
+			held = []counterAdjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.AttributesUnchanged(record, "name", "unitPrice", "currency"), enough)}}
+			held[0].adjustOrderCount(record, 1)
 		case delta > 0:
-			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, enough}}
+			held = []counterAdjustment{{k, map[string]int{model.AttrAvailable: -delta}, enough}}
 		default:
-			held = c.appendCounter(nil, cmd.SKU, model.AttrAvailable, -delta)
+			held = c.appendCounterAdjustment(nil, cmd.SKU, model.AttrAvailable, -delta)
 			if cmd.Quantity == 0 && len(held) > 0 {
-				held[0].countOrder(record, -1)
+				held[0].adjustOrderCount(record, -1)
 			}
 		}
 		if err := c.adjustCounters(ctx, held...); err != nil {

@@ -55,7 +55,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.oldKeyBuilder() // external products may lack a category, and then they stay in no list
 		}
-		updateWithEdges(c, b, current, before, &after, table.Unchanged(current, c.withCounters([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
+		updateWithEdges(c, b, current, before, &after, table.AttributesUnchanged(current, c.withCheckedCounters([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
 		if after.Category != before.Category {
 			c.incrementCategory(after.Category)
 			c.decrementCategory(before.Category)
@@ -90,7 +90,7 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 // level does not exist.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
-		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
+		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 			}
 			return &before.InventoryLevel, err
 		}
-		return c.setLevel(ctx, before, cmd.Quantity, "quantity")
+		return c.setInventoryLevel(ctx, before, cmd.Quantity, "quantity")
 	})
 }
 
@@ -111,7 +111,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 // errors from mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
-		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
+		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		if _, err := commerce.ParseInventoryLevel(quantity); err != nil {
 			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "results in a level that %s", err)
 		}
-		return c.setLevel(ctx, before, quantity, "delta")
+		return c.setInventoryLevel(ctx, before, quantity, "delta")
 	})
 }
 
@@ -139,14 +139,14 @@ type levelWithProduct struct {
 	total, available int
 }
 
-// readLevel reads the inventory level of a product in a warehouse, with the product's counters. If
+// readInventoryLevel reads the inventory level of a product in a warehouse, with the product's counters. If
 // the level does not exist, the result has the quantity 0.
 //
 // Errors: commerce.UserErrors (NotFound) if the product or the warehouse does not exist,
 // ErrCorrupt, and errors from table.WrapError.
-func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
+func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
-	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
+	records, err := c.read(ctx, model.KeysOfInventoryLevel(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
 	if err != nil {
 		return levelWithProduct{}, err
 	}
@@ -182,12 +182,12 @@ func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse comm
 	return l, nil
 }
 
-// setLevel adds the writes of a changed inventory level to the transaction: the level and the
+// setInventoryLevel adds the writes of a changed inventory level to the transaction: the level and the
 // product's counters. field is the argument to which user errors refer.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum,
 // errors from adjust.
-func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
+func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
 	delta := quantity - before.Quantity
 	if delta == 0 && before.record != nil {
 		return &before.InventoryLevel, nil
@@ -203,7 +203,7 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	after.Quantity, after.Version = quantity, before.Version+1
 	b := &c.KeyBuilder
 	if before.record != nil {
-		updateWithEdges(c, b, before.record, &before.InventoryLevel, &after, table.Unchanged(before.record, model.AttrVersion, model.AttrQuantity))
+		updateWithEdges(c, b, before.record, &before.InventoryLevel, &after, table.AttributesUnchanged(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
 		createWithEdges(c, &after)
 		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)
@@ -218,16 +218,16 @@ func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {
 		case !table.RecordHasNumber(r, counter):
-			conditions = append(conditions, table.Unchanged(r, counter))
+			conditions = append(conditions, table.AttributesUnchanged(r, counter))
 			continue
 		case counter == model.AttrAvailable && delta < 0:
-			conditions = append(conditions, table.Compare(counter, ">=", model.Num(-delta)))
+			conditions = append(conditions, table.CompareAttribute(counter, ">=", model.Num(-delta)))
 		case counter == model.AttrTotalInventory && delta > 0:
-			conditions = append(conditions, table.Compare(counter, "<=", model.Num(commerce.MaxTotalInventory-delta)))
+			conditions = append(conditions, table.CompareAttribute(counter, "<=", model.Num(commerce.MaxTotalInventory-delta)))
 		default:
 			conditions = append(conditions, table.AttributeIsNumber(counter))
 		}
 		counters[counter] = delta
 	}
-	return &after, c.adjustCounters(ctx, adjustment{k, counters, table.AllOf(conditions...)})
+	return &after, c.adjustCounters(ctx, counterAdjustment{k, counters, table.AllOf(conditions...)})
 }

@@ -26,7 +26,7 @@ func (v *categoryVerifier) key(*table.Table) model.Keys {
 	return model.EntityCategory.KeyFromValues(map[string]string{"category": v.name})
 }
 
-func (v *categoryVerifier) add(_ *model.Entity, rec model.Record) { v.record = rec }
+func (v *categoryVerifier) addRecord(_ *model.Entity, rec model.Record) { v.record = rec }
 
 // read reads the category's record, counts the products in the index, and reads the record again. A
 // mutation that adds or removes a product of the category also writes this record. So the count is
@@ -72,21 +72,21 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// noteCategory stores the product count of a category's record, to compare it after the scan. If
+// recordCategoryCount stores the product count of a category's record, to compare it after the scan. If
 // the count is 0 or the record has another inconsistency, the count is treated as missing.
-func (c *check) noteCategory(rec model.Record) {
-	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
+func (c *check) recordCategoryCount(rec model.Record) {
+	name := model.FirstPlaceholderValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
 	recorded := at.Number(model.AttrProductCount)
-	if v := (&categoryVerifier{name: name, record: rec, products: recorded}); recorded == 0 || !v.verify(c).Clean() {
+	if v := (&categoryVerifier{name: name, record: rec, products: recorded}); recorded == 0 || !v.verify(c).IsClean() {
 		recorded = counting.MissingCount
 	}
-	c.categories.SetRecorded(model.KeyOf(rec), recorded)
+	c.categories.SetStoredCount(model.KeyOf(rec), recorded)
 }
 
 // countInCategory counts a product in its category.
 func (c *check) countInCategory(v *productVerifier) {
-	name := model.KeyValue(model.EntityProduct.IndexPK, model.TextOf(v.record(), model.AttrIndexPK))
+	name := model.FirstPlaceholderValue(model.EntityProduct.IndexPK, model.TextOf(v.record(), model.AttrIndexPK))
 	if v.decoded != nil {
 		name = v.decoded.Category
 	}
@@ -98,6 +98,6 @@ func (c *check) countInCategory(v *productVerifier) {
 // addCategoryCandidates selects categories whose count differs from the number of scanned products.
 func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
-		c.addCandidate(target{targetCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, candidate{})
+		c.addCandidate(target{targetCategory, model.FirstPlaceholderValue(model.EntityCategory.SK, k.SK)}, candidate{})
 	}
 }

@@ -45,7 +45,7 @@ type Options struct {
 	// CheckRecords never calls them concurrently, and waits until each call returns.
 	OnDrift func(Drift)
 	// OnUnverified receives each record that could not be verified.
-	OnUnverified func(Unverified)
+	OnUnverified func(UnverifiedRecord)
 	// OnProgress receives the progress.
 	OnProgress func(Progress)
 }
@@ -73,8 +73,8 @@ type Drift struct {
 	StandIn bool `json:"standIn,omitempty"`
 }
 
-// Unverified is a record that could not be verified.
-type Unverified struct {
+// UnverifiedRecord is a record that could not be verified.
+type UnverifiedRecord struct {
 	// PK and SK are the primary key of the record.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
@@ -110,8 +110,8 @@ type Summary struct {
 	ReadUnits float64
 }
 
-// Left returns the number of inconsistencies that have not been repaired.
-func (s Summary) Left() int {
+// UnrepairedCount returns the number of inconsistencies that have not been repaired.
+func (s Summary) UnrepairedCount() int {
 	n := 0
 	for kind, found := range s.Found {
 		n += found - s.Repaired[kind]
@@ -128,14 +128,14 @@ type targetKind int
 const (
 	targetOrder targetKind = iota
 	targetCustomer
-	targetClaim
+	targetEmailClaim
 	targetEmployee
 	targetProduct
 	targetCategory
 	targetWarehouse
 	targetStatusCounts
 	targetRepOrders
-	targetKinds
+	targetKindCount
 )
 
 // target identifies what a verifier verifies.
@@ -147,15 +147,15 @@ type target struct {
 // verifier verifies and repairs one record and all records that derive from that record. Each
 // verifier reads all records that it needs, so verifiers do not depend on each other.
 type verifier interface {
-	// add adds a record of the item collection.
-	add(e *model.Entity, rec model.Record)
+	// addRecord adds a record of the item collection.
+	addRecord(e *model.Entity, rec model.Record)
 	// read discards the records and reads them again consistently.
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read.
 	verify(c *check) *repair.Diagnosis
-	// updateRelated updates the state of the check for other records that the findings affect. diag
+	// updateCheckState updates the state of the check for other records that the findings affect. diag
 	// contains all confirmed findings. last contains the findings that remain after repairs.
-	updateRelated(c *check, diag, last *repair.Diagnosis)
+	updateCheckState(c *check, diag, last *repair.Diagnosis)
 	// key returns the key of the main record, for the report of a failed verification.
 	key(t *table.Table) model.Keys
 	// uncertainty returns the reason why the last read may be wrong, or an empty string.
@@ -177,7 +177,7 @@ func (baseVerifier) markRepaired() {}
 
 func (baseVerifier) hasMainRecord() bool { return true }
 
-func (baseVerifier) updateRelated(*check, *repair.Diagnosis, *repair.Diagnosis) {}
+func (baseVerifier) updateCheckState(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
 // candidate contains the reasons to verify a record again, and evidence from other records.
 type candidate struct {
@@ -243,7 +243,7 @@ type check struct {
 	// categories compares the stored product counts of categories with the scanned products.
 	// orderLists compares the order counts of products and account reps with the scanned orders.
 	categories counting.Counters
-	orderLists *counting.ListCounts
+	orderLists *counting.OrderListCounts
 	// seenWarehouses are the warehouses that the scan read. referencedWarehouses are the warehouses
 	// that inventory levels or employees refer to.
 	seenWarehouses       map[commerce.WarehouseID]bool
@@ -286,7 +286,7 @@ func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, 
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{},
 	}
-	c.orderCounter, c.orderLists = counting.NewOrderCounter(c.client, opts.IndexLag), counting.NewListCounts(c.table, opts.Repair)
+	c.orderCounter, c.orderLists = counting.NewOrderCounter(c.client, opts.IndexLag), counting.NewOrderListCounts(c.table, opts.Repair)
 	err := c.run(ctx)
 	c.summary.Requests, c.summary.ReadUnits = c.client.Cost()
 	return c.summary, err
@@ -307,7 +307,7 @@ func (c *check) run(ctx context.Context) error {
 		c.addCandidate(k, s)
 	}
 	clear(c.postponed)
-	for kind := range targetKinds {
+	for kind := range targetKindCount {
 		switch kind {
 		case targetProduct:
 			c.addStockCandidates()
@@ -351,7 +351,7 @@ func (s candidate) merge(other candidate) candidate {
 	if s.claimedAddress == "" || other.claimedAddress != "" && other.claimedAddress < s.claimedAddress {
 		s.claimedAddress = other.claimedAddress // the smallest, so that every check chooses the same
 	}
-	s.newerCopies, s.newerEvents = s.newerCopies.latest(other.newerCopies), s.newerEvents.latest(other.newerEvents)
+	s.newerCopies, s.newerEvents = s.newerCopies.laterOf(other.newerCopies), s.newerEvents.laterOf(other.newerEvents)
 	return s
 }
 
@@ -361,7 +361,7 @@ func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.orderLists.Products.Candidates(false) {
-		if sku := commerce.SKU(model.KeyValue(model.EntityProduct.PK, k.PK)); c.uncertainProducts[sku] == "" && c.abandonedOrder == "" {
+		if sku := commerce.SKU(model.FirstPlaceholderValue(model.EntityProduct.PK, k.PK)); c.uncertainProducts[sku] == "" && c.abandonedOrder == "" {
 			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{countOrders: true})
 		}
 	}
@@ -390,14 +390,14 @@ func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.referencedWarehouses[id] = true
 }
 
-// If there are opts.MaxCandidates candidates, verifyIfFull pauses the scan and verifies them.
-func (c *check) verifyIfFull(ctx context.Context) error {
-	if !c.isFull() {
+// If there are opts.MaxCandidates candidates, verifyAtCandidateLimit pauses the scan and verifies them.
+func (c *check) verifyAtCandidateLimit(ctx context.Context) error {
+	if !c.isCandidateLimitReached() {
 		return nil
 	}
 	c.verifying.Lock()
 	defer c.verifying.Unlock()
-	if !c.isFull() {
+	if !c.isCandidateLimitReached() {
 		return nil
 	}
 	for kind := range targetProduct {
@@ -408,7 +408,7 @@ func (c *check) verifyIfFull(ctx context.Context) error {
 	return nil
 }
 
-func (c *check) isFull() bool {
+func (c *check) isCandidateLimitReached() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.candidates) >= c.opts.MaxCandidates
@@ -430,7 +430,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 		return nil
 	}
 	targets := slices.SortedFunc(maps.Keys(taken), func(a, b target) int { return strings.Compare(a.id, b.id) })
-	for batch := range slices.Chunk(targets, table.BatchSize) {
+	for batch := range slices.Chunk(targets, table.MaxBatchKeys) {
 		r := newStockRecount(batch, taken)
 		err := table.Parallel(ctx, len(batch), c.opts.Parallel, func(ctx context.Context, i int) error {
 			if err := c.verifyAndRepair(ctx, batch[i], taken[batch[i]], r); err != nil {
@@ -464,8 +464,8 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		v := newCustomerVerifier(c.table, k.id)
 		v.referenced, v.claimedAddress, v.newerCopies, v.newerEvents = s.referenced, s.claimedAddress, s.newerCopies, s.newerEvents
 		return v
-	case targetClaim:
-		return &claimVerifier{email: k.id}
+	case targetEmailClaim:
+		return &emailClaimVerifier{email: k.id}
 	case targetEmployee:
 		return newEmployeeVerifier(k.id)
 	case targetProduct:
@@ -481,7 +481,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		v.referenced = s.referenced
 		return v
 	case targetRepOrders:
-		return &repOrdersVerifier{RepOrderCounter: c.orderCounter.ForRep(commerce.EmployeeID(k.id))}
+		return &repOrderCountVerifier{RepOrderCounter: c.orderCounter.ForRep(commerce.EmployeeID(k.id))}
 	default:
 		return &statusCountsVerifier{part: k.id, counter: c.orderCounter}
 	}
@@ -493,11 +493,11 @@ const maxAttempts = 4
 // verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
 func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *stockRecount) error {
 	v := c.newVerifier(k, s, r)
-	attempts := attempts{remaining: maxAttempts, previous: s.findings}
+	attempts := readAttempts{remaining: maxAttempts, previous: s.findings}
 	// found contains all confirmed findings. last is the latest diagnosis.
 	var found, last *repair.Diagnosis
 	for {
-		diag, ok, err := c.readConfirmed(ctx, v, &attempts)
+		diag, ok, err := c.readUntilConfirmed(ctx, v, &attempts)
 		if err != nil {
 			return err
 		}
@@ -510,7 +510,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 			return nil
 		}
 		found, last = found.Merge(diag), diag
-		if diag.Clean() || !c.opts.Repair || len(diag.Fixes) == 0 {
+		if diag.IsClean() || !c.opts.Repair || len(diag.Fixes) == 0 {
 			break
 		}
 		if last, found.RefusalReason, err = c.repairAndReread(ctx, v, diag); err != nil {
@@ -527,12 +527,12 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		defer c.mu.Unlock()
 		c.reportUnverifiedLocked(v.key(c.table), attempts.uncertainty)
 		if order, ok := v.(*orderVerifier); ok && order.orderRecord == nil {
-			c.markUncertainLocked(order) // a recount finds the orders in the index
+			c.markUncertainStockLocked(order) // a recount finds the orders in the index
 		}
 		return nil
 	}
 	c.report(found, last)
-	v.updateRelated(c, found, last)
+	v.updateCheckState(c, found, last)
 	return nil
 }
 
@@ -552,8 +552,8 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 	c.postponed[k] = s
 }
 
-// attempts limits the reads of a target.
-type attempts struct {
+// readAttempts limits the reads of a target.
+type readAttempts struct {
 	remaining int
 	// previous are the findings of the previous read.
 	previous []repair.Finding
@@ -561,10 +561,10 @@ type attempts struct {
 	uncertainty string
 }
 
-// readConfirmed reads records until one read has no findings or two consecutive reads have the same
+// readUntilConfirmed reads records until one read has no findings or two consecutive reads have the same
 // findings. A read consists of several requests, so a concurrent mutation can look like an
 // inconsistency. ok is false after too many attempts.
-func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (diag *repair.Diagnosis, ok bool, err error) {
+func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
 		if err := v.read(ctx, c); err != nil {
@@ -575,7 +575,7 @@ func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (dia
 			a.previous, a.uncertainty = diag.Findings, doubt
 			continue
 		}
-		if diag.Clean() || model.EqualSets(a.previous, diag.Findings, repair.FindingKey) {
+		if diag.IsClean() || model.EqualSets(a.previous, diag.Findings, repair.FindingKey) {
 			return diag, true, nil
 		}
 		a.previous, a.uncertainty = diag.Findings, "the record changed between reads"
@@ -604,7 +604,7 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	c.summary.Unverified++
 	if c.opts.OnUnverified != nil {
-		c.opts.OnUnverified(Unverified{PK: k.PK, SK: k.SK, Reason: reason})
+		c.opts.OnUnverified(UnverifiedRecord{PK: k.PK, SK: k.SK, Reason: reason})
 	}
 }
 
@@ -675,15 +675,15 @@ func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	return cmp.Or(c.uncertainProducts[sku], c.abandonedOrder)
 }
 
-// isUnreadableCustomer reports whether an unreadable order names the customer.
-func (c *check) isUnreadableCustomer(id commerce.CustomerID) bool {
+// hasUnreadableOrders reports whether an unreadable order names the customer.
+func (c *check) hasUnreadableOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unreadableCustomers[id]
 }
 
-// markUncertainLocked marks the products whose stock an unreadable order may reserve.
-func (c *check) markUncertainLocked(v *orderVerifier) {
+// markUncertainStockLocked marks the products whose stock an unreadable order may reserve.
+func (c *check) markUncertainStockLocked(v *orderVerifier) {
 	for _, sku := range v.skus() {
 		c.uncertainProducts[sku] = v.id
 	}

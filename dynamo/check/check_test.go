@@ -338,15 +338,15 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 				d.do(r)
 				damaged := r.All()
 				drifts, summary := r.Check(check.Options{})
-				if got := storetest.FormatKinds(drifts); got != d.found || summary.Left() != len(drifts) {
-					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), d.found, drifts)
+				if got := storetest.FormatDriftCounts(drifts); got != d.found || summary.UnrepairedCount() != len(drifts) {
+					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), d.found, drifts)
 				}
 				if changed := storetest.DifferingKeys(damaged, r.All()); len(changed) > 0 {
 					t.Errorf("a check without repair changed %q", changed)
 				}
 				drifts, summary = r.Check(check.Options{Repair: true})
-				if got := storetest.FormatKinds(drifts); got != d.found+d.also || summary.Left() != d.byHand {
-					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.Left(), d.found+d.also, d.byHand, drifts)
+				if got := storetest.FormatDriftCounts(drifts); got != d.found+d.also || summary.UnrepairedCount() != d.byHand {
+					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.UnrepairedCount(), d.found+d.also, d.byHand, drifts)
 				}
 				if d.byHand == 0 {
 					r.CheckClean()
@@ -402,7 +402,7 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 		r.Set("ORDER#"+storetest.SmallOrderID(0), "#METADATA", storetest.Item{"status": nil})
 		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0), storetest.Item{"status": nil})
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if storetest.FormatKinds(drifts) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
+		if storetest.FormatDriftCounts(drifts) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
 			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 	})
@@ -418,7 +418,7 @@ func TestMissingCurrency(t *testing.T) {
 			healthy := r.All()
 			r.Set("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00", storetest.Item{"currency": nil})
 			drifts, _ := r.Check(check.Options{Repair: true})
-			if got := storetest.FormatKinds(drifts); got != want {
+			if got := storetest.FormatDriftCounts(drifts); got != want {
 				t.Errorf("currency %s: found %s, want %s", currency, got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, r.All()); want != "" && len(changed) > 0 {

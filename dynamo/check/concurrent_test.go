@@ -48,8 +48,8 @@ func TestRepairDuringASaleOfAProductWithManyAttributes(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if summary.Left() > 0 || summary.Unverified > 0 {
-			t.Errorf("%d left, %d unverified", summary.Left(), summary.Unverified)
+		if summary.UnrepairedCount() > 0 || summary.Unverified > 0 {
+			t.Errorf("%d left, %d unverified", summary.UnrepairedCount(), summary.Unverified)
 		}
 		before, after := 0, 0
 		_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(right)), &before)
@@ -97,8 +97,8 @@ func TestOrderPlacedDuringTheFirstCount(t *testing.T) {
 		server := r.Store
 		r.DB = storetest.WithCountLimit(db, 2)
 		_, summary := repairConcurrently(r, func() { storetest.PlaceOrders(t, server, "c1", 1) })
-		if got := storetest.CanonicalNumber(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
-			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
+		if got := storetest.CanonicalNumber(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.UnrepairedCount() > 0 {
+			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.UnrepairedCount())
 		}
 	})
 }
@@ -113,8 +113,8 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"orderCount": storetest.Num("77")})
-		for i := range model.RepOrderParts {
-			r.Put(model.RepOrdersRecord(&model.KeyBuilder{}, commerce.RepOrders{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
+		for i := range model.RepOrderCountParts {
+			r.Put(model.RepOrderCountRecord(&model.KeyBuilder{}, commerce.RepOrderCount{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
 		}
 		placed, repairs := 0, 0
 		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
@@ -131,8 +131,8 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != fmt.Sprintf("order-count %d", 1+model.RepOrderParts) || summary.Left() > 0 || placed != 2 {
-			t.Errorf("found %s, %d left, %d orders placed", got, summary.Left(), placed)
+		if got := storetest.FormatDriftCounts(drifts); got != fmt.Sprintf("order-count %d", 1+model.RepOrderCountParts) || summary.UnrepairedCount() > 0 || placed != 2 {
+			t.Errorf("found %s, %d left, %d orders placed", got, summary.UnrepairedCount(), placed)
 		}
 		r.CheckClean()
 	})
@@ -151,7 +151,7 @@ func TestClaimTakenDuringItsRepair(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if got := storetest.FormatKinds(drifts); !strings.Contains(got, "email-shared 1") {
+		if got := storetest.FormatDriftCounts(drifts); !strings.Contains(got, "email-shared 1") {
 			t.Errorf("found %s", got)
 		}
 		if claim := storetest.FormatItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {
@@ -185,8 +185,8 @@ func TestLeftoverCopyDoesNotTakeTheOrder(t *testing.T) {
 				}
 				r.Put(copied)
 				_, summary := r.Check(check.Options{Repair: true})
-				if r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c2", order) != nil || summary.Left() > 0 {
-					t.Errorf("the copies are %s and %s, %d left", storetest.FormatItem(r.Get("CUSTOMER#c1", order)), storetest.FormatItem(r.Get("CUSTOMER#c2", order)), summary.Left())
+				if r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c2", order) != nil || summary.UnrepairedCount() > 0 {
+					t.Errorf("the copies are %s and %s, %d left", storetest.FormatItem(r.Get("CUSTOMER#c1", order)), storetest.FormatItem(r.Get("CUSTOMER#c2", order)), summary.UnrepairedCount())
 				}
 				r.CheckClean()
 			})
@@ -203,8 +203,8 @@ func TestStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 			r.Delete("CUSTOMER#c1", sk)
 		}
 		_, summary := r.Check(check.Options{Repair: true})
-		if customer := storetest.FormatItem(r.Get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.Left() > 0 {
-			t.Errorf("the customer is %s, %d left", customer, summary.Left())
+		if customer := storetest.FormatItem(r.Get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.UnrepairedCount() > 0 {
+			t.Errorf("the customer is %s, %d left", customer, summary.UnrepairedCount())
 		}
 		r.CheckClean()
 	})
@@ -227,8 +227,8 @@ func TestNoDeletionBeforeTheEndOfTheScan(t *testing.T) {
 		}
 		segments := scanOrderFirst(&r, order, "CUSTOMER#c1")
 		_, summary := r.Check(check.Options{Repair: true, MaxCandidates: 1, Segments: segments})
-		if summary.Left() > 0 || summary.Unverified > 0 {
-			t.Errorf("%d left, %d unverified", summary.Left(), summary.Unverified)
+		if summary.UnrepairedCount() > 0 || summary.Unverified > 0 {
+			t.Errorf("%d left, %d unverified", summary.UnrepairedCount(), summary.Unverified)
 		}
 		now := r.All()
 		for k := range healthy {

@@ -52,7 +52,7 @@ func newCustomerVerifier(t *table.Table, id string) *customerVerifier {
 	}
 }
 
-func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
+func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 	switch e.BaseEntity().Name {
 	case model.EntityCustomer.Name:
 		v.put(rec)
@@ -63,7 +63,7 @@ func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 	case model.EntityCustomerOrder.Name:
 		v.copyCount++
 		v.addSpending(rec)
-		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
+		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
 		// A Query returns at most 1 MB, so this is an estimate. The next read counts the Query requests.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
@@ -97,7 +97,7 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 		return err
 	}
 	v.uncountable = pages > table.MaxCountPages
-	if err := v.readClaim(ctx, c); err != nil {
+	if err := v.readEmailClaim(ctx, c); err != nil {
 		return err
 	}
 	if owner := commerce.CustomerID(model.TextOf(v.claim, "customerId")); owner != "" && owner != v.id {
@@ -112,11 +112,11 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readClaim reads the email claim: the record that reserves the customer's email address. If the
-// claim of claimedAddress does not name the customer, readClaim clears claimedAddress.
-func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
+// readEmailClaim reads the email claim: the record that reserves the customer's email address. If the
+// claim of claimedAddress does not name the customer, readEmailClaim clears claimedAddress.
+func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	for {
-		k := v.claimKey(c.table)
+		k := v.emailClaimKey(c.table)
 		found, err := c.client.Get(ctx, repair.Consistent, k)
 		if err != nil {
 			return err
@@ -138,9 +138,9 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// claimKey returns the key of the record that reserves the customer's email address. It returns an
+// emailClaimKey returns the key of the record that reserves the customer's email address. It returns an
 // empty key if the address is invalid.
-func (v *customerVerifier) claimKey(t *table.Table) model.Keys {
+func (v *customerVerifier) emailClaimKey(t *table.Table) model.Keys {
 	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
 	if decoded == nil {
 		decoded = v.standIn(t)
@@ -168,14 +168,14 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	detail := "only edges (copies with other index keys) of the record exist, not the record itself"
 	switch {
 	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
-		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
+		reportUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
 		return diag
 	case decoded == nil:
 		decoded = v.standIn(c.table)
 		detail = "the customer has orders, but no other record"
 		if v.claimedAddress != "" {
 			detail = "the customer has orders and an email claim, but no other record"
-			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.KeyOf(v.claim), AsRead: v.claim})
+			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.KeyOf(v.claim), AsRead: v.claim})
 		}
 	case v.record() == nil:
 		diag.Trusted = nil
@@ -196,7 +196,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
 			// A new order leaves a missing orderCount unchanged, but always replaces the last event.
-			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
+			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
 		customer.OrderCount = nil
@@ -216,7 +216,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	default:
 		diag.AddMissing(repair.DriftCustomerMissing, main, source, detail)
 	}
-	v.verifyClaim(diag, claim)
+	v.verifyEmailClaim(diag, claim)
 	v.verifyEdges(diag, expected)
 	return diag
 }
@@ -232,7 +232,7 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 	case !exists:
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "the customer does not exist")
 	case err != nil:
-		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.ReasonOf(err), model.ErrCorrupt.Error()+": "))
+		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.DecodeErrorReason(err), model.ErrCorrupt.Error()+": "))
 	case v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil:
 		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
 		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent)))
@@ -241,28 +241,28 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 	}
 }
 
-func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record) {
+func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.Record) {
 	have := v.claim
-	if diag.WithoutUnreadable(&model.EntityEmailClaim, have); have != nil && diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
+	if diag.WithoutUnreadable(&model.EntityEmailClaim, have); have != nil && diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
 		return
 	}
-	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
+	email := model.FirstPlaceholderValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
 		// The finding about the lost customer includes the missing claim, so add only the fix.
 		diag.AddPut(want, nil)
 	case have == nil:
-		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the email address of customer %s has no claim record", v.id))
+		diag.AddMissing(repair.DriftEmailClaimMissing, want, nil, fmt.Sprintf("the email address of customer %s has no claim record", v.id))
 	case owner != string(v.id) && hasEmail(v.claimOwner, email):
 		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the email address of customer %s, and the email claim names that customer", email, owner), repair.RemedyManual)
 	default:
 		if other := commerce.CustomerID(owner); other != v.id {
 			b := diag.Table.KeyBuilder()
 			if k := model.CustomerByID.Key(b, other); b.Err == nil {
-				diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: k, AsRead: v.claimOwner})
+				diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: k, AsRead: v.claimOwner})
 			}
 		}
-		diag.Compare(&model.EntityEmailClaim, have, want, repair.DriftEmailClaim)
+		diag.Compare(&model.EntityEmailClaim, have, want, repair.DriftEmailClaimMissing)
 	}
 }
 
@@ -295,8 +295,8 @@ func hasEmail(customer model.Record, email string) bool {
 	return err == nil && parsed == email
 }
 
-// updateRelated marks the email claim of a missing customer as reported, to avoid a second report.
-func (v *customerVerifier) updateRelated(c *check, diag, _ *repair.Diagnosis) {
+// updateCheckState marks the email claim of a missing customer as reported, to avoid a second report.
+func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -304,21 +304,21 @@ func (v *customerVerifier) updateRelated(c *check, diag, _ *repair.Diagnosis) {
 	}
 }
 
-// claimVerifier compares the claim of an email address with the customer that the claim names.
-type claimVerifier struct {
+// emailClaimVerifier compares the claim of an email address with the customer that the claim names.
+type emailClaimVerifier struct {
 	baseVerifier
 	email    string
 	claim    model.Record
 	customer recordWithEdges
 }
 
-func (v *claimVerifier) key(t *table.Table) model.Keys {
+func (v *emailClaimVerifier) key(t *table.Table) model.Keys {
 	return model.EmailClaim.Key(t.KeyBuilder(), v.email)
 }
 
-func (v *claimVerifier) add(_ *model.Entity, rec model.Record) { v.claim = rec }
+func (v *emailClaimVerifier) addRecord(_ *model.Entity, rec model.Record) { v.claim = rec }
 
-func (v *claimVerifier) read(ctx context.Context, c *check) error {
+func (v *emailClaimVerifier) read(ctx context.Context, c *check) error {
 	v.claim, v.customer = nil, recordWithEdges{}
 	b := c.table.KeyBuilder()
 	k := model.EmailClaim.Key(b, v.email)
@@ -330,24 +330,24 @@ func (v *claimVerifier) read(ctx context.Context, c *check) error {
 		return err
 	}
 	v.claim = found[k]
-	v.customer = v.newNamedCustomer()
+	v.customer = v.customerOfClaim()
 	v.customer.records, err = c.client.Get(ctx, repair.Consistent, v.customer.keys()...)
 	return err
 }
 
-// newNamedCustomer returns the customer that the claim names. Its records have not been read yet.
-func (v *claimVerifier) newNamedCustomer() recordWithEdges {
+// customerOfClaim returns the customer that the claim names. Its records have not been read yet.
+func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
 // verify reports an email claim if its customer is missing or has another address. customerVerifier
 // reports all other inconsistencies of claims.
-func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
+func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	if v.claim == nil {
 		return diag
 	}
-	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
+	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
 	// If the customer's record is missing, a repair may restore it from an edge with this address.
@@ -356,7 +356,7 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
-	case customer == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
+	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
 		// An unreadable order names the customer, so a later repair may restore the customer.
 	case customer != nil && !hasValidEmail(customer):
 		// The customer's record has no valid address, so the claim may contain the right address.
@@ -369,4 +369,4 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 }
 
 // hasMainRecord reports whether the read found the record of the claim's customer.
-func (v *claimVerifier) hasMainRecord() bool { return v.customer.record() != nil }
+func (v *emailClaimVerifier) hasMainRecord() bool { return v.customer.record() != nil }

@@ -33,5 +33,5 @@ func TestKindsOfDrift(t *testing.T) {
 }
 
 func TestGoldenCheckDocs(t *testing.T) {
-	golden.Section(t, "../../docs/check.md", "drifts", repair.DriftsMarkdown())
+	golden.CheckSection(t, "../../docs/check.md", "drifts", repair.DriftsMarkdown())
 }

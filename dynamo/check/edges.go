@@ -89,8 +89,8 @@ func (r *recordWithEdges) isLost() bool {
 	})
 }
 
-// verifyUndecodable reports a record that cannot be decoded, or the edges of a missing record.
-func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
+// reportUndecodable reports a record that cannot be decoded, or the edges of a missing record.
+func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
 	if r.record() != nil {
 		_, err := decode(diag, r, r.primaryKey, decodeValue)
 		diag.AddUnreadable(r.primaryKey, err)
@@ -116,7 +116,7 @@ func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.R
 	}
 	for _, e := range r.entity.Edges() {
 		k, relation := r.edgeKey(e), strings.Join(e.IndexAttributes(), ", ")
-		left := func(name string) bool { return diag.LeavesUnchanged(e, k, name) }
+		left := func(name string) bool { return diag.MustLeaveUnchanged(e, k, name) }
 		switch have, want := r.records[k], want[k]; {
 		case have != nil && want != nil:
 			diag.Compare(e, have, want, repair.DriftEdgeDiffers)

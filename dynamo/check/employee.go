@@ -23,7 +23,7 @@ func newEmployeeVerifier(id string) *employeeVerifier {
 
 func (v *employeeVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-func (v *employeeVerifier) add(_ *model.Entity, rec model.Record) { v.put(rec) }
+func (v *employeeVerifier) addRecord(_ *model.Entity, rec model.Record) { v.put(rec) }
 
 func (v *employeeVerifier) read(ctx context.Context, c *check) (err error) {
 	v.records, err = c.client.Get(ctx, repair.Consistent, v.keys()...)
@@ -37,7 +37,7 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 	diag.Source = model.KeyOf(source)
 	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
 	if decoded == nil {
-		verifyUndecodable(diag, &v.recordWithEdges, model.DecodeEmployee)
+		reportUndecodable(diag, &v.recordWithEdges, model.DecodeEmployee)
 		return diag
 	}
 	if decoded.WarehouseID == "" {
@@ -59,7 +59,7 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-func (v *employeeVerifier) updateRelated(c *check, _, _ *repair.Diagnosis) {
+func (v *employeeVerifier) updateCheckState(c *check, _, _ *repair.Diagnosis) {
 	if v.decoded != nil && v.decoded.WarehouseID != "" {
 		c.addReferencedWarehouse(v.decoded.WarehouseID)
 	}

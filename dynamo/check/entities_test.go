@@ -134,7 +134,7 @@ func TestCheckVerifiesEveryEntityAndAttribute(t *testing.T) {
 		case !found && reason == "":
 			t.Errorf("a check does not find %q: verify it, or add the reason to the exceptions", what)
 		case found && reason != "":
-			t.Errorf("a check finds %q (%s), which is an exception in this test: %s", what, storetest.FormatKinds(drifts), reason)
+			t.Errorf("a check finds %q (%s), which is an exception in this test: %s", what, storetest.FormatDriftCounts(drifts), reason)
 		}
 	}
 	for _, e := range model.Entities() {

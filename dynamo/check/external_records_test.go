@@ -82,8 +82,8 @@ func TestExternalRecordsAreClean(t *testing.T) {
 		}
 		before := r.All()
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "order-count 1, order-counts 32, spending 2" || summary.Left() > 0 || summary.Unverified > 0 {
-			t.Errorf("found %s, %d left, %d unverified: %+v", got, summary.Left(), summary.Unverified, drifts)
+		if got := storetest.FormatDriftCounts(drifts); got != "order-count 1, order-counts 32, spending 2" || summary.UnrepairedCount() > 0 || summary.Unverified > 0 {
+			t.Errorf("found %s, %d left, %d unverified: %+v", got, summary.UnrepairedCount(), summary.Unverified, drifts)
 		}
 		if summary.Records != records || summary.External != unknown || unknown == 0 {
 			t.Errorf("the summary has %d records, %d of them external, want %d and %d", summary.Records, summary.External, records, unknown)
@@ -121,8 +121,8 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 		want := fmt.Sprintf("copy-missing 1, edge-missing %d, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1", edges)
 		for _, repair := range []bool{false, true} {
 			drifts, summary := r.Check(check.Options{Repair: repair})
-			if got := storetest.FormatKinds(withoutCounts(drifts)); got != want || repair && summary.Left() > 0 {
-				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), want, drifts)
+			if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != want || repair && summary.UnrepairedCount() > 0 {
+				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), want, drifts)
 			}
 		}
 		r.CheckClean()
@@ -154,8 +154,8 @@ func TestReferencesInIndexKeysOnly(t *testing.T) {
 			r.Put(rec)
 		}
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(withoutCounts(drifts)); got != "edge-differs 3, order-records-differ 2" || summary.Left() > 0 {
-			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+		if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != "edge-differs 3, order-records-differ 2" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
 		}
 		for k, sk := range map[string]string{"ORDER#o-1": "#METADATA", "CUSTOMER#c1": "#METADATA"} {
 			if rec := r.Get(k, sk); rec["accountRepId"] == nil {
@@ -184,8 +184,8 @@ func TestExternalTimelineIsContinued(t *testing.T) {
 			r.Delete("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
 				drifts, summary := r.Check(check.Options{Repair: repair})
-				if got := storetest.FormatKinds(withoutCounts(drifts)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
-					t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+				if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.UnrepairedCount() > 0 {
+					t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
 				}
 			}
 			r.CheckClean()
@@ -241,8 +241,8 @@ func TestMissingTimeOfAnExternalOrderID(t *testing.T) {
 				r.Put(rec)
 			}
 			drifts, summary := r.Check(check.Options{Repair: true})
-			if got := storetest.FormatKinds(withoutCounts(drifts)); got != "order-records-differ 1" || summary.Left() > 0 {
-				t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+			if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != "order-records-differ 1" || summary.UnrepairedCount() > 0 {
+				t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
 			}
 			r.CheckClean()
 		}
@@ -261,7 +261,7 @@ func TestRecreatedProductIsRecounted(t *testing.T) {
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}
-		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatKinds(withoutCounts(drifts)) != "category-count 1, stock-available 1" || summary.Left() > 0 {
+		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(withoutCounts(drifts)) != "category-count 1, stock-available 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		if got, want := storetest.CanonicalNumber(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.CanonicalNumber(before["available"]); got != want || got != "-6" {

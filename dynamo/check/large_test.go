@@ -60,7 +60,7 @@ func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Dataset 
 		}
 		dataset.Orders = append(dataset.Orders, o)
 	}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
@@ -146,12 +146,12 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	began := time.Now()
 	drifts, summary := r.Check(check.Options{Segments: 4})
 	t.Logf("%d records were checked in %v, with %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
-	if got := storetest.CountByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := storetest.CountDriftsByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
 	drifts, summary = r.Check(check.Options{Segments: 4, Repair: true})
-	if got := storetest.CountByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
-		t.Errorf("the repair found %v and left %d, want %v and 0", got, summary.Left(), want)
+	if got := storetest.CountDriftsByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.UnrepairedCount() > 0 {
+		t.Errorf("the repair found %v and left %d, want %v and 0", got, summary.UnrepairedCount(), want)
 	}
 	began = time.Now()
 	drifts, summary = r.Check(check.Options{Segments: 4})
@@ -178,8 +178,8 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 		want := fmt.Sprint("index-keys ", 2*len(dataset.Customers)+len(dataset.Employees)+len(dataset.Orders)+len(dataset.Products))
 		for _, repair := range []bool{false, true} {
 			drifts, summary := r.Check(check.Options{Repair: repair, MaxCandidates: 7})
-			if got := storetest.FormatKinds(drifts); got != want || repair && summary.Left() > 0 {
-				t.Errorf("found %s, %d left, want %s", got, summary.Left(), want)
+			if got := storetest.FormatDriftCounts(drifts); got != want || repair && summary.UnrepairedCount() > 0 {
+				t.Errorf("found %s, %d left, want %s", got, summary.UnrepairedCount(), want)
 			}
 		}
 		r.CheckClean()
@@ -208,8 +208,8 @@ func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "order-records-differ 1, orphan-item 130" || summary.Left() > 0 || transactions != 2 {
-			t.Errorf("found %s, %d left, in %d transactions", got, summary.Left(), transactions)
+		if got := storetest.FormatDriftCounts(drifts); got != "order-records-differ 1, orphan-item 130" || summary.UnrepairedCount() > 0 || transactions != 2 {
+			t.Errorf("found %s, %d left, in %d transactions", got, summary.UnrepairedCount(), transactions)
 		}
 		r.CheckClean()
 		healthy[order+" #METADATA"]["version"], healthy["CUSTOMER#c1 "+order]["version"] = storetest.Num("4"), storetest.Num("4")

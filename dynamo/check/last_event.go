@@ -21,8 +21,8 @@ type newerOrders struct {
 // maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// latest returns the later orders of o and other. If both changed at the same time, it merges them.
-func (o newerOrders) latest(other newerOrders) newerOrders {
+// laterOf returns the later orders of o and other. If both changed at the same time, it merges them.
+func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
 		return other

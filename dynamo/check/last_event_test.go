@@ -80,7 +80,7 @@ func TestOutdatedLastEventIsRepaired(t *testing.T) {
 					for i < len(drifts) && drifts[i].Kind != "last-event" {
 						i++
 					}
-					if i == len(drifts) || storetest.CountByKind(drifts)["last-event"] != 1 || repair && summary.Left() > 0 {
+					if i == len(drifts) || storetest.CountDriftsByKind(drifts)["last-event"] != 1 || repair && summary.UnrepairedCount() > 0 {
 						t.Fatalf("found %+v", drifts)
 					}
 					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
@@ -125,7 +125,7 @@ func TestRepairOfALastEventDuringAChange(t *testing.T) {
 		if between.Store, err = dynamo.New(client, dynamo.Options{Table: o.Name}); err != nil {
 			t.Fatal(err)
 		}
-		if _, summary := between.Check(check.Options{Repair: true}); summary.Left() > 0 {
+		if _, summary := between.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
 			t.Errorf("left %+v", summary)
 		}
 		events := o.w.Events["c0"]

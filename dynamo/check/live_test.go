@@ -54,8 +54,8 @@ func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "order-total 1" || summary.Left() > 0 {
-			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
+		if got := storetest.FormatDriftCounts(drifts); got != "order-total 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
 		}
 		for _, k := range [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}} {
 			rec := r.Get(k[0], k[1])
@@ -82,8 +82,8 @@ func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "index-keys 1" || summary.Left() != 1 || writes < 3 {
-			t.Errorf("found %s, %d left after %d attempts", got, summary.Left(), writes)
+		if got := storetest.FormatDriftCounts(drifts); got != "index-keys 1" || summary.UnrepairedCount() != 1 || writes < 3 {
+			t.Errorf("found %s, %d left after %d attempts", got, summary.UnrepairedCount(), writes)
 		}
 		if rec := r.Get("EMPLOYEE#e1", "#METADATA"); storetest.KeyText(rec) == "" || rec["gsi1pk"].(*types.AttributeValueMemberS).Value != "OTHER" {
 			t.Errorf("the record of the concurrent writer is %s", storetest.FormatItem(rec))
@@ -106,8 +106,8 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "email-claim 1" || summary.Left() > 0 {
-			t.Errorf("found %s, %d left", got, summary.Left())
+		if got := storetest.FormatDriftCounts(drifts); got != "email-claim 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
 		if rec := r.Get("EMAIL#bob@example.com", "#METADATA"); rec != nil {
 			t.Errorf("the repair wrote the email claim %s, but no customer has this address", storetest.FormatItem(rec))
@@ -130,8 +130,8 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "copy-missing 1" || summary.Left() > 0 {
-			t.Errorf("found %s, %d left", got, summary.Left())
+		if got := storetest.FormatDriftCounts(drifts); got != "copy-missing 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0)); rec["note"] == nil {
 			t.Errorf("the repair replaced the record of the concurrent writer with %s", storetest.FormatItem(rec))
@@ -193,14 +193,14 @@ func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		var unverified []check.Unverified
+		var unverified []check.UnverifiedRecord
 		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"version": storetest.Num(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, OnUnverified: func(u check.Unverified) { unverified = append(unverified, u) }})
-		want := []check.Unverified{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time its reserved stock was recounted"}}
+		}).Check(check.Options{Repair: true, OnUnverified: func(u check.UnverifiedRecord) { unverified = append(unverified, u) }})
+		want := []check.UnverifiedRecord{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time its reserved stock was recounted"}}
 		if len(drifts) > 0 || summary.Unverified != 1 || !slices.Equal(unverified, want) {
 			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}
@@ -250,7 +250,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventImported, To: commerce.Delivered, At: late.PlacedAt, Actor: "c"}}
 				dataset.Orders = append(dataset.Orders, late)
 			}
-			if err := dataset.Derive(); err != nil {
+			if err := dataset.ComputeDerivedFields(); err != nil {
 				t.Fatal(err)
 			}
 			r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
@@ -265,7 +265,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if got, want := storetest.FormatKinds(drifts), fmt.Sprint("stock-available ", products); got != want {
+			if got, want := storetest.FormatDriftCounts(drifts), fmt.Sprint("stock-available ", products); got != want {
 				t.Errorf("found %s, want %s", got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
@@ -295,13 +295,13 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: late.PlacedAt, Actor: "c"}}
 		late.Lines = late.Lines[:1]
 		dataset.Orders = append(dataset.Orders, late)
-		if err := dataset.Derive(); err != nil {
+		if err := dataset.ComputeDerivedFields(); err != nil {
 			t.Fatal(err)
 		}
 		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			// The scan of this small table is a single request.
 			if operation == "BatchGetItem" && earlier == 0 {
-				storetest.Load(t, r.Store, dataset)
+				storetest.LoadDataset(t, r.Store, dataset)
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
@@ -332,13 +332,13 @@ func TestCheckOutlastsTransientErrors(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		failing, between := faults.WrapClient(db, faults.FirstRequests(append(faults.Transient(), faults.TransactionConflict)...))
+		failing, between := faults.WrapClient(db, faults.FailFirstRequests(append(faults.TransientKinds(), faults.TransactionConflict)...))
 		r.Store = storetest.StoreWithClient(t, r.Store, failing, dynamo.Options{})
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatKinds(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
-			t.Errorf("found %s, %d left", got, summary.Left())
+		if got := storetest.FormatDriftCounts(drifts); got != "index-keys 1, stock-available 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
-		for _, kind := range faults.Transient() {
+		for _, kind := range faults.TransientKinds() {
 			if between.Counts()[kind] != 4 {
 				t.Errorf("the injected faults are %v, want 4 of each kind: one for each of Scan, Query, BatchGetItem and TransactWriteItems", between.Counts())
 			}
@@ -365,8 +365,8 @@ func TestRepairThatDynamoDBRejects(t *testing.T) {
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if got := storetest.FormatKinds(drifts); got != "edge-missing 1, index-keys 1" || summary.Left() != 1 {
-				t.Fatalf("found %s, %d left", got, summary.Left())
+			if got := storetest.FormatDriftCounts(drifts); got != "edge-missing 1, index-keys 1" || summary.UnrepairedCount() != 1 {
+				t.Fatalf("found %s, %d left", got, summary.UnrepairedCount())
 			}
 			for _, d := range drifts {
 				if !d.Repaired && !strings.Contains(d.Detail, "the repair was refused: "+name) {

@@ -81,7 +81,7 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 			t.Errorf("the repair changed %d records", len(changed))
 		}
 		if len(drifts) == 0 || !strings.Contains(drifts[0].Detail, "set the order's total") {
-			t.Errorf("found %s", storetest.FormatKinds(drifts))
+			t.Errorf("found %s", storetest.FormatDriftCounts(drifts))
 		}
 		for _, pk := range []string{order, "CUSTOMER#c2"} {
 			sk := order
@@ -90,8 +90,8 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 			}
 			r.Set(pk, sk, storetest.Item{"total": storetest.Num("150")})
 		}
-		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || r.Get(order, "ITEM#x149") == nil {
-			t.Errorf("with a total that matches the items, the repair left %d drifts or lost an item", summary.Left())
+		if _, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 || r.Get(order, "ITEM#x149") == nil {
+			t.Errorf("with a total that matches the items, the repair left %d drifts or lost an item", summary.UnrepairedCount())
 		}
 		r.CheckClean()
 	})
@@ -131,8 +131,8 @@ func TestOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 				r.Set("PRODUCT#"+sku, "#METADATA", storetest.Item{"available": storetest.Num(fmt.Sprint(available - i - 1))})
 			}
 			_, summary := r.Check(check.Options{Repair: repair})
-			if summary.Found["stock-available"] != 3 || repair && summary.Left() > 0 {
-				t.Errorf("found %v, %d left", summary.Found, summary.Left())
+			if summary.Found["stock-available"] != 3 || repair && summary.UnrepairedCount() > 0 {
+				t.Errorf("found %v, %d left", summary.Found, summary.UnrepairedCount())
 			}
 			if repair {
 				r.CheckClean()
@@ -159,7 +159,7 @@ func TestIncompleteEdgesAreKept(t *testing.T) {
 		if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q", changed)
 		}
-		if got := storetest.FormatKinds(drifts); got != "unreadable 5" || summary.ByHand != 5 {
+		if got := storetest.FormatDriftCounts(drifts); got != "unreadable 5" || summary.ByHand != 5 {
 			t.Errorf("found %s, %d of them to repair by hand", got, summary.ByHand)
 		}
 	})
@@ -200,8 +200,8 @@ func TestProductTwiceInAListIsReported(t *testing.T) {
 		r.Set(order, "#METADATA", twice)
 		r.Set("CUSTOMER#c2", order, twice)
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "contains product p00 twice") {
-			t.Errorf("found %+v, %d left, %d of them to repair by hand", drifts, summary.Left(), summary.ByHand)
+		if summary.UnrepairedCount() == 0 || summary.UnrepairedCount() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "contains product p00 twice") {
+			t.Errorf("found %+v, %d left, %d of them to repair by hand", drifts, summary.UnrepairedCount(), summary.ByHand)
 		}
 	})
 }
@@ -257,8 +257,8 @@ func TestARepairOfLargeRecords(t *testing.T) {
 		for i := range 14 {
 			r.Set("ORDER#"+storetest.SmallOrderID(storetest.BigOrderNumber), fmt.Sprintf("ITEM#p%02d", i), storetest.Item{"picture": storetest.Str(strings.Repeat("x", 390_000)), "gsi1pk": storetest.Str("WRONG")})
 		}
-		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
-			t.Errorf("found %v, %d left", summary.Found, summary.Left())
+		if _, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 || summary.Found["index-keys"] != 14 {
+			t.Errorf("found %v, %d left", summary.Found, summary.UnrepairedCount())
 		}
 		r.CheckClean()
 	})
@@ -306,8 +306,8 @@ func TestItemsNameTheOwner(t *testing.T) {
 		r.Put(copied)
 		r.Delete(order, "#METADATA")
 		_, summary := r.Check(check.Options{Repair: true})
-		if own := storetest.FormatItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.Get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
-			t.Errorf("the order is %s, %d left", own, summary.Left())
+		if own := storetest.FormatItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.Get("CUSTOMER#c2", order) == nil || summary.UnrepairedCount() > 0 {
+			t.Errorf("the order is %s, %d left", own, summary.UnrepairedCount())
 		}
 		r.CheckClean()
 	})
@@ -319,8 +319,8 @@ func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("CUSTOMER#c2", "#METADATA", storetest.Item{"email": storetest.Str("bob at example.com")})
-		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {
-			t.Errorf("found %v, %d left", summary.Found, summary.Left())
+		if _, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() != 1 || summary.ByHand != 1 {
+			t.Errorf("found %v, %d left", summary.Found, summary.UnrepairedCount())
 		}
 		if r.Get("EMAIL#bob@example.com", "#METADATA") == nil {
 			t.Error("the claim is lost")

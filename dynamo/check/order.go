@@ -42,7 +42,7 @@ func (v *orderVerifier) key(t *table.Table) model.Keys {
 	return model.OrderByID.Key(t.KeyBuilder(), v.id)
 }
 
-func (v *orderVerifier) add(e *model.Entity, rec model.Record) {
+func (v *orderVerifier) addRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrder.Name:
 		v.orderRecord = rec
@@ -61,7 +61,7 @@ func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	if err := c.client.Collection(ctx, model.OrderCollection, partition, v.add); err != nil {
+	if err := c.client.ReadItemCollection(ctx, model.OrderCollection, partition, v.addRecord); err != nil {
 		return err
 	}
 	ks := make([]model.Keys, 0, 2)
@@ -79,7 +79,7 @@ func (v *orderVerifier) read(ctx context.Context, c *check) error {
 // addCopies adds the copies of the order.
 func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	for k, rec := range found {
-		v.copies[commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, k.PK))] = rec
+		v.copies[commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, k.PK))] = rec
 	}
 }
 
@@ -104,7 +104,7 @@ func (v *orderVerifier) namedCustomer() commerce.CustomerID {
 // copyKey returns the key of the order's copy for a customer. It is empty if an ID is invalid.
 func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
-	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: v.id})
+	k := model.KeysOfCustomerOrder(b, model.CustomerOrderKey{Customer: id, Order: v.id})
 	if b.Err != nil {
 		return model.Keys{}
 	}
@@ -144,7 +144,7 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 	}
 	if read["items"] != nil {
 		lines, err := repair.DecodeLines(read["items"], h.order.Total.Currency)
-		h.listedLines, h.hasList = lines, err == nil && !diag.LeavesUnchanged(e, model.KeyOf(rec), "items")
+		h.listedLines, h.hasList = lines, err == nil && !diag.MustLeaveUnchanged(e, model.KeyOf(rec), "items")
 	}
 	return h
 }
@@ -224,8 +224,8 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	v.decoded = &o
 	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
-		if id != customer && !diag.LeavesUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
-			diag.AddOrphan(repair.DriftOrphanCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
+		if id != customer && !diag.MustLeaveUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
+			diag.AddOrphan(repair.DriftOrphanOrderCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
 		}
 	}
 	v.verifyTimeline(diag, o)
@@ -256,12 +256,12 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	if v.orderRecord == nil {
 		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record does not exist, only the copy of customer %s", o.CustomerID))
 	} else {
-		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderDiffers)
+		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderCopyDiffers)
 	}
 	if have := v.copies[o.CustomerID]; have == nil {
-		diag.AddMissing(repair.DriftCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
+		diag.AddMissing(repair.DriftOrderCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
 	} else {
-		diag.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderDiffers)
+		diag.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderCopyDiffers)
 	}
 	if !v.linesKnown {
 		return
@@ -302,7 +302,7 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
 	for _, item := range v.items {
-		named := map[string]string{"productId": model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
+		named := map[string]string{"productId": model.FirstPlaceholderValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
 		line, err := model.DecodeEmbeddedItem(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[model.KeyOf(item)] = err
@@ -336,7 +336,7 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 			}
 		}
 		return nil, false
-	case (diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+	case (diag.MustLeaveUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.MustLeaveUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the unreadable list may have the items
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
 		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), repair.RemedyManual)
@@ -353,7 +353,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	var last, lastTo *commerce.Event
 	certain, statusSet := true, false
 	for _, rec := range v.events {
-		id := commerce.EventID(model.KeyValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
+		id := commerce.EventID(model.FirstPlaceholderValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
 		plain := repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
 		event, err := model.DecodeEvent(model.Reader{Record: plain})
 		if err != nil {
@@ -373,7 +373,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 		switch {
 		case event.To != 0:
 			lastTo, certain = event, true
-		case diag.LeavesUnchanged(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
+		case diag.MustLeaveUnchanged(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
 			certain = false
 		}
 	}
@@ -381,7 +381,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	if !certain || statusSet || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
-	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repair.CheckActor, Note: "the last event did not match the order's status"}
+	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repair.RepairEventActor, Note: "the last event did not match the order's status"}
 	detail := fmt.Sprintf("the order is %s, but no event sets a status", o.Status)
 	if len(v.events) > 0 {
 		detail = fmt.Sprintf("the order is %s, but no event sets that status", o.Status)
@@ -395,7 +395,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	}
 	diag.AddFinding(repair.DriftTimeline, model.OrderByID.Key(b, v.id), detail, repair.RemedyRepair)
 	diag.Fixes = append(diag.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
-	v.updateWithEvent(diag, o)
+	v.updateOrderForEvent(diag, o)
 }
 
 // verifyUpdatedAt reports and fixes an order whose updatedAt is before its last event.
@@ -406,7 +406,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 	diag.AddFinding(repair.DriftUpdatedAt, diag.TrustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), repair.RemedyRepair)
 	for _, r := range v.headerRecords(diag.Table, o) {
-		if diag.LeavesUnchanged(r.entity, r.key, "updatedAt") {
+		if diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt") {
 			continue
 		}
 		if fix := findOrAddFix(diag, r); fix != nil {
@@ -444,11 +444,11 @@ func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// updateWithEvent sets updatedAt and the version of both order records if a fix appends an event. A
+// updateOrderForEvent sets updatedAt and the version of both order records if a fix appends an event. A
 // resumed subscription reads only the orders that were updated after its last event.
-func (v *orderVerifier) updateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
+func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
-		dated, versioned := !diag.LeavesUnchanged(r.entity, r.key, "updatedAt"), !diag.LeavesUnchanged(r.entity, r.key, model.AttrVersion)
+		dated, versioned := !diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt"), !diag.MustLeaveUnchanged(r.entity, r.key, model.AttrVersion)
 		if !dated && !versioned {
 			continue
 		}
@@ -479,19 +479,19 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// updateRelated adds the reserved stock to heldStock. It also selects customers to verify whose
+// updateCheckState adds the reserved stock to heldStock. It also selects customers to verify whose
 // order count or spending may have changed.
-func (v *orderVerifier) updateRelated(c *check, diag, last *repair.Diagnosis) {
-	v.reportStatus(c, diag, last)
-	if !diag.Clean() {
-		c.orderLists.MarkChanged(append(v.earlier, v.records()...), !last.Clean())
+func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis) {
+	v.updateOrderCounter(c, diag, last)
+	if !diag.IsClean() {
+		c.orderLists.MarkChanged(append(v.earlier, v.records()...), !last.IsClean())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !diag.Clean() && c.opts.Repair && v.namedCustomer() != "" {
+	if !diag.IsClean() && c.opts.Repair && v.namedCustomer() != "" {
 		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // the spending may have changed
 	}
-	if !last.Clean() {
+	if !last.IsClean() {
 		c.driftedCustomers[v.namedCustomer()] = true
 		for id := range v.copies {
 			c.driftedCustomers[id] = true
@@ -499,7 +499,7 @@ func (v *orderVerifier) updateRelated(c *check, diag, last *repair.Diagnosis) {
 	}
 	held, known := v.reservation(diag)
 	if !known {
-		c.markUncertainLocked(v)
+		c.markUncertainStockLocked(v)
 		c.unreadableCustomers[v.namedCustomer()] = true
 	}
 	for sku, quantity := range held {
@@ -509,7 +509,7 @@ func (v *orderVerifier) updateRelated(c *check, diag, last *repair.Diagnosis) {
 			c.heldStock[sku] += quantity
 		}
 	}
-	if !last.Clean() && v.isMisleading(c.table, held, last) {
+	if !last.IsClean() && v.misleadsRecount(c.table, held, last) {
 		c.misleading[v.id] = v.extraCustomers
 	}
 	if v.decoded == nil {
@@ -518,12 +518,12 @@ func (v *orderVerifier) updateRelated(c *check, diag, last *repair.Diagnosis) {
 	for _, copies := range []struct {
 		kind    string
 		missing int
-	}{{repair.DriftCopyMissing, 1}, {repair.DriftOrphanCopy, -1}} {
+	}{{repair.DriftOrderCopyMissing, 1}, {repair.DriftOrphanOrderCopy, -1}} {
 		for _, f := range diag.Findings {
 			if f.Kind != copies.kind {
 				continue
 			}
-			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.Key.PK))
+			id := commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, f.Key.PK))
 			if last.HasFinding(f.Kind, f.Key) { // this drift was not repaired
 				c.missingCopies[id] += copies.missing
 			}
@@ -532,13 +532,13 @@ func (v *orderVerifier) updateRelated(c *check, diag, last *repair.Diagnosis) {
 	}
 }
 
-// reportStatus passes the order to orderCounter if the scan did not count the order, or if the
+// updateOrderCounter passes the order to orderCounter if the scan did not count the order, or if the
 // order's own record has a wrong status.
-func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
+func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)
 	}
-	if status, _ := counting.StatusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.Clean() {
+	if status, _ := counting.StatusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.IsClean() {
 		return
 	}
 	c.orderCounter.SetStatusReader(v.id, func(ctx context.Context) (commerce.Status, error) {
@@ -565,10 +565,10 @@ func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reser
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// isMisleading reports whether a recount of stock would find other quantities for this order than
+// misleadsRecount reports whether a recount of stock would find other quantities for this order than
 // held. The recount trusts the index and the order's own record, and one of them may be wrong.
-func (v *orderVerifier) isMisleading(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
-	recorded, listed := counting.EmbeddedReservation(t, v.orderRecord)
+func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
+	recorded, listed := counting.EmbeddedItemsReservation(t, v.orderRecord)
 	if !listed {
 		recorded = counting.ItemRecordsReservation(v.items)
 	}

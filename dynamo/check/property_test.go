@@ -131,8 +131,8 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 					rt.Errorf("left after the repair: %+v", d)
 				}
 			}
-			if summary.Left() != left.Left() {
-				rt.Errorf("the repair reports %d remaining drifts, the next check %d", summary.Left(), left.Left())
+			if summary.UnrepairedCount() != left.UnrepairedCount() {
+				rt.Errorf("the repair reports %d remaining drifts, the next check %d", summary.UnrepairedCount(), left.UnrepairedCount())
 			}
 			if rt.Failed() {
 				for _, k := range storetest.DifferingKeys(healthy, records) {

@@ -182,7 +182,7 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 		held, known := v.reservation(v.verify(c))
 		if !known {
 			c.mu.Lock()
-			c.markUncertainLocked(v)
+			c.markUncertainStockLocked(v)
 			c.mu.Unlock()
 		}
 		add(v.id, held)
@@ -211,7 +211,7 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 	c.mu.Lock()
 	for _, rec := range page {
 		k := model.KeyOf(rec)
-		id := commerce.OrderID(model.KeyValue(model.EntityOrder.PK, k.PK))
+		id := commerce.OrderID(model.FirstPlaceholderValue(model.EntityOrder.PK, k.PK))
 		if _, misleading := c.misleading[id]; misleading {
 			continue
 		}
@@ -227,7 +227,7 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 	// Few orders lack an embedded item list. For each of these orders, one request reads the items.
 	var unlisted []int
 	for i, k := range keys {
-		held, listed := counting.EmbeddedReservation(c.table, found[k])
+		held, listed := counting.EmbeddedItemsReservation(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
 			continue

@@ -131,7 +131,7 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 				}
 				s.expect("available", "18")
 				// The stock no longer changes, so the repair sets the right number.
-				if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatKinds(drifts) != "stock-available 1" || summary.Left() > 0 {
+				if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 {
 					t.Errorf("at rest found %+v", drifts)
 				}
 				s.expect("available", "19")
@@ -169,8 +169,8 @@ func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 						}
 					}
 				})
-				if storetest.FormatKinds(drifts) != "stock-available 1, stock-total 1" || summary.Left() > 0 || writes != 2 {
-					t.Errorf("found %+v, %d left after %d transactions", drifts, summary.Left(), writes)
+				if storetest.FormatDriftCounts(drifts) != "stock-available 1, stock-total 1" || summary.UnrepairedCount() > 0 || writes != 2 {
+					t.Errorf("found %+v, %d left after %d transactions", drifts, summary.UnrepairedCount(), writes)
 				}
 				s.expect("available", c.available)
 				s.expect("totalInventory", c.total)
@@ -187,7 +187,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		s := newStockFixture(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
 			s.damage(counter, "500")
-			if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
+			if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.UnrepairedCount() > 0 {
 				t.Errorf("found %+v", drifts)
 			}
 			s.expect(counter, "20")
@@ -195,7 +195,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		}
 		// Other repairs do not raise it.
 		s.Set("PRODUCT#p0", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
-		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatKinds(drifts) != "index-keys 1" || summary.Left() > 0 {
+		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(drifts) != "index-keys 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		s.expect("stockRevision", "2")
@@ -222,8 +222,8 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 				s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str("ORDER#" + id)})
 			}
 		})
-		if storetest.FormatKinds(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
-			t.Errorf("found %+v, %d left after %d passes", drifts, summary.Left(), passes)
+		if storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 3 {
+			t.Errorf("found %+v, %d left after %d passes", drifts, summary.UnrepairedCount(), passes)
 		}
 		s.expect("available", "18")
 		s.CheckClean()
@@ -248,8 +248,8 @@ func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 				passes++
 			}
 		})
-		if storetest.FormatKinds(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
-			t.Errorf("found %+v, %d left after %d passes", drifts, summary.Left(), passes)
+		if storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 3 {
+			t.Errorf("found %+v, %d left after %d passes", drifts, summary.UnrepairedCount(), passes)
 		}
 		s.expect("available", "18")
 		s.move(second, commerce.Cancelled)
@@ -297,8 +297,8 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 					}
 					return refuse(id, operation, body)
 				}).Check(check.Options{Repair: true})
-				if storetest.FormatKinds(drifts) != c.found || summary.Unverified > 0 {
-					t.Errorf("found %s, %d unverified, want %s:\n%+v", storetest.FormatKinds(drifts), summary.Unverified, c.found, drifts)
+				if storetest.FormatDriftCounts(drifts) != c.found || summary.Unverified > 0 {
+					t.Errorf("found %s, %d unverified, want %s:\n%+v", storetest.FormatDriftCounts(drifts), summary.Unverified, c.found, drifts)
 				}
 				// The stock is 20, and the order holds 7.
 				s.expect("available", "13")
@@ -316,7 +316,7 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 		s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
 		s.damage("available", "17")
 		changed := false
-		var unverified []check.Unverified
+		var unverified []check.UnverifiedRecord
 		drifts, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 			if operation == "TransactWriteItems" {
 				return reply("ValidationException")
@@ -328,9 +328,9 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 				s.Set("CUSTOMER#c0", "ORDER#"+id, storetest.Item{"status": nil})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, OnUnverified: func(u check.Unverified) { unverified = append(unverified, u) }})
-		want := []check.Unverified{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may reserve stock of the product"}}
-		if storetest.FormatKinds(drifts) != "index-keys 1" || summary.Unverified != 1 || !slices.Equal(unverified, want) {
+		}).Check(check.Options{Repair: true, OnUnverified: func(u check.UnverifiedRecord) { unverified = append(unverified, u) }})
+		want := []check.UnverifiedRecord{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may reserve stock of the product"}}
+		if storetest.FormatDriftCounts(drifts) != "index-keys 1" || summary.Unverified != 1 || !slices.Equal(unverified, want) {
 			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}
 		s.expect("available", "17")
@@ -345,8 +345,8 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 			return func(s stockFixture) func() {
 				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: nil})
 				return func() {
-					if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
-						s.T.Errorf("the repair found %+v and left %d, want 1 drift and 0 left", drifts, summary.Left())
+					if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.UnrepairedCount() > 0 {
+						s.T.Errorf("the repair found %+v and left %d, want 1 drift and 0 left", drifts, summary.UnrepairedCount())
 					}
 				}
 			}
@@ -435,8 +435,8 @@ func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 				}
 			}
 		})
-		if storetest.FormatKinds(drifts) != "order-count 1" || summary.Left() > 0 || writes != 2 {
-			t.Errorf("found %+v, %d left after %d transactions", drifts, summary.Left(), writes)
+		if storetest.FormatDriftCounts(drifts) != "order-count 1" || summary.UnrepairedCount() > 0 || writes != 2 {
+			t.Errorf("found %+v, %d left after %d transactions", drifts, summary.UnrepairedCount(), writes)
 		}
 		orders := 0
 		for k := range s.All() {

@@ -51,16 +51,16 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 			g.beginCollection(e, k.PK)
 		}
 		if e.Name == model.EntityCategory.Name {
-			c.noteCategory(rec)
+			c.recordCategoryCount(rec)
 		}
 		if g.current == nil {
 			continue
 		}
-		g.current.add(e, rec)
+		g.current.addRecord(e, rec)
 		c.orderLists.AddRecord(e, rec)
 		if e.Name == model.EntityCustomerOrder.Name {
 			g.copies = append(g.copies, model.CustomerOrderKey{
-				Customer: commerce.CustomerID(model.KeyValue(e.PK, k.PK)), Order: commerce.OrderID(model.KeyValue(e.SK, k.SK)),
+				Customer: commerce.CustomerID(model.FirstPlaceholderValue(e.PK, k.PK)), Order: commerce.OrderID(model.FirstPlaceholderValue(e.SK, k.SK)),
 			})
 		}
 	}
@@ -70,13 +70,13 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 	if err := g.readRelated(ctx); err != nil {
 		return err
 	}
-	g.verifyCompleted()
+	g.verifyCompletedCollections()
 	c.mu.Lock()
 	c.summary.Records += len(page)
 	c.summary.External += foreign
 	c.reportProgressLocked()
 	c.mu.Unlock()
-	return c.verifyIfFull(ctx)
+	return c.verifyAtCandidateLimit(ctx)
 }
 
 func (g *segmentScan) finishCollection() {
@@ -90,7 +90,7 @@ func (g *segmentScan) finishCollection() {
 // because they expire and no other records derive from them.
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	g.partition = partition
-	id := model.KeyValue(e.PK, partition)
+	id := model.FirstPlaceholderValue(e.PK, partition)
 	switch e.PK {
 	case model.EntityOrder.PK:
 		g.currentTarget = target{targetOrder, id}
@@ -98,7 +98,7 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	case model.EntityCustomer.PK:
 		g.currentTarget, g.current = target{targetCustomer, id}, newCustomerVerifier(g.check.table, id)
 	case model.EntityEmailClaim.PK:
-		g.currentTarget, g.current = target{targetClaim, id}, &claimVerifier{email: id}
+		g.currentTarget, g.current = target{targetEmailClaim, id}, &emailClaimVerifier{email: id}
 	case model.EntityEmployee.PK:
 		g.currentTarget, g.current = target{targetEmployee, id}, newEmployeeVerifier(id)
 	case model.EntityProduct.PK:
@@ -121,9 +121,9 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 		case *orderVerifier:
 			ks = append(ks, v.copyKey(c.table, v.namedCustomer()))
 		case *customerVerifier:
-			ks = append(ks, v.claimKey(c.table))
-		case *claimVerifier:
-			v.customer = v.newNamedCustomer()
+			ks = append(ks, v.emailClaimKey(c.table))
+		case *emailClaimVerifier:
+			v.customer = v.customerOfClaim()
 			ks = append(ks, v.customer.primaryKey)
 		}
 	}
@@ -143,8 +143,8 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 				v.copies[v.namedCustomer()] = found[k]
 			}
 		case *customerVerifier:
-			v.claim = found[v.claimKey(c.table)]
-		case *claimVerifier:
+			v.claim = found[v.emailClaimKey(c.table)]
+		case *emailClaimVerifier:
 			if rec := found[v.customer.primaryKey]; rec != nil {
 				v.customer.put(rec)
 			}
@@ -159,17 +159,17 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	return nil
 }
 
-// verifyCompleted verifies the completed item collections, and selects records to verify again.
-func (g *segmentScan) verifyCompleted() {
+// verifyCompletedCollections verifies the completed item collections, and selects records to verify again.
+func (g *segmentScan) verifyCompletedCollections() {
 	c := g.check
 	for k, v := range maps.All(g.completed) {
 		diag := v.verify(c)
 		c.noteScanned(v)
 		if order, ok := v.(*orderVerifier); ok {
-			c.orderCounter.Add(order.id, order.orderRecord, diag.Clean())
+			c.orderCounter.Add(order.id, order.orderRecord, diag.IsClean())
 		}
-		if diag.Clean() {
-			v.updateRelated(c, diag, diag)
+		if diag.IsClean() {
+			v.updateCheckState(c, diag, diag)
 			continue
 		}
 		c.addCandidate(k, candidate{findings: diag.Findings, recountStock: diag.HasKind(repair.DriftStockTotal)})
@@ -191,13 +191,13 @@ func (c *check) noteScanned(v verifier) {
 		if late, ok := v.findNewerCopies(c.table); ok {
 			c.addCandidateLocked(target{targetCustomer, string(v.id)}, candidate{newerCopies: late})
 		}
-	case *claimVerifier:
+	case *emailClaimVerifier:
 		if id := model.TextOf(v.claim, model.AttrCustomerID); v.customer.record() == nil && id != "" {
 			c.addCandidateLocked(target{targetCustomer, id}, candidate{claimedAddress: v.email})
 		}
 	case *employeeVerifier:
 		c.summary.Employees++
-		c.orderLists.AddEmployee(v.primaryKey, v.records)
+		c.orderLists.AddEmployeeCounts(v.primaryKey, v.records)
 	case *warehouseVerifier:
 		c.summary.Warehouses++
 		c.seenWarehouses[v.id] = true
@@ -205,7 +205,7 @@ func (c *check) noteScanned(v verifier) {
 		c.summary.Products++
 		c.countInCategory(v)
 		if v.decoded != nil {
-			c.orderLists.AddProduct(v.primaryKey, v.decoded.OrderCount)
+			c.orderLists.AddProductCount(v.primaryKey, v.decoded.OrderCount)
 		}
 		if v.levelSum != nil && v.record() != nil {
 			at := model.Reader{Record: v.record()}

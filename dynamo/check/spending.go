@@ -50,7 +50,7 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	for k, have := range v.spendingRecords {
 		readable[k] = diag.WithoutUnreadable(&model.EntitySpending, have)
 	}
-	if v.hasUnreadableOrder || c.isUnreadableCustomer(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
+	if v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
 	}
 	b := c.table.KeyBuilder()
@@ -78,7 +78,7 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	}
 	if !customer.SpendingComplete || len(diag.Findings) > found {
 		// Every mutation of an order replaces the last event, so the repair requires the same event.
-		diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
+		diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true
 }

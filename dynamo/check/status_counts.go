@@ -28,8 +28,8 @@ func (c *check) addStatusCountCandidates() {
 	}
 }
 
-// repOrdersVerifier verifies the order count of an account rep.
-type repOrdersVerifier struct {
+// repOrderCountVerifier verifies the order count of an account rep.
+type repOrderCountVerifier struct {
 	baseVerifier
 	*counting.RepOrderCounter
 }
@@ -37,25 +37,25 @@ type repOrdersVerifier struct {
 // addRepOrderCandidates selects account reps whose stored order count differs from the scan.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
-		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})
+		c.addCandidate(target{targetRepOrders, model.FirstPlaceholderValue(model.EntityEmployee.PK, k.PK)}, candidate{})
 	}
 }
 
-func (v *repOrdersVerifier) add(*model.Entity, model.Record) {}
+func (v *repOrderCountVerifier) addRecord(*model.Entity, model.Record) {}
 
-func (v *repOrdersVerifier) key(*table.Table) model.Keys { return v.Key() }
+func (v *repOrderCountVerifier) key(*table.Table) model.Keys { return v.Key() }
 
-func (v *repOrdersVerifier) read(ctx context.Context, _ *check) error { return v.Read(ctx) }
+func (v *repOrderCountVerifier) read(ctx context.Context, _ *check) error { return v.Read(ctx) }
 
-func (v *repOrdersVerifier) verify(c *check) *repair.Diagnosis {
+func (v *repOrderCountVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	v.Verify(diag, c.opts.Repair)
 	return diag
 }
 
-func (v *repOrdersVerifier) uncertainty(*repair.Diagnosis) string { return v.Uncertainty() }
+func (v *repOrderCountVerifier) uncertainty(*repair.Diagnosis) string { return v.Uncertainty() }
 
-func (v *statusCountsVerifier) add(_ *model.Entity, rec model.Record) { v.counted.Record = rec }
+func (v *statusCountsVerifier) addRecord(_ *model.Entity, rec model.Record) { v.counted.Record = rec }
 
 func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
@@ -66,10 +66,10 @@ const maxPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
 	if v.isRepaired {
-		v.counted.Record, err = v.counter.ReadPart(ctx, v.part)
+		v.counted.Record, err = v.counter.ReadCountsRecord(ctx, v.part)
 		return err
 	}
-	for v.counted.Uncertainty = counting.ReasonChanged; v.counted.Uncertainty == counting.ReasonChanged && v.pass < maxPasses; v.pass++ {
+	for v.counted.Uncertainty = counting.ReasonOrdersChanged; v.counted.Uncertainty == counting.ReasonOrdersChanged && v.pass < maxPasses; v.pass++ {
 		if v.counted, err = v.counter.Count(ctx, v.part, v.pass); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (v *statusCountsVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-func (v *statusCountsVerifier) updateRelated(*check, *repair.Diagnosis, *repair.Diagnosis) {
+func (v *statusCountsVerifier) updateCheckState(*check, *repair.Diagnosis, *repair.Diagnosis) {
 	v.counter.ExcludePart(v.part)
 }
 

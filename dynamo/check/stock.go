@@ -53,7 +53,7 @@ func (v *productVerifier) clear() {
 	v.levels = map[model.Keys]*recordWithEdges{}
 }
 
-func (v *productVerifier) add(e *model.Entity, rec model.Record) {
+func (v *productVerifier) addRecord(e *model.Entity, rec model.Record) {
 	switch e.BaseEntity().Name {
 	case model.EntityProduct.Name:
 		v.put(rec)
@@ -112,7 +112,7 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	return c.client.Collection(ctx, &model.ProductInventory.AccessPattern, partition, v.add)
+	return c.client.ReadItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
 }
 
 // uncertainty returns a reason if an order cannot be read or if the product changed during the
@@ -123,7 +123,7 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 		return ""
 	case v.unreadableOrder != "":
 		return fmt.Sprintf("%s cannot be read and may reserve stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
-	case v.sum == nil || !diag.Clean() && v.sum.passes < 2:
+	case v.sum == nil || !diag.IsClean() && v.sum.passes < 2:
 		return "the product changed each time its reserved stock was recounted"
 	}
 	return ""
@@ -144,14 +144,14 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	if v.record() == nil {
 		for _, level := range v.sortedLevels() {
 			if level.record() != nil {
-				diag.AddOrphan(repair.DriftOrphanLevel, level.record(), "the product does not exist")
+				diag.AddOrphan(repair.DriftOrphanInventoryLevel, level.record(), "the product does not exist")
 			}
 			level.verifyEdges(diag, nil)
 		}
 		v.verifyEdges(diag, nil)
 		return diag
 	}
-	v.verifyLevels(diag, b)
+	v.verifyInventoryLevels(diag, b)
 	product, err := decode(diag, &v.recordWithEdges, v.primaryKey, c.table.DecodeProduct)
 	if err != nil {
 		diag.AddUnreadable(model.KeyOf(v.record()), err)
@@ -205,11 +205,11 @@ func (v *productVerifier) sortedLevels() []*recordWithEdges {
 	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }
 
-func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuilder) {
+func (v *productVerifier) verifyInventoryLevels(diag *repair.Diagnosis, b *model.KeyBuilder) {
 	sum, complete := 0, true
 	for _, r := range v.sortedLevels() {
 		if r.record() == nil {
-			verifyUndecodable(diag, r, model.DecodeInventoryLevel)
+			reportUndecodable(diag, r, model.DecodeInventoryLevel)
 			continue
 		}
 		level, err := decode(diag, r, r.primaryKey, model.DecodeInventoryLevel)
@@ -229,7 +229,7 @@ func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuild
 	}
 }
 
-func (v *productVerifier) updateRelated(c *check, _, _ *repair.Diagnosis) {
+func (v *productVerifier) updateCheckState(c *check, _, _ *repair.Diagnosis) {
 	for _, id := range v.warehouses {
 		c.addReferencedWarehouse(id)
 	}
@@ -250,7 +250,7 @@ func newWarehouseVerifier(id string) *warehouseVerifier {
 
 func (v *warehouseVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-func (v *warehouseVerifier) add(_ *model.Entity, rec model.Record) { v.put(rec) }
+func (v *warehouseVerifier) addRecord(_ *model.Entity, rec model.Record) { v.put(rec) }
 
 func (v *warehouseVerifier) read(ctx context.Context, c *check) (err error) {
 	b := c.table.KeyBuilder()

@@ -43,11 +43,11 @@ func (n *Counters) update(k model.Keys, f func(*counter)) {
 	f(n.counters[k])
 }
 
-// MissingCount is the argument of SetRecorded for a record that lacks a required count.
+// MissingCount is the argument of SetStoredCount for a record that lacks a required count.
 const MissingCount = -1
 
-// SetRecorded sets the count that is stored in the record with the key k.
-func (n *Counters) SetRecorded(k model.Keys, kept int) {
+// SetStoredCount sets the count that is stored in the record with the key k.
+func (n *Counters) SetStoredCount(k model.Keys, kept int) {
 	n.update(k, func(c *counter) { c.recorded, c.hasRecorded = kept, true })
 }
 

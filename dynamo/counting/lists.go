@@ -7,10 +7,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// ListCounts compares the order counts of products and account reps with the lengths of their order
-// lists. A scan of the table adds the stored counts and the orders. ListCounts is safe for
+// OrderListCounts compares the order counts of products and account reps with the lengths of their order
+// lists. A scan of the table adds the stored counts and the orders. OrderListCounts is safe for
 // concurrent use.
-type ListCounts struct {
+type OrderListCounts struct {
 	table *table.Table
 	// countNow reports whether to calculate the order count of a product or account rep that has no
 	// stored count.
@@ -20,18 +20,18 @@ type ListCounts struct {
 	Products, Reps Counters
 }
 
-// NewListCounts returns ListCounts for a scan of the table that starts now. If countNow is true,
+// NewOrderListCounts returns OrderListCounts for a scan of the table that starts now. If countNow is true,
 // missing order counts of products and account reps are calculated.
-func NewListCounts(t *table.Table, countNow bool) *ListCounts {
-	return &ListCounts{table: t, countNow: countNow}
+func NewOrderListCounts(t *table.Table, countNow bool) *OrderListCounts {
+	return &OrderListCounts{table: t, countNow: countNow}
 }
 
 // AddRecord counts a scanned record: an order item for its product, and the customer's copy of an
 // order for the account rep of the order. It ignores other records.
-func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
+func (l *OrderListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
-		l.Products.Increment(l.productKey(commerce.SKU(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))))
+		l.Products.Increment(l.productKey(commerce.SKU(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))))
 	case model.EntityCustomerOrder.Name:
 		if rep := accountRepOf(rec); rep != "" {
 			l.Reps.Increment(l.employeeKey(rep))
@@ -42,51 +42,51 @@ func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 // accountRepOf returns the account rep in the index key of the customer's copy of an order. It
 // returns an empty ID if the key contains no account rep.
 func accountRepOf(order model.Record) commerce.EmployeeID {
-	return commerce.EmployeeID(model.KeyValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
+	return commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
 
-func (l *ListCounts) productKey(sku commerce.SKU) model.Keys {
+func (l *OrderListCounts) productKey(sku commerce.SKU) model.Keys {
 	return model.ProductBySKU.Key(l.table.KeyBuilder(), sku)
 }
 
-func (l *ListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
+func (l *OrderListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// AddProduct adds the order count that a product's record contains. orders is nil if the record has
+// AddProductCount adds the order count that a product's record contains. orders is nil if the record has
 // no count.
-func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
+func (l *OrderListCounts) AddProductCount(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:
-		l.Products.SetRecorded(k, *orders)
+		l.Products.SetStoredCount(k, *orders)
 	case l.countNow:
-		l.Products.SetRecorded(k, MissingCount)
+		l.Products.SetStoredCount(k, MissingCount)
 	}
 }
 
-// AddEmployee adds the order counts in an employee's partition.
-func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Record) {
+// AddEmployeeCounts adds the order counts in an employee's partition.
+func (l *OrderListCounts) AddEmployeeCounts(k model.Keys, records map[model.Keys]model.Record) {
 	diag := &repair.Diagnosis{Table: l.table}
 	parts, orders, complete := 0, 0, false
 	for at, rec := range records {
 		if e := model.EntityOf(at); e != nil && e.Name == model.EntityRepOrders.Name {
-			verifyPartAlone(diag, rec)
+			verifyPartWithoutCount(diag, rec)
 			r := model.Reader{Record: rec}
 			parts, orders, complete = parts+1, orders+r.Number(model.AttrOrders), complete || r.Flag(model.AttrComplete)
 		}
 	}
 	switch exists := records[k] != nil; {
-	case !diag.Clean(), !exists && parts > 0, exists && !complete && l.countNow:
-		l.Reps.SetRecorded(k, MissingCount)
+	case !diag.IsClean(), !exists && parts > 0, exists && !complete && l.countNow:
+		l.Reps.SetStoredCount(k, MissingCount)
 	case complete:
-		l.Reps.SetRecorded(k, orders)
+		l.Reps.SetStoredCount(k, orders)
 	}
 }
 
 // MarkChanged calls Counters.MarkChanged for the products and account reps that the records of an
 // order name. records contains the order's records before and after a repair. left reports whether
 // the order still has an inconsistency.
-func (l *ListCounts) MarkChanged(records []model.Record, left bool) {
+func (l *OrderListCounts) MarkChanged(records []model.Record, left bool) {
 	for _, rec := range records {
 		for _, sku := range NamedProducts(rec) {
 			l.Products.MarkChanged(l.productKey(sku), left)

@@ -83,16 +83,16 @@ type PartCounts struct {
 	Uncertainty string
 }
 
-// scanMargin is the maximum time from the creation of an order's ID until reads can find the order.
+// maxVisibilityDelay is the maximum time from the creation of an order's ID until reads can find the order.
 // It includes the difference between the clocks of servers.
-const scanMargin = time.Minute
+const maxVisibilityDelay = time.Minute
 
 // NewOrderCounter returns an OrderCounter for a scan that starts now. lag is the maximum time by
 // which the index lags behind the table.
 func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	now := client.Table.Now()
 	return &OrderCounter{
-		client: client, lag: lag, since: now.Add(-scanMargin), discoveredUntil: now,
+		client: client, lag: lag, since: now.Add(-maxVisibilityDelay), discoveredUntil: now,
 		final: map[string]commerce.StatusCounts{}, open: map[string]map[commerce.OrderID]commerce.Status{},
 		statusReaders: map[commerce.OrderID]StatusReader{}, countsRecords: map[string]model.Record{},
 		turn: make(chan struct{}, 1), parts: map[string]bool{},
@@ -138,7 +138,7 @@ func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.countsRecords[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
+	o.countsRecords[model.FirstPlaceholderValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
 // ordersToRead returns the orders that a pass must read to verify the counts record with the number
@@ -175,7 +175,7 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 			counts[status]++
 		}
 		diag := &repair.Diagnosis{Table: o.client.Table}
-		if VerifyStatusCounts(diag, part, have, counts); !diag.Clean() {
+		if VerifyStatusCounts(diag, part, have, counts); !diag.IsClean() {
 			o.parts[part] = true
 		}
 	}
@@ -189,11 +189,11 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		diag.AddOrphan(repair.DriftOrderCounts, have, "the key of this record of order counts contains an invalid number")
+		diag.AddOrphan(repair.DriftStatusCounts, have, "the key of this record of order counts contains an invalid number")
 	case have == nil:
-		diag.AddMissing(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
+		diag.AddMissing(repair.DriftStatusCounts, want, nil, "the orders have not been counted")
 	default:
-		diag.Compare(&model.EntityOrderCounts, have, want, repair.DriftOrderCounts)
+		diag.Compare(&model.EntityOrderCounts, have, want, repair.DriftStatusCounts)
 	}
 }
 
@@ -203,17 +203,17 @@ func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// ReadPart reads the counts record with the number part. A counts record stores a part of the order
+// ReadCountsRecord reads the counts record with the number part. A counts record stores a part of the order
 // counts by status.
 //
 // It returns the errors of repair.Client.Get.
-func (o *OrderCounter) ReadPart(ctx context.Context, part string) (model.Record, error) {
+func (o *OrderCounter) ReadCountsRecord(ctx context.Context, part string) (model.Record, error) {
 	return o.client.GetConsistent(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonChanged is the value of Uncertainty if orders changed while they were counted. Counting
+// ReasonOrdersChanged is the value of Uncertainty if orders changed while they were counted. Counting
 // them again may succeed.
-const ReasonChanged = "orders changed during each count"
+const ReasonOrdersChanged = "orders changed during each count"
 
 // Count returns the result of pass n, starting at 0, for the counts record with the number part. A
 // pass counts the orders of all unverified counts records. Callers share the results: Count runs a
@@ -245,7 +245,7 @@ func (o *OrderCounter) ExcludePart(part string) {
 func (o *OrderCounter) runPass(ctx context.Context) error {
 	found, known := map[string]PartCounts{}, map[string]int{}
 	for _, part := range slices.Sorted(maps.Keys(o.parts)) {
-		before, err := o.ReadPart(ctx, part)
+		before, err := o.ReadCountsRecord(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		after, err := o.ReadPart(ctx, part)
+		after, err := o.ReadCountsRecord(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 		case unreadable != "":
 			counted.Uncertainty = fmt.Sprintf("%s cannot be read", model.OrderByID.Key(o.client.Table.KeyBuilder(), unreadable).PK)
 		case !model.EqualRecords(before, after):
-			counted.Uncertainty = ReasonChanged
+			counted.Uncertainty = ReasonOrdersChanged
 		}
 		found[part], known[part] = counted, len(ids)
 	}
@@ -272,7 +272,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 	}
 	for part, counted := range found {
 		if ids, _ := o.ordersToRead(part); len(ids) != known[part] && counted.Uncertainty == "" {
-			counted.Uncertainty = ReasonChanged
+			counted.Uncertainty = ReasonOrdersChanged
 			found[part] = counted
 		}
 	}
@@ -283,7 +283,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 // countByStatus reads the given orders and adds them to counts. If the status of an order cannot be
 // read, it returns the order's ID as unreadable.
 func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
-	for batch := range slices.Chunk(ids, table.BatchSize) {
+	for batch := range slices.Chunk(ids, table.MaxBatchKeys) {
 		b := o.client.Table.KeyBuilder()
 		ks := make([]model.Keys, len(batch))
 		for i, id := range batch {
@@ -330,8 +330,8 @@ func (o *OrderCounter) addNewOrders(ctx context.Context) error {
 	}
 	t := o.client.Table
 	now := t.Now()
-	from, _ := commerce.MinULID(o.discoveredUntil.Add(-scanMargin))
-	to, _ := commerce.MinULID(now.Add(table.MaxClockSkew))
+	from, _ := commerce.MinULIDAt(o.discoveredUntil.Add(-maxVisibilityDelay))
+	to, _ := commerce.MinULIDAt(now.Add(table.MaxClockSkew))
 	for _, status := range commerce.Statuses() {
 		base, err := model.OrdersPlaced.PK.Build(status.String())
 		if err != nil {
@@ -341,7 +341,7 @@ func (o *OrderCounter) addNewOrders(ctx context.Context) error {
 			partition := base + model.ShardSuffix(shard, t.Shards)
 			err := o.client.QueryRange(ctx, &model.OrdersPlaced.AccessPattern, partition, string(model.OrdersPlaced.SK), model.Range{From: from, To: to}, types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 				for _, rec := range out.Items {
-					if id := commerce.OrderID(model.KeyValue(model.EntityOrder.PK, model.KeyOf(rec).PK)); o.isNew(id) {
+					if id := commerce.OrderID(model.FirstPlaceholderValue(model.EntityOrder.PK, model.KeyOf(rec).PK)); o.isNew(id) {
 						o.add(id, status, false)
 					}
 				}

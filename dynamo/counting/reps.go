@@ -15,7 +15,7 @@ import (
 )
 
 // RepOrderCounter counts the orders of one account rep, to verify the stored count. The stored
-// count is spread over several counts records (see model.RepOrderParts). RepOrderCounter reads the
+// count is spread over several counts records (see model.RepOrderCountParts). RepOrderCounter reads the
 // rep's list of orders (AP22). It may have to read the list several times. Each time is a pass.
 //
 // The account rep of an order never changes, and orders are never deleted. So the orders placed
@@ -54,10 +54,10 @@ func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
 }
 
 // Key returns the key of the first counts record.
-func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstRepOrderPart, 0)) }
+func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstRepCountPart, 0)) }
 
 func (r *RepOrderCounter) record(part string, orders int) model.Record {
-	return model.RepOrdersRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstRepOrderPart, Orders: orders})
+	return model.RepOrderCountRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: r.id, Part: part, Complete: part == model.FirstRepCountPart, Orders: orders})
 }
 
 // maxPasses is the maximum number of times that Read counts the orders.
@@ -80,8 +80,8 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 // Uncertainty returns the reason why the order counts may be wrong, or an empty string if they are
 // correct.
 func (r *RepOrderCounter) Uncertainty() string {
-	if len(r.parts) < model.RepOrderParts {
-		return ReasonChanged
+	if len(r.parts) < model.RepOrderCountParts {
+		return ReasonOrdersChanged
 	}
 	return ""
 }
@@ -94,7 +94,7 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	if err := table.Sleep(ctx, r.orders.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
-	since, _ := commerce.MinULID(r.orders.since)
+	since, _ := commerce.MinULIDAt(r.orders.since)
 	if r.countsBefore == nil {
 		if r.countsBefore, err = r.countList(ctx, model.Range{To: since}); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range model.RepOrderParts {
+	for i := range model.RepOrderCountParts {
 		part := strconv.Itoa(i)
 		if model.EqualRecords(first[part], last[part]) {
 			r.parts[part] = repPart{last[part], r.countsBefore[part] + placed[part]}
@@ -121,13 +121,13 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
 	r.employee, r.unknownParts = nil, nil
 	parts := map[string]model.Record{}
-	err := r.orders.client.Collection(ctx, &model.EmployeeOrderCount.AccessPattern, r.Key().PK, func(e *model.Entity, rec model.Record) {
-		part := model.KeyValue(e.SK, model.KeyOf(rec).SK)
+	err := r.orders.client.ReadItemCollection(ctx, &model.EmployeeOrderCount.AccessPattern, r.Key().PK, func(e *model.Entity, rec model.Record) {
+		part := model.FirstPlaceholderValue(e.SK, model.KeyOf(rec).SK)
 		switch n, err := strconv.Atoi(part); {
 		case e.Name == model.EntityEmployee.Name:
 			r.employee = rec
 		case e.Name != model.EntityRepOrders.Name:
-		case err != nil || n < 0 || n >= model.RepOrderParts || part != strconv.Itoa(n):
+		case err != nil || n < 0 || n >= model.RepOrderCountParts || part != strconv.Itoa(n):
 			r.unknownParts = append(r.unknownParts, rec)
 		default:
 			parts[part] = rec
@@ -147,8 +147,8 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 	counts := map[string]int{}
 	err = r.orders.client.QueryRange(ctx, p, partition, string(p.SK), within, types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
-			id := commerce.OrderID(model.KeyValue(p.SK+"{orderId}", model.TextOf(rec, model.AttrIndexSK)))
-			counts[model.RepOrderPart(id)]++
+			id := commerce.OrderID(model.FirstPlaceholderValue(p.SK+"{orderId}", model.TextOf(rec, model.AttrIndexSK)))
+			counts[model.RepOrderCountPart(id)]++
 		}
 		return nil
 	})
@@ -162,13 +162,13 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	for _, part := range r.parts {
 		sum += part.orders
 	}
-	first := r.parts[model.FirstRepOrderPart].record
+	first := r.parts[model.FirstRepCountPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
 		diag.AddOrphan(repair.DriftOrderCount, rec, "the key of this record of order counts contains an invalid number")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
-	for i := range model.RepOrderParts {
+	for i := range model.RepOrderCountParts {
 		part := r.parts[strconv.Itoa(i)]
 		want := r.record(strconv.Itoa(i), part.orders)
 		switch {
@@ -178,7 +178,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 			}
 		case !counted && (!countNow || r.employee == nil):
 			if part.record != nil {
-				verifyPartAlone(diag, part.record)
+				verifyPartWithoutCount(diag, part.record)
 			}
 		case part.record != nil:
 			diag.Compare(&model.EntityRepOrders, part.record, want, repair.DriftOrderCount)
@@ -188,12 +188,12 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	}
 }
 
-// verifyPartAlone verifies a counts record, but not its count.
-func verifyPartAlone(diag *repair.Diagnosis, rec model.Record) {
+// verifyPartWithoutCount verifies a counts record, but not its count.
+func verifyPartWithoutCount(diag *repair.Diagnosis, rec model.Record) {
 	at, k := model.Reader{Record: diag.WithoutUnreadable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
-	part := model.KeyValue(model.EntityRepOrders.SK, k.SK)
-	diag.Compare(&model.EntityRepOrders, rec, model.RepOrdersRecord(diag.Table.KeyBuilder(), commerce.RepOrders{
-		EmployeeID: commerce.EmployeeID(model.KeyValue(model.EntityRepOrders.PK, k.PK)), Part: part,
-		Complete: part == model.FirstRepOrderPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
+	part := model.FirstPlaceholderValue(model.EntityRepOrders.SK, k.SK)
+	diag.Compare(&model.EntityRepOrders, rec, model.RepOrderCountRecord(diag.Table.KeyBuilder(), commerce.RepOrderCount{
+		EmployeeID: commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityRepOrders.PK, k.PK)), Part: part,
+		Complete: part == model.FirstRepCountPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
 	}), repair.DriftOrderCount)
 }

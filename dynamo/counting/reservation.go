@@ -14,10 +14,10 @@ import (
 // Reservation maps each product to the quantity that an order reserves in stock.
 type Reservation map[commerce.SKU]int
 
-// EmbeddedReservation returns the quantities that an order reserves according to the item list in
+// EmbeddedItemsReservation returns the quantities that an order reserves according to the item list in
 // the order's own record. listed is false if the order reserves stock but its record has no
 // readable item list.
-func EmbeddedReservation(t *table.Table, order model.Record) (held Reservation, listed bool) {
+func EmbeddedItemsReservation(t *table.Table, order model.Record) (held Reservation, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.ReservesStock() {
 		return nil, true
@@ -46,7 +46,7 @@ func ItemRecordsReservation(items []model.Record) Reservation {
 	held := Reservation{}
 	for _, rec := range items {
 		at := model.Reader{Record: rec}
-		held[commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, at.Text(model.AttrSK)))] += at.Number("qty")
+		held[commerce.SKU(model.FirstPlaceholderValue(model.EntityOrderItem.SK, at.Text(model.AttrSK)))] += at.Number("qty")
 	}
 	return held
 }
@@ -55,7 +55,7 @@ func ItemRecordsReservation(items []model.Record) Reservation {
 // record, or the products in the item list of the order or of the customer's copy.
 func NamedProducts(rec model.Record) (skus []commerce.SKU) {
 	if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.Name == model.EntityOrderItem.Name {
-		return []commerce.SKU{commerce.SKU(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}
+		return []commerce.SKU{commerce.SKU(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}
 	}
 	if l, ok := rec["items"].(*types.AttributeValueMemberL); ok {
 		for _, e := range l.Value {

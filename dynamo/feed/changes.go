@@ -45,7 +45,7 @@ func (c *changeBatch) deliver() {
 		k := model.KeyOf(r)
 		switch {
 		case strings.HasPrefix(k.PK, model.EntityOrder.PK.Prefix()) && k.SK == string(model.EntityOrder.SK):
-			c.deliverOrderRecord(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Prefix()), before, after)
+			c.deliverExternalOrderChange(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Prefix()), before, after)
 		case strings.HasPrefix(k.PK, model.EntityOrderEvent.PK.Prefix()) && strings.HasPrefix(k.SK, model.EntityOrderEvent.SK.Prefix()):
 			if before == nil {
 				c.deliverEvent(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Prefix()), after)
@@ -106,9 +106,9 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverOrderRecord delivers a change of an order record that other software made. It ignores
+// deliverExternalOrderChange delivers a change of an order record that other software made. It ignores
 // changes that increase the record's version, because they have an event.
-func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
+func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
 		return

@@ -43,16 +43,16 @@ func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
 var (
 	// ErrTooSlow: the queue of the subscription was full, because the subscriber read too slowly.
 	ErrTooSlow = errors.New("the subscriber is too slow")
-	// ErrClosed: the Subscription was closed.
-	ErrClosed = errors.New("the subscription is closed")
+	// ErrSubscriptionClosed: the Subscription was closed.
+	ErrSubscriptionClosed = errors.New("the subscription is closed")
 )
 
 // Limits of a feed.
 const (
 	// defaultQueueCapacity is the default capacity of a subscription's queue.
 	defaultQueueCapacity = 256
-	// maxTimelines is the maximum number of timelines that one subscription reads concurrently.
-	maxTimelines = 16
+	// maxConcurrentTimelineReads is the maximum number of timelines that one subscription reads concurrently.
+	maxConcurrentTimelineReads = 16
 	// maxBacklog limits how many events from timelines wait in memory for their delivery, in all
 	// subscriptions together. maxBacklog events take about 50 MB. Above this limit, a subscription
 	// keeps at most minBacklog events, delivers them, and reads again.
@@ -232,7 +232,7 @@ func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	f.subscriptions[s.topic] = append(f.subscriptions[s.topic], s)
 	f.subscriptionCount++
 	if f.run == nil {
-		f.run = f.start()
+		f.run = f.startSourceRun()
 	}
 	return f.run, nil
 }

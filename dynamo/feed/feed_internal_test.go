@@ -20,7 +20,7 @@ import (
 func TestIdleSubscriptions(t *testing.T) {
 	const subscriptions, maxBytes = 5_000, 1_000 // a subscription takes about 500 bytes
 	engine := embedded.New()
-	orders := table.OpenTable(engine.Client(), "orders", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.New(attempt.Options{}))
+	orders := table.OpenTable(engine.Client(), "orders", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.NewGuard(attempt.GuardOptions{}))
 	feed := Open(orders, EngineSource(engine), Options{})
 	defer feed.Close()
 	first := &Subscription{feed: feed, topic: topic{topicOrder, "first"}}

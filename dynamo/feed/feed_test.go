@@ -51,7 +51,7 @@ func newFixture(t testing.TB, db *dynamodb.Client, opts feed.Options) *fixture {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	storetest.Load(t, f.store, commerce.Dataset{
+	storetest.LoadDataset(t, f.store, commerce.Dataset{
 		Customers: []commerce.Customer{{ID: "c1", Name: "One", Email: "one@example.com", CreatedAt: at, UpdatedAt: at}, {ID: "c2", Name: "Two", Email: "two@example.com", CreatedAt: at, UpdatedAt: at}},
 		Products:  []commerce.Product{{SKU: "p1", Name: "Pin", Category: "pins", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
 	})
@@ -593,7 +593,7 @@ func TestCloseSubscriptions(t *testing.T) {
 			if n := f.feed.Subscriptions(); n != len(ws)-1-i {
 				t.Errorf("%d subscriptions, want %d", n, len(ws)-1-i)
 			}
-			if _, err := w.Next(f.ctx); !errors.Is(err, feed.ErrClosed) {
+			if _, err := w.Next(f.ctx); !errors.Is(err, feed.ErrSubscriptionClosed) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -608,7 +608,7 @@ func TestCloseSubscriptions(t *testing.T) {
 			waiting <- err
 		}()
 		w.Close()
-		if err := <-waiting; !errors.Is(err, feed.ErrClosed) {
+		if err := <-waiting; !errors.Is(err, feed.ErrSubscriptionClosed) {
 			t.Errorf("got %v", err)
 		}
 		w = f.subscribeOrder(id, "")

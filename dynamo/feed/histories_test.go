@@ -211,7 +211,7 @@ func (h *histories) writeExternalEvent() {
 	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.externalEvents)
 	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
 	if ahead != 0 {
-		first, _ := commerce.MinULID(time.Now().Add(ahead))
+		first, _ := commerce.MinULIDAt(time.Now().Add(ahead))
 		id = first[:10] + fmt.Sprintf("%016d", h.externalEvents)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}

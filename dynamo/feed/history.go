@@ -111,7 +111,7 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 }
 
 func (h *orderHistory) resumeError() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this order can resume; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
+	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this order can resume; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
 }
 
 // customerHistory reads the events of a customer's orders. It reads the customer's last event
@@ -165,7 +165,7 @@ func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, e
 }
 
 func (h *customerHistory) resumeError() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
+	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
 // events returns all events of the range, so more is always false. It also returns events with a
@@ -193,13 +193,13 @@ func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.E
 	if !ok || from > to {
 		return nil, h.resumeError()
 	}
-	orders, err := h.changedPartitions(ctx, since)
+	orders, err := h.changedOrderPartitions(ctx, since)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
 	var events []*commerce.Event
-	err = table.Parallel(ctx, len(orders), maxTimelines, func(ctx context.Context, i int) error {
+	err = table.Parallel(ctx, len(orders), maxConcurrentTimelineReads, func(ctx context.Context, i int) error {
 		for next := from; ; {
 			page, after, err := h.feed.timelinePage(ctx, orders[i], next, to)
 			if err != nil {
@@ -221,9 +221,9 @@ func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.E
 	return events, err
 }
 
-// changedPartitions returns the partition keys of the customer's orders that have changed since the
+// changedOrderPartitions returns the partition keys of the customer's orders that have changed since the
 // given time.
-func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time) ([]string, error) {
+func (h *customerHistory) changedOrderPartitions(ctx context.Context, since time.Time) ([]string, error) {
 	var partitions []string
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
 		// If updatedAt cannot be decoded, the order may have changed, so include it.
@@ -264,7 +264,7 @@ func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Rea
 }
 
 func tooManyMissedError() error {
-	return commerce.WithArgument("after", commerce.NewInvalidError("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
+	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
 // timelinePage returns one page of an order's events with from <= ID <= to. next is the first ID of
@@ -307,7 +307,7 @@ func (f *Feed) latestPossibleID() commerce.EventID {
 
 // lowestIDAt returns the lowest ID of an event at the given time.
 func lowestIDAt(at time.Time) commerce.EventID {
-	id, _ := commerce.MinULID(at)
+	id, _ := commerce.MinULIDAt(at)
 	return commerce.EventID(id)
 }
 

@@ -61,8 +61,8 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 		if _, err := f.store.Import(f.ctx, strings.NewReader(older), bulk.ImportOptions{Overwrite: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, summary := f.rawTable().Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {
-			t.Errorf("found %v, %d left", summary.Found, summary.Left())
+		if _, summary := f.rawTable().Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 || summary.Found["updated-at"] != 2 {
+			t.Errorf("found %v, %d left", summary.Found, summary.UnrepairedCount())
 		}
 		ofCustomer, err := f.feed.SubscribeCustomerOrders(f.ctx, "c1", seen)
 		if err != nil {

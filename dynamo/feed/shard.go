@@ -42,9 +42,9 @@ type shardReader struct {
 	failures int
 }
 
-// loggedFailureCount is the number of consecutive failures after which the reader logs a message.
+// failuresBeforeLog is the number of consecutive failures after which the reader logs a message.
 // Fewer failures are probably transient.
-const loggedFailureCount = 3
+const failuresBeforeLog = 3
 
 // findEnd finds the current end of the shard, so that the reader receives every later commit. It
 // also calls GetRecords once, because DynamoDB may determine the end only when it first uses the
@@ -60,7 +60,7 @@ func (r *shardReader) findEnd(ctx context.Context) (err error) {
 // errStreamGone, ErrAccessDenied or a panic. It retries after all other errors.
 func (r *shardReader) read(ctx context.Context) (err error) {
 	defer table.RecoverTo(&err)
-	defer r.run.feed.lag.end(r.shard)
+	defer r.run.feed.lag.removeShard(r.shard)
 	r.report(r.firstRecords)
 	r.firstRecords = nil
 	pause := r.opts.MinPause
@@ -92,7 +92,7 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 		case errors.As(err, &trimmed):
 			r.iterator, r.position, r.gapCause = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
 		}
-		if r.failures++; r.failures == loggedFailureCount {
+		if r.failures++; r.failures == failuresBeforeLog {
 			r.run.feed.log.Warn("the table's stream cannot be read; retrying", "shard", r.shard.id, "error", err)
 		}
 		pause = r.retryPause(r.failures)
@@ -102,7 +102,7 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 
 // resetFailures resets the count of consecutive failures.
 func (r *shardReader) resetFailures() {
-	if r.failures >= loggedFailureCount {
+	if r.failures >= failuresBeforeLog {
 		r.run.feed.log.Info("reading of the table's stream has resumed", "shard", r.shard.id)
 	}
 	r.failures = 0
@@ -130,7 +130,7 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.run.feed.lag.read(r.shard, records, r.run.feed.table.Now())
+	r.run.feed.lag.updateLag(r.shard, records, r.run.feed.table.Now())
 	// Report the gap before the records that follow it.
 	if r.gapCause != nil {
 		r.run.reportGap(r.gapCause)
@@ -178,7 +178,7 @@ func (r *shardReader) report(records []streamtypes.Record) {
 		if pk == nil || !strings.HasPrefix(pk.Value, model.EntityOrder.PK.Prefix()) && !strings.HasPrefix(pk.Value, model.EntityLastEvent.PK.Prefix()) {
 			continue
 		}
-		if oldImage, newImage := streamImage(change.OldImage), streamImage(change.NewImage); oldImage != nil || newImage != nil {
+		if oldImage, newImage := convertStreamImage(change.OldImage), convertStreamImage(change.NewImage); oldImage != nil || newImage != nil {
 			before, after = append(before, oldImage), append(after, newImage)
 		}
 	}
@@ -187,24 +187,24 @@ func (r *shardReader) report(records []streamtypes.Record) {
 	}
 }
 
-// streamImage converts an image in a stream record to a record of the table, because the AWS SDK
+// convertStreamImage converts an image in a stream record to a record of the table, because the AWS SDK
 // has different types for them. It returns nil if there is no image.
-func streamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
+func convertStreamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil
 	}
-	return streamMap(image)
+	return convertStreamMap(image)
 }
 
-func streamMap(m map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
+func convertStreamMap(m map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	out := make(map[string]types.AttributeValue, len(m))
 	for name, v := range m {
-		out[name] = streamValue(v)
+		out[name] = convertStreamValue(v)
 	}
 	return out
 }
 
-func streamValue(v streamtypes.AttributeValue) types.AttributeValue {
+func convertStreamValue(v streamtypes.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *streamtypes.AttributeValueMemberS:
 		return &types.AttributeValueMemberS{Value: v.Value}
@@ -225,11 +225,11 @@ func streamValue(v streamtypes.AttributeValue) types.AttributeValue {
 	case *streamtypes.AttributeValueMemberL:
 		out := make([]types.AttributeValue, len(v.Value))
 		for i, e := range v.Value {
-			out[i] = streamValue(e)
+			out[i] = convertStreamValue(e)
 		}
 		return &types.AttributeValueMemberL{Value: out}
 	case *streamtypes.AttributeValueMemberM:
-		return &types.AttributeValueMemberM{Value: streamMap(v.Value)}
+		return &types.AttributeValueMemberM{Value: convertStreamMap(v.Value)}
 	default:
 		return &types.UnknownUnionMember{Tag: fmt.Sprintf("%T", v)}
 	}

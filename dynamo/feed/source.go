@@ -57,8 +57,8 @@ type sourceRun struct {
 	hasBegun bool
 }
 
-// start starts a goroutine that reads the source. The caller holds mu.
-func (f *Feed) start() *sourceRun {
+// startSourceRun starts a goroutine that reads the source. The caller holds mu.
+func (f *Feed) startSourceRun() *sourceRun {
 	// The run outlives the request of the first subscriber.
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &sourceRun{feed: f, cancel: cancel, begun: make(chan struct{})}
@@ -82,11 +82,11 @@ func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 func (r *sourceRun) markReady() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
-	r.begin(nil)
+	r.markBegun(nil)
 }
 
-// begin closes the channel begun if it is not closed.
-func (r *sourceRun) begin(err error) {
+// markBegun closes the channel begun if it is not closed.
+func (r *sourceRun) markBegun(err error) {
 	if !r.hasBegun {
 		r.hasBegun, r.err = true, err
 		close(r.begun)
@@ -110,7 +110,7 @@ func (r *sourceRun) finish(err error) {
 		f.run = nil
 		f.endSubscriptions(err, nil)
 	}
-	r.begin(err)
+	r.markBegun(err)
 }
 
 // deliverChanges delivers changes of records. For each partition key, the source must report

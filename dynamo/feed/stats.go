@@ -39,8 +39,8 @@ type shardLags struct {
 	lags map[*shard]time.Duration
 }
 
-// read updates the lag of a shard after records were read from it at the time now.
-func (l *shardLags) read(s *shard, records []streamtypes.Record, now time.Time) {
+// updateLag updates the lag of a shard after records were read from it at the time now.
+func (l *shardLags) updateLag(s *shard, records []streamtypes.Record, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lags == nil {
@@ -52,8 +52,8 @@ func (l *shardLags) read(s *shard, records []streamtypes.Record, now time.Time) 
 	}
 }
 
-// end removes a shard that is no longer read.
-func (l *shardLags) end(s *shard) {
+// removeShard removes a shard that is no longer read.
+func (l *shardLags) removeShard(s *shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.lags, s)

@@ -21,12 +21,12 @@ func TestStreamLag(t *testing.T) {
 		do   func()
 		want time.Duration
 	}{
-		{func() { lags.read(a, []streamtypes.Record{record(9 * time.Second), record(3 * time.Second)}, now) }, 3 * time.Second},
-		{func() { lags.read(b, []streamtypes.Record{record(5 * time.Second)}, now) }, 5 * time.Second},
-		{func() { lags.end(b) }, 3 * time.Second},
-		{func() { lags.read(a, []streamtypes.Record{record(-time.Second)}, now) }, 0}, // the clocks differ
-		{func() { lags.read(a, []streamtypes.Record{{}}, now) }, 0},
-		{func() { lags.read(a, nil, now) }, 0},
+		{func() { lags.updateLag(a, []streamtypes.Record{record(9 * time.Second), record(3 * time.Second)}, now) }, 3 * time.Second},
+		{func() { lags.updateLag(b, []streamtypes.Record{record(5 * time.Second)}, now) }, 5 * time.Second},
+		{func() { lags.removeShard(b) }, 3 * time.Second},
+		{func() { lags.updateLag(a, []streamtypes.Record{record(-time.Second)}, now) }, 0}, // the clocks differ
+		{func() { lags.updateLag(a, []streamtypes.Record{{}}, now) }, 0},
+		{func() { lags.updateLag(a, nil, now) }, 0},
 	} {
 		if step.do(); lags.max() != step.want {
 			t.Errorf("the lag is %v, want %v", lags.max(), step.want)

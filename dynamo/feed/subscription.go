@@ -107,7 +107,7 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 //   - ErrTooSlow: the queue was full. A new subscription can resume after the last event that Next
 //     returned.
 //   - table.ErrUnavailable: the feed failed. A new subscription can resume in the same way.
-//   - ErrClosed: the caller has closed the subscription. In this case, Next discards the remaining
+//   - ErrSubscriptionClosed: the caller has closed the subscription. In this case, Next discards the remaining
 //     changes.
 //
 // Next returns the context's error if the context ends. The subscription does not end in that case.
@@ -137,7 +137,7 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return OrderChange{}, false, ErrClosed
+		return OrderChange{}, false, ErrSubscriptionClosed
 	}
 	if len(s.backlog) > 0 {
 		change := s.backlog[0]

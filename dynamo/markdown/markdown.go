@@ -10,16 +10,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Keys returns the table of the entities' keys.
-func Keys() string {
-	rows := [][]string{{"entity", Cell(model.AttrPK) + ", " + Cell(model.AttrSK), Cell(model.AttrIndexPK) + ", " + Cell(model.AttrIndexSK)}}
+// EntityKeysTable returns the table of the entities' keys.
+func EntityKeysTable() string {
+	rows := [][]string{{"entity", CodeCell(model.AttrPK) + ", " + CodeCell(model.AttrSK), CodeCell(model.AttrIndexPK) + ", " + CodeCell(model.AttrIndexSK)}}
 	for _, e := range model.Entities() {
-		entity, index := Cell(e.Name), ""
+		entity, index := CodeCell(e.Name), ""
 		if e.EdgeOf != nil {
 			entity += " (edge)"
 		}
 		if e.IndexPK != "" {
-			index = Cell(string(e.IndexPK)) + ", " + Cell(string(e.IndexSK))
+			index = CodeCell(string(e.IndexPK)) + ", " + CodeCell(string(e.IndexSK))
 		}
 		if e.Sharded {
 			index += " (sharded)"
@@ -27,20 +27,20 @@ func Keys() string {
 		if e.Optional {
 			index += " (optional)"
 		}
-		rows = append(rows, []string{entity, Cell(string(e.PK)) + ", " + Cell(string(e.SK)), index})
+		rows = append(rows, []string{entity, CodeCell(string(e.PK)) + ", " + CodeCell(string(e.SK)), index})
 	}
 	return Table(rows)
 }
 
-// Attributes returns a Markdown list of the attributes of each entity. Entities with the same
+// AttributeList returns a Markdown list of the attributes of each entity. Entities with the same
 // attributes share a line. The list omits the key attributes and the attribute entity. It also
 // omits edges, because an edge copies the attributes of its record.
-func Attributes() string {
+func AttributeList() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {
 		cells := make([]string, len(attributes))
 		for i, a := range attributes {
-			name := Cell(a.Name)
+			name := CodeCell(a.Name)
 			switch {
 			case a.Required:
 				name = "**" + name + "**"
@@ -61,11 +61,11 @@ func Attributes() string {
 	}
 	for _, e := range model.Entities() {
 		if attributes := model.AttributesOf(&e); attributes != nil && e.EdgeOf == nil {
-			add(Cell(e.Name), attributes)
+			add(CodeCell(e.Name), attributes)
 		}
 	}
-	add("element of "+Cell("items"), model.EmbeddedItemAttributes())
-	add(Cell("shippingAddress"), model.AddressAttributes())
+	add("element of "+CodeCell("items"), model.EmbeddedItemAttributes())
+	add(CodeCell("shippingAddress"), model.AddressAttributes())
 	var b strings.Builder
 	for i, line := range lines {
 		fmt.Fprintf(&b, "- %s: %s\n", records[i], line)
@@ -73,19 +73,19 @@ func Attributes() string {
 	return b.String()
 }
 
-// Patterns returns a Markdown table of the access patterns. fields maps a pattern's ID to the
+// AccessPatternTable returns a Markdown table of the access patterns. fields maps a pattern's ID to the
 // GraphQL fields that use the pattern.
-func Patterns(fields map[string][]string) string {
+func AccessPatternTable(fields map[string][]string) string {
 	rows := [][]string{{"ID", "GraphQL", "request"}}
 	for _, p := range model.AccessPatterns() {
 		cells := make([]string, len(fields[p.ID]))
 		for i, f := range fields[p.ID] {
-			cells[i] = Cell(f)
+			cells[i] = CodeCell(f)
 		}
 		request := "same request as " + p.IncludedIn
 		if p.IncludedIn == "" {
-			keys, descending := strings.CutSuffix(ReadKeys(p), " "+model.Descending)
-			request = p.Operation + " " + Cell(keys)
+			keys, descending := strings.CutSuffix(DescribeKeys(p), " "+model.Descending)
+			request = p.Operation + " " + CodeCell(keys)
 			if descending {
 				request += " " + model.Descending
 			}
@@ -95,8 +95,8 @@ func Patterns(fields map[string][]string) string {
 	return Table(rows)
 }
 
-// Cell returns a code span for a table cell.
-func Cell(s string) string {
+// CodeCell returns a code span for a table cell.
+func CodeCell(s string) string {
 	if s == "" {
 		return ""
 	}

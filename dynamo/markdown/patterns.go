@@ -22,9 +22,9 @@ func WrittenEntities(p model.WritePattern) string {
 	return strings.Join(parts, ", ")
 }
 
-// Request returns the DynamoDB operation of an access pattern and the name of the index that it
+// OperationAndIndex returns the DynamoDB operation of an access pattern and the name of the index that it
 // reads.
-func Request(p model.AccessPattern) string {
+func OperationAndIndex(p model.AccessPattern) string {
 	if p.IncludedIn != "" {
 		return "same request as " + p.IncludedIn
 	}
@@ -35,9 +35,9 @@ func Request(p model.AccessPattern) string {
 	return strings.TrimSpace(operation + " " + p.Index + " " + suffix)
 }
 
-// ReadKeys describes the keys that an access pattern reads, in one line: the template of each key
+// DescribeKeys describes the keys that an access pattern reads, in one line: the template of each key
 // attribute, and the direction.
-func ReadKeys(p model.AccessPattern) string {
+func DescribeKeys(p model.AccessPattern) string {
 	pk, sk := p.KeyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)
 	switch {

@@ -41,14 +41,14 @@ type attributeVisitor struct {
 type visitMode uint8
 
 const (
-	// reading sets the value from the record.
-	reading visitMode = iota
-	// writing sets the attribute from the value.
-	writing
-	// maximizing sets the value to the largest possible one.
-	maximizing
-	// describing lists the attributes.
-	describing
+	// modeReading sets the value from the record.
+	modeReading visitMode = iota
+	// modeWriting sets the attribute from the value.
+	modeWriting
+	// modeMaximizing sets the value to the largest possible one.
+	modeMaximizing
+	// modeDescribing lists the attributes.
+	modeDescribing
 )
 
 // Attribute describes an attribute of a record.
@@ -65,7 +65,7 @@ type Attribute struct {
 }
 
 func (a *attributeVisitor) describe(name, dynamoType string, most int, p presence) {
-	a.descriptions = append(a.descriptions, Attribute{name, dynamoType, most, p == required, p == optional})
+	a.descriptions = append(a.descriptions, Attribute{name, dynamoType, most, p == presenceRequired, p == presenceOptional})
 }
 
 // presence describes which records have an attribute.
@@ -73,23 +73,23 @@ type presence uint8
 
 const (
 	// A record without a required attribute is corrupt.
-	required presence = iota
+	presenceRequired presence = iota
 	// Ordergraph always writes a lenient attribute. Records written by other software may lack it.
-	lenient
+	presenceLenient
 	// Ordergraph omits an optional attribute if its value is empty.
-	optional
+	presenceOptional
 )
 
-// Value is a type that mutations return.
-type Value interface {
+// MutationResult is a type that mutations return.
+type MutationResult interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
 // EncodeWithEdges returns the record of a value, followed by its edges (copies with other index
 // keys). For an order, the second record is the copy in the customer's partition.
-func EncodeWithEdges[V Value](b *KeyBuilder, v V) []Record {
+func EncodeWithEdges[V MutationResult](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
-	records := b.withEdges(e, attributes)
+	records := b.encodeWithEdges(e, attributes)
 	if e == &EntityOrder {
 		records = append(records, b.record(&EntityCustomerOrder, attributes))
 	}
@@ -97,17 +97,17 @@ func EncodeWithEdges[V Value](b *KeyBuilder, v V) []Record {
 }
 
 // EncodeAttributes returns the attributes of a value, without the keys.
-func EncodeAttributes[V Value](v V) Record {
+func EncodeAttributes[V MutationResult](v V) Record {
 	_, attributes := entityAndAttributes(v)
 	return attributes
 }
 
-func entityAndAttributes[V Value](v V) (*Entity, Record) {
+func entityAndAttributes[V MutationResult](v V) (*Entity, Record) {
 	switch v := any(v).(type) {
 	case *commerce.Customer:
 		return &EntityCustomer, encode(customerAttributes, *v)
 	case *commerce.Order:
-		return &EntityOrder, encode(orderAttributes, orderAllocation{order: *v})
+		return &EntityOrder, encode(orderAttributes, orderWithOptionalFields{order: *v})
 	case *commerce.Product:
 		return &EntityProduct, encode(productAttributes, *v)
 	case *commerce.InventoryLevel:
@@ -121,20 +121,20 @@ func entityAndAttributes[V Value](v V) (*Entity, Record) {
 }
 
 func encode[V any](declare func(*attributeVisitor, *V), v V) Record {
-	a := attributeVisitor{mode: writing, encoded: make(Record, 8)}
+	a := attributeVisitor{mode: modeWriting, encoded: make(Record, 8)}
 	declare(&a, &v)
 	return a.encoded
 }
 
-// maxValue returns the value with the largest possible record.
-func maxValue[V any](declare func(*attributeVisitor, *V)) (v V) {
-	declare(&attributeVisitor{mode: maximizing}, &v)
+// largestValue returns the value with the largest possible record.
+func largestValue[V any](declare func(*attributeVisitor, *V)) (v V) {
+	declare(&attributeVisitor{mode: modeMaximizing}, &v)
 	return v
 }
 
 func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute {
 	var v V
-	a := attributeVisitor{mode: describing}
+	a := attributeVisitor{mode: modeDescribing}
 	declare(&a, &v)
 	return a.descriptions
 }
@@ -154,7 +154,7 @@ func AttributesOf(e *Entity) []Attribute {
 	case EntityOrderCounts.Name:
 		return describeAttributes(orderCountsAttributes)
 	case EntityRepOrders.Name:
-		return describeAttributes(repOrdersAttributes)
+		return describeAttributes(repOrderCountAttributes)
 	case EntitySpending.Name:
 		return describeAttributes(spendingAttributes)
 	case EntityProduct.Name:
@@ -177,37 +177,37 @@ func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedIt
 // AddressAttributes returns the attributes of an address.
 func AddressAttributes() []Attribute { return describeAttributes(addressAttributes) }
 
-// text declares a string that every record has.
-func text[S ~string](a *attributeVisitor, name string, v *S, most int) {
-	if a.mode == reading {
+// textAttribute declares a string that every record has.
+func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	if a.mode == modeReading {
 		*v = S(a.RequiredText(name))
 		return
 	}
-	putText(a, name, v, most, required)
+	putText(a, name, v, most, presenceRequired)
 }
 
-// lenientText declares a string that Ordergraph always writes. Other software may omit it.
-func lenientText[S ~string](a *attributeVisitor, name string, v *S, most int) {
-	if a.mode == reading {
+// lenientTextAttribute declares a string that Ordergraph always writes. Other software may omit it.
+func lenientTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	if a.mode == modeReading {
 		*v = S(a.Text(name))
 		return
 	}
-	putText(a, name, v, most, lenient)
+	putText(a, name, v, most, presenceLenient)
 }
 
-// optionalText declares a string that is omitted if it is empty.
-func optionalText[S ~string](a *attributeVisitor, name string, v *S, most int) {
-	if a.mode == reading {
+// optionalTextAttribute declares a string that is omitted if it is empty.
+func optionalTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	if a.mode == modeReading {
 		*v = S(a.Text(name))
 		return
 	}
-	putText(a, name, v, most, optional)
+	putText(a, name, v, most, presenceOptional)
 }
 
-// indexedText declares a string that is also part of e's index partition key. If a record lacks the
+// indexedTextAttribute declares a string that is also part of e's index partition key. If a record lacks the
 // attribute, the visitor reads the string from this key (see Reader.textOrIndexKey).
-func indexedText[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
-	if a.mode == reading {
+func indexedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
+	if a.mode == modeReading {
 		*v = S(a.textOrIndexKey(name, e))
 		return
 	}
@@ -216,13 +216,13 @@ func indexedText[S ~string](a *attributeVisitor, name string, v *S, most int, e 
 
 func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p presence) {
 	switch a.mode {
-	case writing:
-		if *v != "" || p != optional {
+	case modeWriting:
+		if *v != "" || p != presenceOptional {
 			a.encoded[name] = Str(string(*v))
 		}
-	case maximizing:
+	case modeMaximizing:
 		*v = S(strings.Repeat("x", most))
-	case describing:
+	case modeDescribing:
 		a.describe(name, "S", most, p)
 	}
 }
@@ -231,58 +231,58 @@ func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p pres
 // of each string.
 func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		*v = a.Texts(name)
-	case writing:
-		a.encoded[name] = Texts(*v)
-	case maximizing:
+	case modeWriting:
+		a.encoded[name] = TextListValue(*v)
+	case modeMaximizing:
 		for range most {
 			*v = append(*v, strings.Repeat("x", bytes))
 		}
-	case describing:
-		a.describe(name, "L", most, lenient)
+	case modeDescribing:
+		a.describe(name, "L", most, presenceLenient)
 	}
 }
 
 // flag declares a boolean. An absent attribute is read as false.
 func (a *attributeVisitor) flag(name string, v *bool) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		*v = a.Flag(name)
-	case writing:
+	case modeWriting:
 		a.encoded[name] = Bool(*v)
-	case maximizing:
+	case modeMaximizing:
 		*v = true
-	case describing:
-		a.describe(name, "BOOL", 0, lenient)
+	case modeDescribing:
+		a.describe(name, "BOOL", 0, presenceLenient)
 	}
 }
 
 // number declares a whole number. An absent attribute is read as 0.
 func (a *attributeVisitor) number(name string, v *int) {
-	if a.mode == reading {
+	if a.mode == modeReading {
 		*v = a.Number(name)
 		return
 	}
-	a.putNumber(name, v, lenient)
+	a.putNumber(name, v, presenceLenient)
 }
 
 // requiredNumber declares a whole number that every record has.
 func (a *attributeVisitor) requiredNumber(name string, v *int) {
-	if a.mode == reading {
+	if a.mode == modeReading {
 		*v = a.RequiredNumber(name)
 		return
 	}
-	a.putNumber(name, v, required)
+	a.putNumber(name, v, presenceRequired)
 }
 
 func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	switch a.mode {
-	case writing:
+	case modeWriting:
 		a.encoded[name] = Num(*v)
-	case maximizing:
+	case modeMaximizing:
 		*v = math.MaxInt
-	case describing:
+	case modeDescribing:
 		a.describe(name, "N", 0, p)
 	}
 }
@@ -291,7 +291,7 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 // Reading a counter sets *v to place, or to a new int if place is nil.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		if n, present := a.wholeNumber(name); present {
 			if place == nil {
 				place = new(int)
@@ -299,15 +299,15 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 			*place = n
 			*v = place
 		}
-	case writing:
+	case modeWriting:
 		if *v != nil {
 			a.encoded[name] = Num(**v)
 		}
-	case maximizing:
+	case modeMaximizing:
 		*v = new(int)
 		**v = math.MaxInt
-	case describing:
-		a.describe(name, "N", 0, optional)
+	case modeDescribing:
+		a.describe(name, "N", 0, presenceOptional)
 	}
 }
 
@@ -316,28 +316,28 @@ func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
 // createdAt declares the time at which the record was created.
 func (a *attributeVisitor) createdAt(v *time.Time) {
-	if a.mode == reading {
+	if a.mode == modeReading {
 		*v = a.RequiredTime("createdAt")
 		return
 	}
-	a.putTime("createdAt", v, required)
+	a.putTime("createdAt", v, presenceRequired)
 }
 
 // updatedAt declares the time of the last change. Records of other software may lack the attribute,
 // so the default is the creation time.
 func (a *attributeVisitor) updatedAt(v *time.Time, created time.Time) {
-	if a.mode == reading {
+	if a.mode == modeReading {
 		*v = a.UpdatedAtOr(created)
 		return
 	}
-	a.putTime("updatedAt", v, lenient)
+	a.putTime("updatedAt", v, presenceLenient)
 }
 
 func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 	switch a.mode {
-	case writing:
+	case modeWriting:
 		a.encoded[name] = Str(Timestamp(*v))
-	case describing:
+	case modeDescribing:
 		a.describe(name, "S", len(timestampLayout), p)
 	}
 }
@@ -345,52 +345,52 @@ func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 // amount declares an amount of money in the record's currency. digits limits the number of digits.
 func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		*v = a.requiredMoney(name, a.currency)
-	case writing:
-		a.encoded[name] = Amount(*v)
-	case maximizing:
+	case modeWriting:
+		a.encoded[name] = AmountValue(*v)
+	case modeMaximizing:
 		*v, _ = commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
-	case describing:
-		a.describe(name, "N", 0, required)
+	case modeDescribing:
+		a.describe(name, "N", 0, presenceRequired)
 	}
 }
 
 // currencyAttribute declares the currency of all amounts in the record. v is any of the amounts.
 func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		a.currency = a.Currency(a.currency)
-	case writing:
+	case modeWriting:
 		a.encoded["currency"] = Str(string(v.Currency))
-	case describing:
-		a.describe("currency", "S", len("USD"), lenient)
+	case modeDescribing:
+		a.describe("currency", "S", len("USD"), presenceLenient)
 	}
 }
 
-// parsedText declares a string. parse checks its format, and longest is the longest valid string.
-func parsedText[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
+// parsedTextAttribute declares a string. parse checks its format, and longest is the longest valid string.
+func parsedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		value, err := parse(a.RequiredText(name))
 		if err != nil {
 			a.Fail(name, err.Error())
 		}
 		*v = value
-	case writing:
+	case modeWriting:
 		a.encoded[name] = Str(string(*v))
-	case maximizing:
+	case modeMaximizing:
 		*v = longest
-	case describing:
-		a.describe(name, "S", len(longest), required)
+	case modeDescribing:
+		a.describe(name, "S", len(longest), presenceRequired)
 	}
 }
 
 // status is a status of an order.
 func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	switch a.mode {
-	case reading:
-		if p == optional && !a.Has(name) {
+	case modeReading:
+		if p == presenceOptional && !a.Has(name) {
 			return
 		}
 		s, err := commerce.ParseStatus(a.RequiredText(name))
@@ -398,13 +398,13 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 			a.Fail(name, err.Error())
 		}
 		*v = s
-	case writing:
-		if *v != 0 || p != optional {
+	case modeWriting:
+		if *v != 0 || p != presenceOptional {
 			a.encoded[name] = Str(v.String())
 		}
-	case maximizing:
+	case modeMaximizing:
 		*v = commerce.Cancelled
-	case describing:
+	case modeDescribing:
 		a.describe(name, "S", len(commerce.Cancelled.String()), p)
 	}
 }
@@ -413,30 +413,30 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 // place.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
-	case reading:
+	case modeReading:
 		if inside, ok := a.mapAttribute(name); ok {
 			addressAttributes(&attributeVisitor{Reader: inside}, place)
 			*v = place
 		}
-	case writing:
+	case modeWriting:
 		if *v != nil {
 			a.encoded[name] = &types.AttributeValueMemberM{Value: encode(addressAttributes, **v)}
 		}
-	case maximizing:
-		*v = new(maxValue(addressAttributes))
-	case describing:
-		a.describe(name, "M", 0, optional)
+	case modeMaximizing:
+		*v = new(largestValue(addressAttributes))
+	case modeDescribing:
+		a.describe(name, "M", 0, presenceOptional)
 	}
 }
 
 func addressAttributes(a *attributeVisitor, v *commerce.Address) {
-	lenientText(a, "recipient", &v.Recipient, commerce.MaxName)
-	lenientText(a, "line1", &v.Line1, commerce.MaxName)
-	lenientText(a, "line2", &v.Line2, commerce.MaxName)
-	lenientText(a, "city", &v.City, commerce.MaxName)
-	lenientText(a, "region", &v.Region, commerce.MaxName)
-	lenientText(a, "postalCode", &v.PostalCode, commerce.MaxName)
-	lenientText(a, "countryCode", &v.CountryCode, 2)
+	lenientTextAttribute(a, "recipient", &v.Recipient, commerce.MaxName)
+	lenientTextAttribute(a, "line1", &v.Line1, commerce.MaxName)
+	lenientTextAttribute(a, "line2", &v.Line2, commerce.MaxName)
+	lenientTextAttribute(a, "city", &v.City, commerce.MaxName)
+	lenientTextAttribute(a, "region", &v.Region, commerce.MaxName)
+	lenientTextAttribute(a, "postalCode", &v.PostalCode, commerce.MaxName)
+	lenientTextAttribute(a, "countryCode", &v.CountryCode, 2)
 }
 
 // lineItems declares the list of line items that the order embeds, sorted by SKU. The list is
@@ -444,9 +444,9 @@ func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 func (a *attributeVisitor) lineItems(o *commerce.Order) {
 	const name = "items"
 	switch a.mode {
-	case reading:
+	case modeReading:
 		a.readLineItems(o)
-	case writing:
+	case modeWriting:
 		if o.EmbedsItems {
 			lines := make([]types.AttributeValue, len(o.Items))
 			for i, item := range SortBySKU(o.Items) {
@@ -454,14 +454,14 @@ func (a *attributeVisitor) lineItems(o *commerce.Order) {
 			}
 			a.encoded[name] = ListValue(lines...)
 		}
-	case maximizing:
+	case modeMaximizing:
 		o.EmbedsItems = true
 		for range commerce.MaxEmbeddedItems {
-			o.Items = append(o.Items, maxValue(embeddedItemAttributes))
+			o.Items = append(o.Items, largestValue(embeddedItemAttributes))
 		}
 		*o.ItemCount = len(o.Items)
-	case describing:
-		a.describe(name, "L", commerce.MaxEmbeddedItems, optional)
+	case modeDescribing:
+		a.describe(name, "L", commerce.MaxEmbeddedItems, presenceOptional)
 	}
 }
 

@@ -20,7 +20,7 @@ func TestEveryFieldHasAnAttribute(t *testing.T) {
 	testFieldsHaveAttributes(t, eventAttributes, DecodeEvent)
 	testFieldsHaveAttributes(t, orderItemAttributes, codec.DecodeOrderItem)
 	testFieldsHaveAttributes(t, func(a *attributeVisitor, o *commerce.Order) {
-		parts := orderAllocation{order: *o}
+		parts := orderWithOptionalFields{order: *o}
 		orderAttributes(a, &parts)
 		*o = parts.order
 	}, codec.DecodeOrder)
@@ -40,7 +40,7 @@ func TestEveryFieldHasAnAttribute(t *testing.T) {
 
 func testFieldsHaveAttributes[V any](t *testing.T, declare func(*attributeVisitor, *V), decode func(Reader) (*V, error)) {
 	t.Helper()
-	v := maxValue(declare)
+	v := largestValue(declare)
 	for field, value := range reflect.ValueOf(&v).Elem().Fields() {
 		if at, ok := value.Addr().Interface().(*time.Time); ok {
 			*at = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)

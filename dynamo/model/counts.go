@@ -22,7 +22,7 @@ func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 }
 
 func orderCountsAttributes(a *attributeVisitor, c *commerce.OrderCounts) {
-	text(a, AttrPart, &c.Part, len("31"))
+	textAttribute(a, AttrPart, &c.Part, len("31"))
 	a.flag(AttrComplete, &c.Complete)
 	for _, s := range commerce.Statuses() {
 		a.number(s.String(), &c.ByStatus[s])
@@ -38,37 +38,37 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	return c, a.Err()
 }
 
-// RepOrderParts is the number of records that count the orders of one account rep. With several
+// RepOrderCountParts is the number of records that count the orders of one account rep. With several
 // records, fewer concurrent orders of the rep's customers conflict.
-const RepOrderParts = 16
+const RepOrderCountParts = 16
 
-// FirstRepOrderPart is the number of the record that stores whether a rep's order count is
+// FirstRepCountPart is the number of the record that stores whether a rep's order count is
 // complete.
-const FirstRepOrderPart = "0"
+const FirstRepCountPart = "0"
 
-// RepOrderPart returns the number of the repOrders record that counts an account rep's order.
-func RepOrderPart(id commerce.OrderID) string {
-	return strconv.Itoa(ShardOf(string(id), RepOrderParts))
+// RepOrderCountPart returns the number of the repOrders record that counts an account rep's order.
+func RepOrderCountPart(id commerce.OrderID) string {
+	return strconv.Itoa(ShardOf(string(id), RepOrderCountParts))
 }
 
-// RepOrdersRecord encodes one of the records that count the orders of an account rep.
-func RepOrdersRecord(b *KeyBuilder, r commerce.RepOrders) Record {
-	return b.record(&EntityRepOrders, encode(repOrdersAttributes, r))
+// RepOrderCountRecord encodes one of the records that count the orders of an account rep.
+func RepOrderCountRecord(b *KeyBuilder, r commerce.RepOrderCount) Record {
+	return b.record(&EntityRepOrders, encode(repOrderCountAttributes, r))
 }
 
-func repOrdersAttributes(a *attributeVisitor, r *commerce.RepOrders) {
-	text(a, AttrEmployeeID, &r.EmployeeID, commerce.MaxIDLength)
-	text(a, AttrPart, &r.Part, len("15"))
+func repOrderCountAttributes(a *attributeVisitor, r *commerce.RepOrderCount) {
+	textAttribute(a, AttrEmployeeID, &r.EmployeeID, commerce.MaxIDLength)
+	textAttribute(a, AttrPart, &r.Part, len("15"))
 	a.flag(AttrComplete, &r.Complete)
 	a.number(AttrOrders, &r.Orders)
 }
 
-// DecodeRepOrders decodes one of the records that count the orders of an account rep.
+// DecodeRepOrderCount decodes one of the records that count the orders of an account rep.
 //
 // Errors: ErrCorrupt.
-func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {
-	a, orders := attributeVisitor{Reader: r}, &commerce.RepOrders{}
-	repOrdersAttributes(&a, orders)
+func DecodeRepOrderCount(r Reader) (*commerce.RepOrderCount, error) {
+	a, orders := attributeVisitor{Reader: r}, &commerce.RepOrderCount{}
+	repOrderCountAttributes(&a, orders)
 	return orders, a.Err()
 }
 
@@ -78,10 +78,10 @@ func SpendingRecord(b *KeyBuilder, s commerce.Spending) Record {
 }
 
 func spendingAttributes(a *attributeVisitor, s *commerce.Spending) {
-	text(a, AttrCustomerID, &s.CustomerID, commerce.MaxIDLength)
-	text(a, "month", &s.Month, len("2026-04"))
+	textAttribute(a, AttrCustomerID, &s.CustomerID, commerce.MaxIDLength)
+	textAttribute(a, "month", &s.Month, len("2026-04"))
 	a.currencyAttribute(&s.Total)
-	a.amount(AttrSpent, &s.Total, commerce.MaxTotalDigits)
+	a.amount(AttrSpent, &s.Total, commerce.MaxAmountDigits)
 	a.number(AttrOrders, &s.Orders)
 }
 

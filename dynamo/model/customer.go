@@ -11,7 +11,7 @@ import (
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.Err == nil {
-		b.Err = commerce.WithArgument("email", err)
+		b.Err = commerce.ErrorWithArgument("email", err)
 	}
 	return slices.Insert(EncodeWithEdges(b, &c), 1, EmailClaimRecord(b, email, c.ID))
 }
@@ -23,11 +23,11 @@ func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Recor
 }
 
 func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
-	text(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
-	text(a, "name", &c.Name, commerce.MaxName)
-	text(a, "email", &c.Email, commerce.MaxEmail)
-	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
-	indexedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, optional)
+	textAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
+	textAttribute(a, "name", &c.Name, commerce.MaxName)
+	textAttribute(a, "email", &c.Email, commerce.MaxEmail)
+	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)
+	indexedTextAttribute(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, presenceOptional)
 	a.optionalCounter(AttrOrderCount, &c.OrderCount, nil)
 	a.flag(AttrSpendingComplete, &c.SpendingComplete)
 	a.createdAt(&c.CreatedAt)

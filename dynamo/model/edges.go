@@ -44,7 +44,7 @@ func (e *Entity) BaseEntity() *Entity {
 // KeyValues returns the values in a primary key. The map keys are the placeholders' names.
 func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
-	for t, key := range map[Template]string{e.PK: k.PK, e.SK: k.SK} {
+	for t, key := range map[KeyTemplate]string{e.PK: k.PK, e.SK: k.SK} {
 		found, ok := t.Values(key)
 		for i, name := range t.Placeholders() {
 			if ok {
@@ -59,7 +59,7 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 // placeholders. It returns empty keys if a value is not valid in a key.
 func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	b := &KeyBuilder{}
-	key := func(t Template) string {
+	key := func(t KeyTemplate) string {
 		names := t.Placeholders()
 		for i, name := range names {
 			names[i] = values[name]
@@ -78,7 +78,7 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
-		if name = e.AttributeFor(name); !IsInPrimaryKey(e, name) {
+		if name = e.AttributeForPlaceholder(name); !IsInPrimaryKey(e, name) {
 			names = append(names, name)
 		}
 	}
@@ -97,8 +97,8 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// withEdges encodes a record and its edges (copies with other index keys).
-func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
+// encodeWithEdges encodes a record and its edges (copies with other index keys).
+func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
 		lacks := func(name string) bool { return edge.placeholderValue(name, attributes) == "" }

@@ -3,12 +3,12 @@ package model
 import "github.com/ordergraph/ordergraph/commerce"
 
 func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
-	text(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
-	text(a, "name", &e.Name, commerce.MaxName)
-	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
-	text(a, "jobTitle", &e.JobTitle, commerce.MaxName)
-	parsedText(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
-	indexedText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, optional)
+	textAttribute(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
+	textAttribute(a, "name", &e.Name, commerce.MaxName)
+	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)
+	textAttribute(a, "jobTitle", &e.JobTitle, commerce.MaxName)
+	parsedTextAttribute(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
+	indexedTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, presenceOptional)
 	a.version(&e.Version)
 }
 

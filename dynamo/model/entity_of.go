@@ -131,8 +131,8 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 		c, err := DecodeOrderCounts(r)
 		return func(b *KeyBuilder) []Record { return []Record{OrderCountsRecord(b, *c)} }, err
 	case EntityRepOrders.Name:
-		o, err := DecodeRepOrders(r)
-		return func(b *KeyBuilder) []Record { return []Record{RepOrdersRecord(b, *o)} }, err
+		o, err := DecodeRepOrderCount(r)
+		return func(b *KeyBuilder) []Record { return []Record{RepOrderCountRecord(b, *o)} }, err
 	case EntitySpending.Name:
 		s, err := codec.DecodeSpending(r)
 		return func(b *KeyBuilder) []Record { return []Record{SpendingRecord(b, *s)} }, err
@@ -193,7 +193,7 @@ func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 
 // IsInPrimaryKey reports whether the primary key of an entity contains the value of an attribute.
 func IsInPrimaryKey(e *Entity, name string) bool {
-	repeated := func(value string) bool { return e.AttributeFor(value) == name }
+	repeated := func(value string) bool { return e.AttributeForPlaceholder(value) == name }
 	return slices.ContainsFunc(e.PK.Placeholders(), repeated) || slices.ContainsFunc(e.SK.Placeholders(), repeated)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // sampleKey fills in a template.
-func sampleKey(t *testing.T, template Template) string {
+func sampleKey(t *testing.T, template KeyTemplate) string {
 	t.Helper()
 	values := make([]string, strings.Count(string(template), "{"))
 	for i := range values {
@@ -76,7 +76,7 @@ func recordsOf(t *testing.T, dataset commerce.Dataset, shards int) []Record {
 	all = append(all, CustomerRecords(b, dataset.Customers[0])...)
 	all = append(all, OrderRecords(b, dataset.Orders[0].Order, dataset.Orders[0].Lines, dataset.Orders[0].Events)...)
 	all = append(all, LastEventRecord(b, dataset.Customers[0].ID, dataset.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}),
-		RepOrdersRecord(b, commerce.RepOrders{EmployeeID: "e1", Part: "7", Orders: 1}),
+		RepOrderCountRecord(b, commerce.RepOrderCount{EmployeeID: "e1", Part: "7", Orders: 1}),
 		SpendingRecord(b, commerce.Spending{CustomerID: "c1", Month: "2026-04", Total: dataset.Orders[0].Total, Orders: 1}),
 		CategoryRecord(b, commerce.Category{Name: "Kitchen", ProductCount: 1, Version: 1}))
 	if b.Err != nil {
@@ -129,7 +129,7 @@ func TestWithIndexKeysRejectsMismatchedKeys(t *testing.T) {
 		if e.Name == EntityEmailClaim.Name {
 			continue // the address is only in the key
 		}
-		for name, template := range map[string]Template{AttrPK: e.PK, AttrSK: e.SK} {
+		for name, template := range map[string]KeyTemplate{AttrPK: e.PK, AttrSK: e.SK} {
 			if !strings.Contains(string(template), "{") {
 				continue
 			}

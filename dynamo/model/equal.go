@@ -38,7 +38,7 @@ func EqualValues(a, b types.AttributeValue) bool {
 		return ok && EqualRecords(a.Value, b.Value)
 	case *types.AttributeValueMemberSS:
 		b, ok := b.(*types.AttributeValueMemberSS)
-		return ok && EqualSets(a.Value, b.Value, identity)
+		return ok && EqualSets(a.Value, b.Value, stringSetKey)
 	case *types.AttributeValueMemberNS:
 		b, ok := b.(*types.AttributeValueMemberNS)
 		return ok && EqualSets(a.Value, b.Value, ParseValidNumber)
@@ -53,7 +53,7 @@ func EqualValues(a, b types.AttributeValue) bool {
 func EqualNumbers(a, b string) bool { return a == b || ParseValidNumber(a) == ParseValidNumber(b) }
 
 // Comparison keys for the elements of sets.
-func identity(s string) string { return s }
+func stringSetKey(s string) string { return s }
 
 func bytesToString(b []byte) string { return string(b) }
 

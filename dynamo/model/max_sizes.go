@@ -10,20 +10,20 @@ import (
 // keys are entity names.
 func MaxRecordSizes() map[string]int {
 	b := &KeyBuilder{Shards: MaxShards}
-	c, e, o := maxValue(customerAttributes), maxValue(employeeAttributes), maxValue(orderAttributes).order
-	line, event := maxValue(orderItemAttributes), maxValue(eventAttributes)
-	product := maxValue(productAttributes)
+	c, e, o := largestValue(customerAttributes), largestValue(employeeAttributes), largestValue(orderAttributes).order
+	line, event := largestValue(orderItemAttributes), largestValue(eventAttributes)
+	product := largestValue(productAttributes)
 	product.Available = -product.Available // the sign takes a byte
-	level, warehouse := maxValue(inventoryLevelAttributes), maxValue(warehouseAttributes)
+	level, warehouse := largestValue(inventoryLevelAttributes), largestValue(warehouseAttributes)
 	records := slices.Concat(EncodeWithEdges(b, &e), EncodeWithEdges(b, &o), EncodeWithEdges(b, &c), EncodeWithEdges(b, &product), EncodeWithEdges(b, &level), EncodeWithEdges(b, &warehouse),
 		[]Record{OrderItemRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID),
-			OrderCountsRecord(b, maxValue(orderCountsAttributes)), RepOrdersRecord(b, maxValue(repOrdersAttributes)), SpendingRecord(b, maxValue(spendingAttributes)), CategoryRecord(b, maxValue(categoryAttributes))})
+			OrderCountsRecord(b, largestValue(orderCountsAttributes)), RepOrderCountRecord(b, largestValue(repOrderCountAttributes)), SpendingRecord(b, largestValue(spendingAttributes)), CategoryRecord(b, largestValue(categoryAttributes))})
 	sizes := map[string]int{}
 	for _, r := range records {
-		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits
+		sizes[TextOf(r, "entity")] = SizeOf(r) + extraShardDigit
 	}
 	for i := range allEntities {
-		if e := &allEntities[i]; slices.Contains(e.IndexSK.Placeholders(), foldedName) {
+		if e := &allEntities[i]; slices.Contains(e.IndexSK.Placeholders(), foldedNamePlaceholder) {
 			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
 		}
 	}
@@ -35,5 +35,5 @@ func MaxRecordSizes() map[string]int {
 	return sizes
 }
 
-// shardDigits adds a second digit to the shard number. The measured keys may have only one digit.
-const shardDigits = 1
+// extraShardDigit adds a second digit to the shard number. The measured keys may have only one digit.
+const extraShardDigit = 1

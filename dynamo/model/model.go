@@ -20,15 +20,15 @@ const (
 	IndexName   = "GSI1"
 )
 
-// Template is a key with placeholders in braces. For example, CUSTOMER#{customerId} with the value
+// KeyTemplate is a key with placeholders in braces. For example, CUSTOMER#{customerId} with the value
 // c1 becomes CUSTOMER#c1.
-type Template string
+type KeyTemplate string
 
 // Build replaces the placeholders with values, from left to right.
 //
 // It returns a commerce.InvalidError if a value is empty or contains '#'. Such a value could form
 // the key of another record. Build returns another error if the number of values is wrong.
-func (t Template) Build(values ...string) (string, error) {
+func (t KeyTemplate) Build(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
 	rest := string(t)
@@ -42,7 +42,7 @@ func (t Template) Build(values ...string) (string, error) {
 			return "", fmt.Errorf("build key %s: no value for %s", t, rest[open:end+1])
 		}
 		if err := checkKeyValue(values[0]); err != nil {
-			return "", commerce.WithArgument(rest[open+1:end], err)
+			return "", commerce.ErrorWithArgument(rest[open+1:end], err)
 		}
 		b.WriteString(rest[:open])
 		b.WriteString(values[0])
@@ -57,7 +57,7 @@ func (t Template) Build(values ...string) (string, error) {
 
 // Values is the inverse of Build. It returns the values of the placeholders in key. It returns
 // false if key does not match the template.
-func (t Template) Values(key string) ([]string, bool) {
+func (t KeyTemplate) Values(key string) ([]string, bool) {
 	var values []string
 	rest := string(t)
 	for {
@@ -82,9 +82,9 @@ func (t Template) Values(key string) ([]string, bool) {
 }
 
 // Placeholders returns the names of the placeholders, from left to right.
-func (t Template) Placeholders() []string { return t.appendPlaceholders(nil) }
+func (t KeyTemplate) Placeholders() []string { return t.appendPlaceholders(nil) }
 
-func (t Template) appendPlaceholders(to []string) []string {
+func (t KeyTemplate) appendPlaceholders(to []string) []string {
 	_, rest, found := strings.Cut(string(t), "{")
 	for found {
 		name, more, _ := strings.Cut(rest, "}")
@@ -95,7 +95,7 @@ func (t Template) appendPlaceholders(to []string) []string {
 }
 
 // Prefix returns the text before the first placeholder.
-func (t Template) Prefix() string {
+func (t KeyTemplate) Prefix() string {
 	literal, _, _ := strings.Cut(string(t), "{")
 	return literal
 }
@@ -116,8 +116,8 @@ type Entity struct {
 	Name string
 	// Description is a description for messages and docs.
 	Description      string
-	PK, SK           Template
-	IndexPK, IndexSK Template
+	PK, SK           KeyTemplate
+	IndexPK, IndexSK KeyTemplate
 	// Sharded means that IndexPK ends with a shard number if the table has several shards.
 	Sharded bool
 	// Optional reports whether only some records have index keys.
@@ -292,7 +292,7 @@ type KeyBuilder struct {
 }
 
 // Build builds one key and keeps the first error.
-func (b *KeyBuilder) Build(t Template, values ...string) string {
+func (b *KeyBuilder) Build(t KeyTemplate, values ...string) string {
 	key, err := t.Build(values...)
 	if b.Err == nil {
 		b.Err = err
@@ -303,7 +303,7 @@ func (b *KeyBuilder) Build(t Template, values ...string) string {
 // record adds keys to the given attributes, which provide the values for the keys. If e is Optional
 // and the attribute of the index partition key is absent, the record has no index keys.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
-	key := func(t Template) string {
+	key := func(t KeyTemplate) string {
 		values := t.appendPlaceholders(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
 		for i, name := range values {
 			values[i] = e.placeholderValue(name, attributes)
@@ -311,7 +311,7 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 		return b.Build(t, values...)
 	}
 	k := Keys{PK: key(e.PK), SK: key(e.SK)}
-	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeFor(e.IndexPK.Placeholders()[0])] != nil) {
+	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
 			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Prefix()), b.Shards), b.Shards)
@@ -320,29 +320,29 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
 }
 
-// AttributeFor returns the name of the attribute whose value replaces a placeholder. Most
+// AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder. Most
 // placeholders have the name of their attribute.
-func (e *Entity) AttributeFor(name string) string {
+func (e *Entity) AttributeForPlaceholder(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
 		return "productId"
 	case (e.Name == EntityCustomerRep.Name || e.Name == EntityCustomerOrder.Name) && name == "employeeId":
 		return "accountRepId"
-	case name == foldedName:
+	case name == foldedNamePlaceholder:
 		return "name"
 	}
 	return name
 }
 
-// foldedName is a placeholder. Its value is the attribute "name", converted by commerce.FoldName.
-const foldedName = "foldedName"
+// foldedNamePlaceholder is a placeholder. Its value is the attribute "name", converted by commerce.FoldName.
+const foldedNamePlaceholder = "foldedName"
 
 // placeholderValue returns the value of a placeholder for a record with the given attributes. It
 // returns an empty string if the record lacks the attribute.
 func (e *Entity) placeholderValue(name string, attributes Record) string {
-	switch v := attributes[e.AttributeFor(name)].(type) {
+	switch v := attributes[e.AttributeForPlaceholder(name)].(type) {
 	case *types.AttributeValueMemberS:
-		if name == foldedName {
+		if name == foldedNamePlaceholder {
 			return commerce.FoldName(v.Value)
 		}
 		return v.Value
@@ -370,9 +370,9 @@ func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	return AttrPK, AttrSK
 }
 
-// KeyValue returns the value of the first placeholder in a key. It returns an empty string if key
+// FirstPlaceholderValue returns the value of the first placeholder in a key. It returns an empty string if key
 // does not match the template.
-func KeyValue(t Template, key string) string {
+func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	values, _ := t.Values(key)
 	if len(values) == 0 {
 		return ""

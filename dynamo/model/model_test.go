@@ -67,7 +67,7 @@ func TestListsInOnePartitionHaveDistinctPrefixes(t *testing.T) {
 }
 
 func TestTemplatesRejectInvalidValues(t *testing.T) {
-	template := model.Template("CUSTOMER#{customerId}")
+	template := model.KeyTemplate("CUSTOMER#{customerId}")
 	for _, value := range []string{"", "#", "a#b", "#METADATA", "a#"} {
 		if key, err := template.Build(value); err == nil {
 			t.Errorf("Key(%q) = %q, want an error", value, key)
@@ -85,7 +85,7 @@ func TestTemplatesRejectInvalidValues(t *testing.T) {
 func TestTemplateRoundTrip(t *testing.T) {
 	value := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return !strings.Contains(s, "#") })
 	for _, e := range model.Entities() {
-		for _, template := range []model.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
+		for _, template := range []model.KeyTemplate{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 			rapid.Check(t, func(t *rapid.T) {
 				values := rapid.SliceOfN(value, strings.Count(string(template), "{"), strings.Count(string(template), "{")).Draw(t, "values")
 				key, err := template.Build(values...)
@@ -108,7 +108,7 @@ func FuzzTemplateValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		for _, e := range model.Entities() {
-			for _, template := range []model.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
+			for _, template := range []model.KeyTemplate{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 				values, ok := template.Values(key)
 				if !ok {
 					continue

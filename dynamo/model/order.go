@@ -15,8 +15,8 @@ type CustomerOrderKey struct {
 	Order    commerce.OrderID
 }
 
-// CustomerOrderKeys returns the primary key of an order's copy in the customer's partition.
-func CustomerOrderKeys(b *KeyBuilder, k CustomerOrderKey) Keys {
+// KeysOfCustomerOrder returns the primary key of an order's copy in the customer's partition.
+func KeysOfCustomerOrder(b *KeyBuilder, k CustomerOrderKey) Keys {
 	return Keys{PK: b.Build(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Build(EntityCustomerOrder.SK, string(k.Order))}
 }
 
@@ -26,8 +26,8 @@ type OrderItemKey struct {
 	SKU   commerce.SKU
 }
 
-// OrderItemKeys returns the keys of an order item.
-func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
+// KeysOfOrderItem returns the keys of an order item.
+func KeysOfOrderItem(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Build(EntityOrderItem.PK, string(k.Order)), SK: b.Build(EntityOrderItem.SK, string(k.SKU))}
 }
 
@@ -52,25 +52,25 @@ func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Re
 	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
-// orderAllocation combines an order, its item count and its address in one allocation.
-type orderAllocation struct {
+// orderWithOptionalFields combines an order, its item count and its address in one allocation.
+type orderWithOptionalFields struct {
 	order   commerce.Order
 	count   int
 	address commerce.Address
 }
 
-func orderAttributes(a *attributeVisitor, parts *orderAllocation) {
+func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	o := &parts.order
-	text(a, "orderId", &o.ID, commerce.ULIDLength)
-	text(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
+	textAttribute(a, "orderId", &o.ID, commerce.ULIDLength)
+	textAttribute(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
 	a.currencyAttribute(&o.Total)
-	a.amount("total", &o.Total, commerce.MaxTotalDigits)
+	a.amount("total", &o.Total, commerce.MaxAmountDigits)
 	a.optionalCounter("itemCount", &o.ItemCount, &parts.count)
-	indexedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
+	indexedTextAttribute(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, presenceOptional)
 	a.version(&o.Version)
-	a.status("status", &o.Status, required)
+	a.status("status", &o.Status, presenceRequired)
 	// Almost all order IDs are ULIDs, which contain the creation time.
-	if placed, ok := o.ID.Time(); ok && a.mode == reading {
+	if placed, ok := o.ID.Time(); ok && a.mode == modeReading {
 		o.PlacedAt = placed
 	} else {
 		a.createdAt(&o.PlacedAt)
@@ -78,8 +78,8 @@ func orderAttributes(a *attributeVisitor, parts *orderAllocation) {
 	a.updatedAt(&o.UpdatedAt, o.PlacedAt)
 	a.lineItems(o)
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
-	optionalText(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
-	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
+	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
+	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
 // SortBySKU returns line items sorted by SKU. The sort keys of their records have the same order.
@@ -92,8 +92,8 @@ func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 }
 
 func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
-	text(a, "productId", &i.SKU, commerce.MaxIDLength)
-	text(a, "name", &i.Name, commerce.MaxName)
+	textAttribute(a, "productId", &i.SKU, commerce.MaxIDLength)
+	textAttribute(a, "name", &i.Name, commerce.MaxName)
 	a.requiredNumber("qty", &i.Quantity)
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 }
@@ -102,15 +102,15 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.currencyAttribute(&i.UnitPrice)
 	embeddedItemAttributes(a, i)
-	lenientText(a, AttrCustomerID, &i.CustomerID, commerce.MaxIDLength)
-	lenientText(a, "orderId", &i.OrderID, commerce.ULIDLength)
+	lenientTextAttribute(a, AttrCustomerID, &i.CustomerID, commerce.MaxIDLength)
+	lenientTextAttribute(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
 
 // DecodeOrder decodes an order's own record, or its copy in the customer's partition.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
-	a, parts := attributeVisitor{Reader: r, currency: codec.Currency}, &orderAllocation{}
+	a, parts := attributeVisitor{Reader: r, currency: codec.Currency}, &orderWithOptionalFields{}
 	orderAttributes(&a, parts)
 	o := &parts.order
 	if o.EmbedsItems && o.ItemCount == nil {
@@ -160,15 +160,15 @@ func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Re
 // eventAttributes declares the attributes of an order event. The timeline of the order and the copy
 // of the customer's last event contain the same attributes.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
-	text(a, "eventId", &e.ID, commerce.ULIDLength)
-	text(a, "orderId", &e.OrderID, commerce.ULIDLength)
-	parsedText(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
+	textAttribute(a, "eventId", &e.ID, commerce.ULIDLength)
+	textAttribute(a, "orderId", &e.OrderID, commerce.ULIDLength)
+	parsedTextAttribute(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
 	a.createdAt(&e.At)
-	lenientText(a, "actor", &e.Actor, commerce.MaxName)
-	a.status("from", &e.From, optional)
-	a.status("to", &e.To, optional)
-	optionalText(a, "note", &e.Note, commerce.MaxNote)
-	optionalText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
+	lenientTextAttribute(a, "actor", &e.Actor, commerce.MaxName)
+	a.status("from", &e.From, presenceOptional)
+	a.status("to", &e.To, presenceOptional)
+	optionalTextAttribute(a, "note", &e.Note, commerce.MaxNote)
+	optionalTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 
 // DecodeEvent decodes an event in an order's timeline, or the copy of a customer's last event.

@@ -12,8 +12,8 @@ const (
 	Descending = "descending"
 )
 
-// PerShard is the value of AccessPattern.Operation for a list that is spread over shards.
-const PerShard = "Query per shard"
+// QueryPerShard is the value of AccessPattern.Operation for a list that is spread over shards.
+const QueryPerShard = "Query per shard"
 
 // AccessPattern is one way to read the table. In the schema, the directive @reads of a field names
 // the access pattern that the field uses.
@@ -22,13 +22,13 @@ type AccessPattern struct {
 	ID string
 	// Description describes the records that the pattern reads.
 	Description string
-	// Operation is GetItem, Query or PerShard. Several GetItem reads are combined in a BatchGetItem.
+	// Operation is GetItem, Query or QueryPerShard. Several GetItem reads are combined in a BatchGetItem.
 	Operation string
 	// Index is the name of the index that a Query reads. It is empty if the Query reads the table.
 	Index string
 	// PK and SK are the templates of the keys to read. For a Query, SK is only a prefix of the sort
 	// keys. An empty SK matches all sort keys.
-	PK, SK Template
+	PK, SK KeyTemplate
 	// Direction is Ascending or Descending for a Query, and empty for a GetItem.
 	Direction string
 	// IncludedIn is the ID of another access pattern whose result contains the result of this pattern.
@@ -46,15 +46,15 @@ type AccessPattern struct {
 // Number returns the number in the ID, from 1.
 func (p *AccessPattern) Number() int { return p.number }
 
-// Lookup is an access pattern that reads records of Go type V by keys of Go type K.
-type Lookup[K comparable, V any] struct {
+// LookupPattern is an access pattern that reads records of Go type V by keys of Go type K.
+type LookupPattern[K comparable, V any] struct {
 	AccessPattern
 	Key    func(*KeyBuilder, K) Keys
 	Decode func(*Codec, Reader) (V, error)
 }
 
-// List is an access pattern that reads pages of a list. V is the Go type of a record.
-type List[V any] struct {
+// ListPattern is an access pattern that reads pages of a list. V is the Go type of a record.
+type ListPattern[V any] struct {
 	AccessPattern
 	Decode func(*Codec, Reader) (V, error)
 }
@@ -65,31 +65,31 @@ func pattern(number int, what string, e Entity) AccessPattern {
 }
 
 // lookupPattern declares an access pattern that reads records of an entity by their primary keys.
-func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *Lookup[K, V] {
-	return &Lookup[K, V]{pattern(number, what, e), key, decode}
+func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *LookupPattern[K, V] {
+	return &LookupPattern[K, V]{pattern(number, what, e), key, decode}
 }
 
-// byID returns a function that builds the primary key of a record from its ID.
-func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
+// keysByID returns a function that builds the primary key of a record from its ID.
+func keysByID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
 }
 
 // collectionPattern declares an access pattern that lists the records of an entity in one item
 // collection.
-func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
+func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
-	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Prefix()), direction
-	return &List[V]{p, decode}
+	p.Operation, p.SK, p.Direction = "Query", KeyTemplate(e.SK.Prefix()), direction
+	return &ListPattern[V]{p, decode}
 }
 
 // indexPattern declares an access pattern that lists records of an entity through the index.
-func indexPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
+func indexPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
-	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Prefix()), direction
+	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, KeyTemplate(e.IndexSK.Prefix()), direction
 	if e.Sharded {
-		p.Operation = PerShard
+		p.Operation = QueryPerShard
 	}
-	return &List[V]{p, decode}
+	return &ListPattern[V]{p, decode}
 }
 
 // wholeCollection declares an access pattern that reads an item collection: the record of an entity
@@ -105,19 +105,19 @@ func withoutCodec[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
-func (p *List[V]) withMaxLength(most int) *List[V] {
+func (p *ListPattern[V]) withMaxLength(most int) *ListPattern[V] {
 	p.MaxLength = most
 	return p
 }
 
 // embeddedInParent declares that the parent record may embed the list. most is the maximum length.
-func (p *List[V]) embeddedInParent(most int) *List[V] {
+func (p *ListPattern[V]) embeddedInParent(most int) *ListPattern[V] {
 	p.EmbeddedInParent = true
 	return p.withMaxLength(most)
 }
 
 // embeddedInParent declares that the parent record may embed the record that the lookup reads.
-func (p *Lookup[K, V]) embeddedInParent() *Lookup[K, V] {
+func (p *LookupPattern[K, V]) embeddedInParent() *LookupPattern[K, V] {
 	p.EmbeddedInParent, p.MaxLength = true, 1
 	return p
 }
@@ -132,22 +132,22 @@ func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 
 // The access patterns. In the schema, the directive @reads of a field names its access pattern.
 var (
-	OrderByID            = lookupPattern(1, "order by ID", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
+	OrderByID            = lookupPattern(1, "order by ID", EntityOrder, keysByID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collectionPattern(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersByStatus       = indexPattern(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderItems           = collectionPattern(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).embeddedInParent(commerce.MaxLines)
-	OrderItem            = lookupPattern(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).embeddedInParent()
-	CustomerByID         = lookupPattern(6, "customer by ID", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
+	OrderItem            = lookupPattern(5, "one item of an order", EntityOrderItem, KeysOfOrderItem, (*Codec).DecodeOrderItem).embeddedInParent()
+	CustomerByID         = lookupPattern(6, "customer by ID", EntityCustomer, keysByID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
 	Orders               = indexPattern(7, "orders of all customers, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrdersPlaced         = indexPattern(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	Customers            = indexPattern(9, "customers by creation time", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
-	ProductBySKU         = lookupPattern(10, "product by SKU", EntityProduct, byID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
+	ProductBySKU         = lookupPattern(10, "product by SKU", EntityProduct, keysByID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
 	ProductOrderItems    = indexPattern(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
 	Products             = indexPattern(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
 	ProductInventory     = collectionPattern(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
-	InventoryLevel       = lookupPattern(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, withoutCodec(DecodeInventoryLevel))
+	InventoryLevel       = lookupPattern(14, "stock of a product in one warehouse", EntityInventoryLevel, KeysOfInventoryLevel, withoutCodec(DecodeInventoryLevel))
 	TotalInventory       = derivedFrom(&ProductBySKU.AccessPattern, 15, "total stock of a product")
-	EmployeeByID         = lookupPattern(16, "employee by ID, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), withoutCodec(DecodeEmployee))
+	EmployeeByID         = lookupPattern(16, "employee by ID, with phone numbers", EntityEmployee, keysByID[commerce.EmployeeID](&EntityEmployee), withoutCodec(DecodeEmployee))
 	EmployeesByName      = indexPattern(17, "employees by name", EntityEmployeeName, Ascending, withoutCodec(DecodeEmployee))
 	Employees            = indexPattern(18, "employees hired in a date range", EntityEmployee, Ascending, withoutCodec(DecodeEmployee))
 	WarehouseEmployees   = indexPattern(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, withoutCodec(DecodeEmployee))
@@ -157,19 +157,19 @@ var (
 	CustomerOrdersPlaced = collectionPattern(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersInStatuses     = indexPattern(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderCollection      = wholeCollection(25, "an order with its items and events", EntityOrder)
-	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
+	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, keysByID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
 	Timeline             = collectionPattern(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseInventory   = indexPattern(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
-	CustomerOrder        = lookupPattern(29, "the order with a given customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
-	WarehouseByID        = lookupPattern(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
+	CustomerOrder        = lookupPattern(29, "the order with a given customer ID and order ID", EntityCustomerOrder, KeysOfCustomerOrder, (*Codec).DecodeOrder)
+	WarehouseByID        = lookupPattern(30, "warehouse by ID", EntityWarehouse, keysByID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
 	Warehouses           = indexPattern(31, "all warehouses", EntityWarehouse, Ascending, withoutCodec(DecodeWarehouse))
 	EventsInRange        = collectionPattern(32, "events of an order in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
-	LastEvent            = lookupPattern(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), withoutCodec(DecodeEvent))
+	LastEvent            = lookupPattern(33, "the last event of a customer's orders", EntityLastEvent, keysByID[commerce.CustomerID](&EntityLastEvent), withoutCodec(DecodeEvent))
 	OrderCounts          = collectionPattern(34, "order counts by status", EntityOrderCounts, Ascending, withoutCodec(DecodeOrderCounts)).withMaxLength(OrderCountParts)
 	CustomerSpending     = collectionPattern(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).withMaxLength(commerce.MaxSpendingEntries)
 	ProductsByName       = indexPattern(36, "products by name or name prefix", EntityProductName, Ascending, (*Codec).DecodeProduct)
 	CategoryByName       = indexPattern(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 	CustomersByName      = indexPattern(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
 	Categories           = collectionPattern(39, "all categories with product counts", EntityCategory, Ascending, withoutCodec(DecodeCategory))
-	EmployeeOrderCount   = collectionPattern(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrders)).withMaxLength(RepOrderParts)
+	EmployeeOrderCount   = collectionPattern(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrderCount)).withMaxLength(RepOrderCountParts)
 )

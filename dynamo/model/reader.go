@@ -60,8 +60,8 @@ func Num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value
 // Bool returns a boolean attribute.
 func Bool(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }
 
-// Amount returns an amount of money as a number attribute.
-func Amount(m commerce.Money) types.AttributeValue {
+// AmountValue returns an amount of money as a number attribute.
+func AmountValue(m commerce.Money) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: m.Decimal()}
 }
 
@@ -70,8 +70,8 @@ func ListValue(values ...types.AttributeValue) types.AttributeValue {
 	return &types.AttributeValueMemberL{Value: values}
 }
 
-// Texts returns a list attribute of strings.
-func Texts(values []string) types.AttributeValue {
+// TextListValue returns a list attribute of strings.
+func TextListValue(values []string) types.AttributeValue {
 	l := make([]types.AttributeValue, len(values))
 	for i, v := range values {
 		l[i] = Str(v)
@@ -236,7 +236,7 @@ func (r *Reader) indexValue(e *Entity) string {
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
 	}
-	return KeyValue(e.IndexPK, r.Text(AttrIndexPK))
+	return FirstPlaceholderValue(e.IndexPK, r.Text(AttrIndexPK))
 }
 
 // IndexValueOf returns the value in the index partition key of a record (see Reader.indexValue).
@@ -470,8 +470,8 @@ func TextOf(rec Record, name string) string {
 	return at.Text(name)
 }
 
-// IsText reports whether a value is a string that equals text.
-func IsText(v types.AttributeValue, text string) bool {
+// EqualsText reports whether a value is a string that equals text.
+func EqualsText(v types.AttributeValue, text string) bool {
 	s, ok := v.(*types.AttributeValueMemberS)
 	return ok && s.Value == text
 }

@@ -3,9 +3,9 @@ package model
 import "github.com/ordergraph/ordergraph/commerce"
 
 func productAttributes(a *attributeVisitor, p *commerce.Product) {
-	text(a, "sku", &p.SKU, commerce.MaxIDLength)
-	text(a, "name", &p.Name, commerce.MaxName)
-	indexedText(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, lenient)
+	textAttribute(a, "sku", &p.SKU, commerce.MaxIDLength)
+	textAttribute(a, "name", &p.Name, commerce.MaxName)
+	indexedTextAttribute(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, presenceLenient)
 	a.currencyAttribute(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)
@@ -14,7 +14,7 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	a.version(&p.Version)
 	// Only an edge (a copy with other index keys) is partial, because it omits the stock numbers. A
 	// product's own record is not partial, even if other software did not write the numbers.
-	p.Partial = a.mode == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
+	p.Partial = a.mode == modeReading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
 // DecodeProduct decodes a product's record or one of its edges (copies with other index keys).
@@ -32,7 +32,7 @@ func CategoryRecord(b *KeyBuilder, c commerce.Category) Record {
 }
 
 func categoryAttributes(a *attributeVisitor, c *commerce.Category) {
-	text(a, AttrCategory, &c.Name, commerce.MaxName)
+	textAttribute(a, AttrCategory, &c.Name, commerce.MaxName)
 	a.number(AttrProductCount, &c.ProductCount)
 	a.version(&c.Version)
 }
@@ -52,14 +52,14 @@ type InventoryLevelKey struct {
 	Warehouse commerce.WarehouseID
 }
 
-// InventoryLevelKeys returns the keys of an inventory level.
-func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
+// KeysOfInventoryLevel returns the keys of an inventory level.
+func KeysOfInventoryLevel(b *KeyBuilder, k InventoryLevelKey) Keys {
 	return Keys{PK: b.Build(EntityInventoryLevel.PK, string(k.SKU)), SK: b.Build(EntityInventoryLevel.SK, string(k.Warehouse))}
 }
 
 func inventoryLevelAttributes(a *attributeVisitor, l *commerce.InventoryLevel) {
-	text(a, "sku", &l.SKU, commerce.MaxIDLength)
-	text(a, "warehouseId", &l.WarehouseID, commerce.MaxIDLength)
+	textAttribute(a, "sku", &l.SKU, commerce.MaxIDLength)
+	textAttribute(a, "warehouseId", &l.WarehouseID, commerce.MaxIDLength)
 	a.requiredNumber(AttrQuantity, &l.Quantity)
 	a.version(&l.Version)
 }
@@ -74,8 +74,8 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 }
 
 func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
-	text(a, "warehouseId", &w.ID, commerce.MaxIDLength)
-	text(a, "name", &w.Name, commerce.MaxName)
+	textAttribute(a, "warehouseId", &w.ID, commerce.MaxIDLength)
+	textAttribute(a, "name", &w.Name, commerce.MaxName)
 	a.version(&w.Version)
 }
 

@@ -80,7 +80,7 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 			found = append(found, difference{name: name, have: v, want: want[name]})
 		}
 	}
-	for _, name := range presenceAttributes(e) {
+	for _, name := range presenceCheckedAttributes(e) {
 		if v, there := have[name]; there && want[name] == nil {
 			found = append(found, difference{name: name, have: v})
 		}
@@ -88,9 +88,9 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// presenceAttributes returns the attributes, such as index keys, that a stored record may have only
+// presenceCheckedAttributes returns the attributes, such as index keys, that a stored record may have only
 // if the expected record has them.
-func presenceAttributes(e *model.Entity) []string {
+func presenceCheckedAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
 		return names
@@ -111,7 +111,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
 		return true
 	case "currency":
-		return model.IsText(want[name], string(c))
+		return model.EqualsText(want[name], string(c))
 	case "createdAt":
 		// Most order IDs contain the time.
 		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
@@ -205,7 +205,7 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
-		return model.IsText(have, w.Value)
+		return model.EqualsText(have, w.Value)
 	case *types.AttributeValueMemberN:
 		h, ok := have.(*types.AttributeValueMemberN)
 		return ok && model.EqualNumbers(h.Value, w.Value)

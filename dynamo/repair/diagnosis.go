@@ -53,7 +53,7 @@ type Diagnosis struct {
 	Trusted    model.Record
 	// Dependencies are other records that determine the fixes. The fixes are written only if these
 	// records have not changed either.
-	Dependencies []Dependency
+	Dependencies []UnchangedRecord
 	// Source is the key of the source record. Other records repeat some of its attributes. If the
 	// values differ, the source record is right.
 	Source model.Keys
@@ -69,9 +69,9 @@ type Diagnosis struct {
 	RefusalReason string
 }
 
-// Dependency is a record that must not have changed since it was read. AsRead is nil if the record
+// UnchangedRecord is a record that must not have changed since it was read. AsRead is nil if the record
 // did not exist.
-type Dependency struct {
+type UnchangedRecord struct {
 	Key    model.Keys
 	AsRead model.Record
 }
@@ -106,8 +106,8 @@ func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 	fix.Set[name] = v
 }
 
-// Clean reports whether there are no findings.
-func (diag *Diagnosis) Clean() bool { return len(diag.Findings) == 0 }
+// IsClean reports whether there are no findings.
+func (diag *Diagnosis) IsClean() bool { return len(diag.Findings) == 0 }
 
 // Merge returns a diagnosis with the findings of diag and other. diag or other may be nil.
 func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
@@ -179,10 +179,10 @@ func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) mode
 	return read
 }
 
-// LeavesUnchanged reports whether a repair must not change an attribute of the record k. An
+// MustLeaveUnchanged reports whether a repair must not change an attribute of the record k. An
 // attribute must not be changed if its stored or expected value is unreadable, or if it is an index
 // key with such a value.
-func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
+func (diag *Diagnosis) MustLeaveUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
 			if attribute == name || model.IsIndexKey(name) && model.IsInIndexKey(e, attribute) {
@@ -210,11 +210,11 @@ func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	if diag.HasFinding(DriftUnreadable, key) {
 		return // Readable has added a finding
 	}
-	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(ReasonOf(err), model.ErrCorrupt.Error()+": "), RemedyManual)
+	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(DecodeErrorReason(err), model.ErrCorrupt.Error()+": "), RemedyManual)
 }
 
-// ReasonOf returns the message of a decoding error, without the record's key.
-func ReasonOf(err error) string {
+// DecodeErrorReason returns the message of a decoding error, without the record's key.
+func DecodeErrorReason(err error) string {
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
 		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
 	}
@@ -294,7 +294,7 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	details := map[string][]string{}
 	var kinds []string
 	for _, d := range differences(diag.Table.Currency, e, have, want) {
-		if diag.LeavesUnchanged(e, fix.Key, d.name) {
+		if diag.MustLeaveUnchanged(e, fix.Key, d.name) {
 			continue
 		}
 		c := kindOf(e, d.name, kind)
@@ -323,7 +323,7 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	case model.AttrIndexPK, model.AttrIndexSK:
 		return DriftIndexKeys
 	case "entity":
-		return driftEntity
+		return driftEntityAttribute
 	case "total":
 		return driftOrderTotal
 	case "itemCount":

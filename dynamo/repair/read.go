@@ -69,7 +69,7 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 		if err := table.BackOff(ctx, attempt); err != nil {
 			return nil, table.WrapError("BatchGetItem", table.DescribeKeys(ks), err)
 		}
-		batch := pending[from:min(from+table.BatchSize, len(pending))]
+		batch := pending[from:min(from+table.MaxBatchKeys, len(pending))]
 		out, err := client.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems:           map[string]types.KeysAndAttributes{client.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(mode))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -139,11 +139,11 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 	}
 }
 
-// Collection calls add with each record of an item collection. It skips records that match no
+// ReadItemCollection calls add with each record of an item collection. It skips records that match no
 // entity of the model.
 //
 // Errors are wrapped by table.WrapError.
-func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
+func (client *Client) ReadItemCollection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
 	return client.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
 			if e := model.EntityOf(model.KeyOf(item)); e != nil {
@@ -217,7 +217,7 @@ func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID
 		return last, false, nil // no order can have this ID
 	}
 	owner := ""
-	err = client.Collection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
+	err = client.ReadItemCollection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
 		switch e.Name {
 		case model.EntityOrder.Name:
 			owner = model.TextOf(rec, model.AttrCustomerID)

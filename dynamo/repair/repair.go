@@ -99,7 +99,7 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 		}
 		actions = append(actions, client.transactionItem(fix))
 	}
-	for _, r := range append([]Dependency{{diag.TrustedKey, diag.Trusted}}, diag.Dependencies...) {
+	for _, r := range append([]UnchangedRecord{{diag.TrustedKey, diag.Trusted}}, diag.Dependencies...) {
 		if written[r.Key] || r.Key.PK == "" {
 			continue
 		}
@@ -114,15 +114,15 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 	if err == nil {
 		return nil
 	}
-	if refused := refusal(err); refused != nil {
+	if refused := asRefusedError(err); refused != nil {
 		return refused
 	}
 	return table.WrapError("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
-// refusal returns a RefusedError if err means that DynamoDB rejected the transaction and would
+// asRefusedError returns a RefusedError if err means that DynamoDB rejected the transaction and would
 // reject it again. Otherwise, it returns nil.
-func refusal(err error) error {
+func asRefusedError(err error) error {
 	api := smithy.APIError(nil)
 	if !errors.As(err, &api) {
 		return nil

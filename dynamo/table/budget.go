@@ -10,8 +10,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// ErrBudgetExceeded means that a read request was not sent because its ReadBudget is exhausted.
-var ErrBudgetExceeded = errors.New("the read budget is exceeded")
+// ErrReadBudgetExceeded means that a read request was not sent because its ReadBudget is exhausted.
+var ErrReadBudgetExceeded = errors.New("the read budget is exceeded")
 
 // ReadBudget limits the number of DynamoDB read requests of one GraphQL operation. It is safe for
 // concurrent use.
@@ -39,11 +39,11 @@ func (b *ReadBudget) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// chargeRead charges one read to the budget of the context. It returns ErrBudgetExceeded if the
+// chargeRead charges one read to the budget of the context. It returns ErrReadBudgetExceeded if the
 // budget is exhausted. A context without a budget has no limit.
 func chargeRead(ctx context.Context) error {
 	if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.remaining.Add(-1) < 0 {
-		return ErrBudgetExceeded
+		return ErrReadBudgetExceeded
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func chargeRead(ctx context.Context) error {
 // The fast path does not use this client and charges its reads itself. The number of reads of an
 // operation depends on the stored records, so only a budget can limit it.
 func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
-	return withCheck(db, "ReadBudget", func(ctx context.Context, in any) error {
+	return withInputCheck(db, "ReadBudget", func(ctx context.Context, in any) error {
 		switch in.(type) {
 		case *dynamodb.QueryInput, *dynamodb.GetItemInput, *dynamodb.BatchGetItemInput:
 			return chargeRead(ctx)
@@ -61,9 +61,9 @@ func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// withCheck returns a client that passes the input of each request to check. If check returns an
+// withInputCheck returns a client that passes the input of each request to check. If check returns an
 // error, the client returns the error and does not send the request.
-func withCheck(db *dynamodb.Client, name string, check func(ctx context.Context, in any) error) *dynamodb.Client {
+func withInputCheck(db *dynamodb.Client, name string, check func(ctx context.Context, in any) error) *dynamodb.Client {
 	step := middleware.InitializeMiddlewareFunc(name, func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if err := check(ctx, in.Parameters); err != nil {
 			return middleware.InitializeOutput{}, middleware.Metadata{}, err

@@ -18,14 +18,14 @@ type ClockError struct {
 }
 
 func (e *ClockError) Error() string {
-	return fmt.Sprintf("the server's clock is %s DynamoDB's clock; writes are rejected until the clocks agree", e.Difference())
+	return fmt.Sprintf("the server's clock is %s DynamoDB's clock; writes are rejected until the clocks agree", e.DifferenceText())
 }
 
 // Unwrap returns ErrUnavailable.
 func (e *ClockError) Unwrap() error { return ErrUnavailable }
 
-// Difference formats the difference between the clocks for a message, such as "25h0m0s ahead of".
-func (e *ClockError) Difference() string {
+// DifferenceText formats the difference between the clocks for a message, such as "25h0m0s ahead of".
+func (e *ClockError) DifferenceText() string {
 	ahead := e.Ahead.Round(time.Second)
 	if ahead < 0 {
 		return (-ahead).String() + " behind"
@@ -35,9 +35,9 @@ func (e *ClockError) Difference() string {
 
 // ClockErr returns a ClockError if the local clock and DynamoDB's clock differed at the last
 // comparison.
-func (t *Table) ClockErr() error { return clockError(t.watch) }
+func (t *Table) ClockErr() error { return checkClock(t.watch) }
 
-func clockError(watch *clockWatch) error {
+func checkClock(watch *clockWatch) error {
 	if ahead := watch.difference(); ahead != 0 {
 		return &ClockError{Ahead: ahead}
 	}
@@ -52,7 +52,7 @@ func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 			log.Info("the server's clock and DynamoDB's clock agree again")
 			return
 		}
-		log.Error("writes are rejected because the server's clock and DynamoDB's clock differ", "clock", (&ClockError{ahead}).Difference()+" DynamoDB's")
+		log.Error("writes are rejected because the server's clock and DynamoDB's clock differ", "clock", (&ClockError{ahead}).DifferenceText()+" DynamoDB's")
 	}
 }
 
@@ -60,10 +60,10 @@ func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 // DynamoDB's clock differ. The fast path does not use this client, so TransactWrite repeats the
 // check.
 func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
-	return withCheck(db, "Clock", func(_ context.Context, in any) error {
+	return withInputCheck(db, "Clock", func(_ context.Context, in any) error {
 		switch in.(type) {
 		case *dynamodb.TransactWriteItemsInput, *dynamodb.BatchWriteItemInput, *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
-			return clockError(watch)
+			return checkClock(watch)
 		}
 		return nil
 	})

@@ -63,7 +63,7 @@ func newClockFixture(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store,
 	t.Helper()
 	c, log := &clocks{now: time.Now()}, &storetest.Log{}
 	store := storetest.NewTable(t, storetest.WithResponseDate(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
-	storetest.Load(t, store, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t))
+	storetest.LoadDataset(t, store, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t))
 	return c, store, log
 }
 
@@ -112,7 +112,7 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 				}
 			}
 			// A check without repair writes nothing.
-			if summary, err := store.CheckRecords(ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.Left() > 0 {
+			if summary, err := store.CheckRecords(ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.UnrepairedCount() > 0 {
 				t.Errorf("with a clock %s ahead, check found %v, error %v", step.ahead, summary.Found, err)
 			}
 		}
@@ -193,6 +193,6 @@ func TestResponsesWithoutDate(t *testing.T) {
 		if err := store.Ping(context.Background()); err != nil {
 			t.Error(err)
 		}
-		storetest.Load(t, store, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t))
+		storetest.LoadDataset(t, store, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t))
 	})
 }

@@ -88,7 +88,7 @@ func classifyError(err error) error {
 	if exists := (*types.ResourceInUseException)(nil); errors.As(err, &exists) {
 		return ErrTableExists
 	}
-	if errors.Is(err, attempt.ErrOpen) || errors.Is(err, attempt.ErrBudgetExhausted) {
+	if errors.Is(err, attempt.ErrBreakerOpen) || errors.Is(err, attempt.ErrRetryBudgetExhausted) {
 		return ErrUnavailable
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) {

@@ -20,8 +20,8 @@ type Expression struct {
 	Values model.Record
 }
 
-// name returns the placeholder of an attribute name.
-func (e *Expression) name(attribute string) string {
+// namePlaceholder returns the placeholder of an attribute name.
+func (e *Expression) namePlaceholder(attribute string) string {
 	if e.Names == nil {
 		e.Names = map[string]string{}
 	}
@@ -61,12 +61,12 @@ func AnyOf(a, b Condition) Condition {
 
 // AttributeExists is the condition that the record has the attribute.
 func AttributeExists(attribute string) Condition {
-	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
+	return func(e *Expression) string { return "attribute_exists(" + e.namePlaceholder(attribute) + ")" }
 }
 
 // AttributeNotExists is the condition that the record lacks the attribute or does not exist.
 func AttributeNotExists(attribute string) Condition {
-	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
+	return func(e *Expression) string { return "attribute_not_exists(" + e.namePlaceholder(attribute) + ")" }
 }
 
 // RecordExists is the condition that the record exists.
@@ -75,16 +75,18 @@ func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e
 // RecordNotExists is the condition that the record does not exist.
 func RecordNotExists(e *Expression) string { return AttributeNotExists(model.AttrPK)(e) }
 
-// Compare is the condition "attribute relation v". relation is a comparison operator, such as "="
+// CompareAttribute is the condition "attribute relation v". relation is a comparison operator, such as "="
 // or ">=".
-func Compare(attribute, relation string, v types.AttributeValue) Condition {
-	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.ValuePlaceholder(v) }
+func CompareAttribute(attribute, relation string, v types.AttributeValue) Condition {
+	return func(e *Expression) string {
+		return e.namePlaceholder(attribute) + " " + relation + " " + e.ValuePlaceholder(v)
+	}
 }
 
 // AttributeIsNumber is the condition that the attribute is a number.
 func AttributeIsNumber(attribute string) Condition {
 	return func(e *Expression) string {
-		return "attribute_type(" + e.name(attribute) + ", " + e.ValuePlaceholder(model.Str("N")) + ")"
+		return "attribute_type(" + e.namePlaceholder(attribute) + ", " + e.ValuePlaceholder(model.Str("N")) + ")"
 	}
 }
 
@@ -94,14 +96,14 @@ func RecordHasNumber(r model.Record, attribute string) bool {
 	return ok
 }
 
-// Unchanged is the condition that the record exists and that the given attributes have the same
+// AttributesUnchanged is the condition that the record exists and that the given attributes have the same
 // values as in before. Attributes that before lacks must be missing from the record.
-func Unchanged(before model.Record, attributes ...string) Condition {
+func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
 		for _, a := range attributes {
 			if v, ok := before[a]; ok {
-				texts = append(texts, Compare(a, "=", v)(e))
+				texts = append(texts, CompareAttribute(a, "=", v)(e))
 			} else {
 				texts = append(texts, AttributeNotExists(a)(e))
 			}
@@ -117,12 +119,12 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
 		if a != model.AttrPK && a != model.AttrSK && !model.EqualValues(before[a], after[a]) {
-			sets = append(sets, e.name(a)+" = "+e.ValuePlaceholder(after[a]))
+			sets = append(sets, e.namePlaceholder(a)+" = "+e.ValuePlaceholder(after[a]))
 		}
 	}
 	for _, a := range SortedAttributeNames(before) {
 		if _, kept := after[a]; !kept && a != model.AttrPK && a != model.AttrSK {
-			removes = append(removes, e.name(a))
+			removes = append(removes, e.namePlaceholder(a))
 		}
 	}
 	return UpdateExpression(sets, removes)
@@ -138,9 +140,9 @@ func (e *Expression) Increment(deltas map[string]int) string {
 		case a == model.AttrVersion, a == model.AttrStockRevision:
 			sets = append(sets, e.incrementFromZero(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
-			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.ValuePlaceholder(model.Num(-deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.namePlaceholder(a), e.namePlaceholder(a), e.ValuePlaceholder(model.Num(-deltas[a]))))
 		default:
-			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.name(a), e.name(a), e.ValuePlaceholder(model.Num(deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.namePlaceholder(a), e.namePlaceholder(a), e.ValuePlaceholder(model.Num(deltas[a]))))
 		}
 	}
 	return UpdateExpression(sets, nil)
@@ -155,7 +157,7 @@ func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	}
 	for _, a := range SortedAttributeNames(others) {
 		if deltas[a] == nil && a != model.AttrPK && a != model.AttrSK {
-			sets = append(sets, e.name(a)+" = "+e.ValuePlaceholder(others[a]))
+			sets = append(sets, e.namePlaceholder(a)+" = "+e.ValuePlaceholder(others[a]))
 		}
 	}
 	return UpdateExpression(sets, nil)
@@ -164,7 +166,7 @@ func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 // incrementFromZero returns a SET action that adds delta to a number attribute. A missing attribute
 // counts as 0.
 func (e *Expression) incrementFromZero(attribute string, delta types.AttributeValue) string {
-	name := e.name(attribute)
+	name := e.namePlaceholder(attribute)
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.ValuePlaceholder(model.Num(0)), e.ValuePlaceholder(delta))
 }
 
@@ -192,7 +194,7 @@ func (e *Expression) ExternalPlaceholder(attribute string) string {
 			return placeholder
 		}
 	}
-	placeholder := e.name("a" + strconv.Itoa(len(e.Names)))
+	placeholder := e.namePlaceholder("a" + strconv.Itoa(len(e.Names)))
 	e.Names[placeholder] = attribute
 	return placeholder
 }

@@ -42,7 +42,7 @@ type fastPath struct {
 	guard   *attempt.Guard
 	options dynamodb.Options
 	signer  dynamodb.HTTPSignerV4
-	targets targetHeaders
+	targets amzTargetHeaders
 	// Header values that all requests share. They must not be modified.
 	userAgent, contentType, acceptEncoding []string
 	// lastEndpoint is the endpoint of the last request. The host name may contain the account ID, so
@@ -71,7 +71,7 @@ const signingService = "dynamodb"
 // supports, newFastPath returns nil and describes the setting. guarded is a copy of db that sends
 // its requests through the clockWatch and the guard.
 func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath, string) {
-	w := &fastPath{client: guarded, guard: guard, options: db.Options(), targets: newTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
+	w := &fastPath{client: guarded, guard: guard, options: db.Options(), targets: newAmzTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
 	o := &w.options
 	if reason := unsupportedSetting(o); reason != "" {
 		return nil, reason
@@ -234,7 +234,7 @@ type sdkFallback struct {
 // the attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
 // treats the failed attempt as its own first attempt.
 //
-// If the circuit breaker refuses the attempt, the error is attempt.ErrOpen and a is empty, not nil.
+// If the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen and a is empty, not nil.
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	begun, err := w.guard.Begin()
 	if err != nil {
@@ -248,7 +248,7 @@ func (w *fastPath) try(ctx context.Context, operation []string, table string, bo
 	}
 	// The read has already been charged to its budget. Table.Client would charge it again, so the
 	// fallback uses a client that does not charge reads.
-	resend, first := w.continueInSDK(failed, body), begun.ContinueInSDK()
+	resend, first := w.continueInSDK(failed, body), begun.SDKRetryOptions()
 	return nil, sdkFallback{client: w.client, options: func(o *dynamodb.Options) { resend(o); first(o) }}, nil
 }
 

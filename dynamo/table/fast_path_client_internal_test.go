@@ -403,7 +403,7 @@ func TestReadsAreChargedOnce(t *testing.T) {
 		ctx := budget.NewContext(context.Background())
 		for read := range 3 {
 			_, err := store.getItem(ctx, testKeys, false)
-			if exceeded := read == 2; errors.Is(err, ErrBudgetExceeded) != exceeded || !exceeded && err != nil {
+			if exceeded := read == 2; errors.Is(err, ErrReadBudgetExceeded) != exceeded || !exceeded && err != nil {
 				t.Errorf("%s: read %d: got %v", name, read, err)
 			}
 		}

@@ -50,11 +50,11 @@ func newTestClient(do httpClientFunc, optFns ...func(*dynamodb.Options)) *dynamo
 }
 
 // newTable returns a table that uses the client db.
-func newTable(db *dynamodb.Client) *Table { return newGuardedTable(db, attempt.Options{}) }
+func newTable(db *dynamodb.Client) *Table { return newGuardedTable(db, attempt.GuardOptions{}) }
 
 // newGuardedTable returns a table that uses the client db, and a guard with the given options.
-func newGuardedTable(db *dynamodb.Client, opts attempt.Options) *Table {
-	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.New(opts))
+func newGuardedTable(db *dynamodb.Client, opts attempt.GuardOptions) *Table {
+	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.NewGuard(opts))
 }
 
 // onFastPath returns s, which uses the fast path.
@@ -315,7 +315,7 @@ func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), att
 	}, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Nanosecond })
 		o.RetryMaxAttempts = attempts
-	}), attempt.Options{Budget: quota})
+	}), attempt.GuardOptions{Budget: quota})
 	if s.fastPath == nil {
 		t.Fatal(s.FallbackReason)
 	}

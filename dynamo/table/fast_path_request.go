@@ -11,14 +11,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// targetHeaders contains the value of the X-Amz-Target header for each DynamoDB operation. All
+// amzTargetHeaders contains the value of the X-Amz-Target header for each DynamoDB operation. All
 // requests share these values.
-type targetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
+type amzTargetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
-// newTargetHeaders returns the header values that the AWS SDK sends.
-func newTargetHeaders() targetHeaders {
+// newAmzTargetHeaders returns the header values that the AWS SDK sends.
+func newAmzTargetHeaders() amzTargetHeaders {
 	name := func(operation string) []string { return []string{"DynamoDB_20120810." + operation} }
-	return targetHeaders{
+	return amzTargetHeaders{
 		getItem: name("GetItem"), batchGetItem: name("BatchGetItem"), query: name("Query"),
 		transactGetItems: name("TransactGetItems"), transactWriteItems: name("TransactWriteItems"),
 	}
@@ -73,8 +73,8 @@ func (w *jsonWriter) string(s string) {
 	w.raw(`"`)
 }
 
-// stringValue adds an attribute value of type S.
-func (w *jsonWriter) stringValue(s string) {
+// stringAttributeValue adds an attribute value of type S.
+func (w *jsonWriter) stringAttributeValue(s string) {
 	w.raw(`{"S":`)
 	w.string(s)
 	w.raw(`}`)
@@ -104,26 +104,26 @@ func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`]`)
 }
 
-// bytes appends bytes as a base64 string. It leaves nil to the AWS SDK, which encodes nil as null.
-func (w *jsonWriter) bytes(b []byte) {
+// base64Bytes appends bytes as a base64 string. It leaves nil to the AWS SDK, which encodes nil as null.
+func (w *jsonWriter) base64Bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
 	w.body = base64.StdEncoding.AppendEncode(w.body, b)
 	w.raw(`"`)
 }
 
-// value adds an attribute value.
-func (w *jsonWriter) value(v types.AttributeValue) {
+// attributeValue adds an attribute value.
+func (w *jsonWriter) attributeValue(v types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		w.stringValue(v.Value)
+		w.stringAttributeValue(v.Value)
 		return
 	case *types.AttributeValueMemberN:
 		w.raw(`{"N":`)
 		w.string(v.Value)
 	case *types.AttributeValueMemberB:
 		w.raw(`{"B":`)
-		w.bytes(v.Value)
+		w.base64Bytes(v.Value)
 	case *types.AttributeValueMemberBOOL:
 		w.raw(`{"BOOL":`)
 		w.body = strconv.AppendBool(w.body, v.Value)
@@ -140,19 +140,19 @@ func (w *jsonWriter) value(v types.AttributeValue) {
 		w.raw(`{"BS":[`)
 		for _, b := range v.Value {
 			w.comma()
-			w.bytes(b)
+			w.base64Bytes(b)
 		}
 		w.raw(`]`)
 	case *types.AttributeValueMemberL:
 		w.raw(`{"L":[`)
 		for _, element := range v.Value {
 			w.comma()
-			w.value(element)
+			w.attributeValue(element)
 		}
 		w.raw(`]`)
 	case *types.AttributeValueMemberM:
 		w.raw(`{"M":`)
-		writeMap(w, v.Value, w.value)
+		writeMap(w, v.Value, w.attributeValue)
 	default:
 		w.ok = false
 		return
@@ -162,7 +162,7 @@ func (w *jsonWriter) value(v types.AttributeValue) {
 
 // attributes adds attributes as an object.
 func (w *jsonWriter) attributes(attributes map[string]types.AttributeValue) {
-	writeMap(w, attributes, w.value)
+	writeMap(w, attributes, w.attributeValue)
 }
 
 // writeMap appends a map as an object. The names are sorted, so equal requests have equal bytes.
@@ -182,12 +182,12 @@ func writeMap[V any](w *jsonWriter, m map[string]V, value func(V)) {
 	w.names = w.names[:first]
 }
 
-// key adds a primary key.
-func (w *jsonWriter) key(k model.Keys) {
+// primaryKey adds a primary key.
+func (w *jsonWriter) primaryKey(k model.Keys) {
 	w.raw(`{"` + model.AttrPK + `":`)
-	w.stringValue(k.PK)
+	w.stringAttributeValue(k.PK)
 	w.raw(`,"` + model.AttrSK + `":`)
-	w.stringValue(k.SK)
+	w.stringAttributeValue(k.SK)
 	w.raw(`}`)
 }
 
@@ -211,15 +211,15 @@ func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	w.raw(`{"TableName":`)
 	w.string(a.table)
 	w.raw(`,"Key":`)
-	w.key(k)
+	w.primaryKey(k)
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
 	return w.finish(a.reportCapacity)
 }
 
-// batchBody returns the body of a BatchGetItem.
-func batchBody(a readOptions, ks []model.Keys) ([]byte, bool) {
+// batchGetBody returns the body of a BatchGetItem.
+func batchGetBody(a readOptions, ks []model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + 80*len(ks))
 	w.raw(`{"RequestItems":{`)
 	w.string(a.table)
@@ -228,7 +228,7 @@ func batchBody(a readOptions, ks []model.Keys) ([]byte, bool) {
 		if i > 0 {
 			w.raw(`,`)
 		}
-		w.key(k)
+		w.primaryKey(k)
 	}
 	w.raw(`]`)
 	if a.consistent {
@@ -250,14 +250,14 @@ func queryBody(a readOptions, q queryRequest) ([]byte, bool) {
 	w.raw(`,"KeyConditionExpression":`)
 	w.string(q.keyRange.Text)
 	w.raw(`,"ExpressionAttributeValues":{":pk":`)
-	w.stringValue(q.keyRange.Partition)
+	w.stringAttributeValue(q.keyRange.Partition)
 	if q.keyRange.From != "" {
 		w.raw(`,":from":`)
-		w.stringValue(q.keyRange.From)
+		w.stringAttributeValue(q.keyRange.From)
 	}
 	if q.keyRange.To != "" {
 		w.raw(`,":to":`)
-		w.stringValue(q.keyRange.To)
+		w.stringAttributeValue(q.keyRange.To)
 	}
 	w.raw(`},"ScanIndexForward":`)
 	w.body = strconv.AppendBool(w.body, q.forward)
@@ -275,7 +275,7 @@ func transactGetBody(table string, k model.Keys, reportCapacity bool) ([]byte, b
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
 	w.string(table)
 	w.raw(`,"Key":`)
-	w.key(k)
+	w.primaryKey(k)
 	w.raw(`}}]`)
 	return w.finish(reportCapacity)
 }
@@ -289,46 +289,46 @@ func transactWriteBody(token string, items []types.TransactWriteItem, reportCapa
 	w.raw(`,"TransactItems":[`)
 	for _, item := range items {
 		w.comma()
-		w.action(item)
+		w.transactionAction(item)
 	}
 	w.raw(`]`)
 	return w.finish(reportCapacity)
 }
 
-// action adds one action of a TransactWriteItems.
-func (w *jsonWriter) action(item types.TransactWriteItem) {
+// transactionAction adds one action of a TransactWriteItems.
+func (w *jsonWriter) transactionAction(item types.TransactWriteItem) {
 	w.raw(`{`)
 	if c := item.ConditionCheck; c != nil {
 		w.member("ConditionCheck")
 		w.raw(`{"Key":`)
 		w.attributes(c.Key)
-		w.condition(c.TableName, c.ConditionExpression, c.ExpressionAttributeNames, c.ExpressionAttributeValues, c.ReturnValuesOnConditionCheckFailure)
+		w.tableAndCondition(c.TableName, c.ConditionExpression, c.ExpressionAttributeNames, c.ExpressionAttributeValues, c.ReturnValuesOnConditionCheckFailure)
 	}
 	if d := item.Delete; d != nil {
 		w.member("Delete")
 		w.raw(`{"Key":`)
 		w.attributes(d.Key)
-		w.condition(d.TableName, d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues, d.ReturnValuesOnConditionCheckFailure)
+		w.tableAndCondition(d.TableName, d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues, d.ReturnValuesOnConditionCheckFailure)
 	}
 	if p := item.Put; p != nil {
 		w.member("Put")
 		w.raw(`{"Item":`)
 		w.attributes(p.Item)
-		w.condition(p.TableName, p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues, p.ReturnValuesOnConditionCheckFailure)
+		w.tableAndCondition(p.TableName, p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues, p.ReturnValuesOnConditionCheckFailure)
 	}
 	if u := item.Update; u != nil {
 		w.member("Update")
 		w.raw(`{"Key":`)
 		w.attributes(u.Key)
 		w.optionalString("UpdateExpression", u.UpdateExpression)
-		w.condition(u.TableName, u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ReturnValuesOnConditionCheckFailure)
+		w.tableAndCondition(u.TableName, u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ReturnValuesOnConditionCheckFailure)
 	}
 	w.raw(`}`)
 }
 
-// condition appends the table name and the condition of a transaction's action, and the closing
+// tableAndCondition appends the table name and the condition of a transaction's action, and the closing
 // brace. These members are the same for all kinds of actions.
-func (w *jsonWriter) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
+func (w *jsonWriter) tableAndCondition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
 	w.optionalString("TableName", table)
 	w.optionalString("ConditionExpression", expression)
 	if names != nil {

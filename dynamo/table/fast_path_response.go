@@ -39,10 +39,10 @@ type readResult struct {
 	unprocessed []model.Keys
 }
 
-// parser parses JSON responses. It is strict: the AWS SDK parses responses of an unusual form
+// responseParser parses JSON responses. It is strict: the AWS SDK parses responses of an unusual form
 // instead. A method parses the JSON at pos and advances pos, or returns false if it cannot parse
 // the JSON.
-type parser struct {
+type responseParser struct {
 	doc *model.Document
 	// body is the response. It is not changed. A string with escape sequences is decoded and appended
 	// to doc.Body.
@@ -61,7 +61,7 @@ func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 	if len(body) > maxResponseBytes || !isValidText(body) {
 		return readResult{}, false
 	}
-	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
+	p := responseParser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
 	// Each attribute value is a JSON object of at least 8 bytes, because the shortest one is {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := readResult{}
@@ -127,7 +127,7 @@ func isValidText(text []byte) bool {
 }
 
 // skipSpace skips spaces and returns the next byte. It returns 0 at the end of the response.
-func (p *parser) skipSpace() byte {
+func (p *responseParser) skipSpace() byte {
 	for p.pos < len(p.body) {
 		if c := p.body[p.pos]; c != ' ' {
 			return c
@@ -138,7 +138,7 @@ func (p *parser) skipSpace() byte {
 }
 
 // consume skips the byte c and the spaces before it. It returns false if the next byte is not c.
-func (p *parser) consume(c byte) bool {
+func (p *responseParser) consume(c byte) bool {
 	if p.pos < len(p.body) && p.body[p.pos] == c {
 		p.pos++
 		return true
@@ -147,7 +147,7 @@ func (p *parser) consume(c byte) bool {
 }
 
 // consumeAfterSpace is the slow path of consume. It handles the rare case that spaces precede c.
-func (p *parser) consumeAfterSpace(c byte) bool {
+func (p *responseParser) consumeAfterSpace(c byte) bool {
 	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.skipSpace() != c {
 		return false
 	}
@@ -156,7 +156,7 @@ func (p *parser) consumeAfterSpace(c byte) bool {
 }
 
 // consumeLiteral skips the given text. It returns false if the text is not at pos.
-func (p *parser) consumeLiteral(text string) bool {
+func (p *responseParser) consumeLiteral(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
 	}
@@ -166,7 +166,7 @@ func (p *parser) consumeLiteral(text string) bool {
 
 // object parses an object. It calls member with the name of each member, and member parses the
 // value.
-func (p *parser) object(member func(name string) bool) bool {
+func (p *responseParser) object(member func(name string) bool) bool {
 	if !p.consume('{') {
 		return false
 	}
@@ -192,7 +192,7 @@ func (p *parser) object(member func(name string) bool) bool {
 }
 
 // records parses a list of records and stores the list in *to.
-func (p *parser) records(to *[]model.Reader, capacity int) bool {
+func (p *responseParser) records(to *[]model.Reader, capacity int) bool {
 	if !p.consume('[') {
 		return false
 	}
@@ -211,7 +211,7 @@ func (p *parser) records(to *[]model.Reader, capacity int) bool {
 }
 
 // record parses a record and appends it to *to.
-func (p *parser) record(to *[]model.Reader) bool {
+func (p *responseParser) record(to *[]model.Reader) bool {
 	i := model.Item{Doc: p.doc, First: uint32(len(p.doc.Nodes))}
 	if !p.attributes(0) {
 		return false
@@ -222,7 +222,7 @@ func (p *parser) record(to *[]model.Reader) bool {
 }
 
 // attributes parses the attributes of a record or a map and appends them to doc.Nodes.
-func (p *parser) attributes(depth int) bool {
+func (p *responseParser) attributes(depth int) bool {
 	if !p.consume('{') {
 		return false
 	}
@@ -236,7 +236,7 @@ func (p *parser) attributes(depth int) bool {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		bit := nameBit(name)
+		bit := nameHashBit(name)
 		if n > maxAttributes {
 			return false
 		}
@@ -256,10 +256,10 @@ func (p *parser) attributes(depth int) bool {
 	}
 }
 
-// nameBit returns a hash of an attribute name: a value with one of 64 bits set. The names of a
+// nameHashBit returns a hash of an attribute name: a value with one of 64 bits set. The names of a
 // record usually have different bits. The parser searches for a duplicate name only if two names
 // have the same bit.
-func nameBit(name string) uint64 {
+func nameHashBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
 		return 1
@@ -270,7 +270,7 @@ func nameBit(name string) uint64 {
 // value parses an attribute value and appends it to doc.Nodes. In JSON, a value is an object with
 // one member, which has the name of the type, such as {"S":"text"}. n contains the name of the
 // attribute, which is empty for an element of a list.
-func (p *parser) value(n model.Node, depth int) bool {
+func (p *responseParser) value(n model.Node, depth int) bool {
 	if p.simpleValue(n) {
 		return true
 	}
@@ -300,11 +300,11 @@ func (p *parser) value(n model.Node, depth int) bool {
 		n.Kind = model.KindNULL
 		n.Text, n.TextEnd, ok = p.boolean()
 	case "SS":
-		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.setElement(model.KindS, (*parser).string) })
+		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.setElement(model.KindS, (*responseParser).string) })
 	case "NS":
-		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.setElement(model.KindN, (*parser).string) })
+		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.setElement(model.KindN, (*responseParser).string) })
 	case "BS":
-		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.setElement(model.KindB, (*parser).base64) })
+		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.setElement(model.KindB, (*responseParser).base64) })
 	case "L":
 		n.Kind, ok = model.KindL, depth < model.MaxDepth && p.elements(func() bool { return p.value(model.Node{}, depth+1) })
 	case "M":
@@ -320,7 +320,7 @@ func (p *parser) value(n model.Node, depth int) bool {
 // simpleValue is a faster version of value for the most frequent values: {"S":"..."} and
 // {"N":"..."} without spaces or escape sequences. For other values, it returns false and changes
 // nothing.
-func (p *parser) simpleValue(n model.Node) bool {
+func (p *responseParser) simpleValue(n model.Node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.noEscapes || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
 		return false
@@ -346,7 +346,7 @@ func (p *parser) simpleValue(n model.Node) bool {
 }
 
 // elements parses an array. It calls element to parse each element.
-func (p *parser) elements(element func() bool) bool {
+func (p *responseParser) elements(element func() bool) bool {
 	if !p.consume('[') {
 		return false
 	}
@@ -364,14 +364,14 @@ func (p *parser) elements(element func() bool) bool {
 }
 
 // setElement parses an element of a DynamoDB set and appends it to doc.Nodes.
-func (p *parser) setElement(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
+func (p *responseParser) setElement(k model.Kind, read func(*responseParser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
 	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
 	return ok
 }
 
 // string parses a string and returns the offsets of its text in doc.Body.
-func (p *parser) string() (from, to uint32, ok bool) {
+func (p *responseParser) string() (from, to uint32, ok bool) {
 	if !p.consume('"') {
 		return 0, 0, false
 	}
@@ -389,7 +389,7 @@ func (p *parser) string() (from, to uint32, ok bool) {
 
 // unescape parses the rest of a string with escape sequences. It appends the decoded text to
 // doc.Body and returns the offsets of the text.
-func (p *parser) unescape() (from, to uint32, ok bool) {
+func (p *responseParser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
 	from = uint32(len(d.Body))
 	for p.pos < len(p.body) {
@@ -441,7 +441,7 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 
 // base64 parses a base64 string. It appends the decoded bytes to doc.Body and returns their
 // offsets.
-func (p *parser) base64() (from, to uint32, ok bool) {
+func (p *responseParser) base64() (from, to uint32, ok bool) {
 	if from, to, ok = p.string(); !ok {
 		return 0, 0, false
 	}
@@ -456,7 +456,7 @@ func (p *parser) base64() (from, to uint32, ok bool) {
 }
 
 // boolean parses true or false and returns the offsets of the literal.
-func (p *parser) boolean() (from, to uint32, ok bool) {
+func (p *responseParser) boolean() (from, to uint32, ok bool) {
 	p.skipSpace()
 	from = uint32(p.pos)
 	ok = p.consumeLiteral(model.JSONTrue) || p.consumeLiteral(model.JSONFalse)
@@ -464,7 +464,7 @@ func (p *parser) boolean() (from, to uint32, ok bool) {
 }
 
 // number parses a number and returns its text.
-func (p *parser) number() (string, bool) {
+func (p *responseParser) number() (string, bool) {
 	p.skipSpace()
 	start := p.pos
 	for p.pos < len(p.body) && bytes.IndexByte([]byte("-0123456789.eE+"), p.body[p.pos]) >= 0 {
@@ -484,7 +484,7 @@ func (p *parser) number() (string, bool) {
 
 // consumedCapacity parses the value of the member ConsumedCapacity: one object, or an array with
 // one object per table.
-func (p *parser) consumedCapacity(a *readResult) bool {
+func (p *responseParser) consumedCapacity(a *readResult) bool {
 	one := func() bool {
 		a.unitsReported = true // even without CapacityUnits, which the SDK reads as 0
 		return p.object(func(name string) bool {
@@ -510,7 +510,7 @@ func (p *parser) consumedCapacity(a *readResult) bool {
 }
 
 // units parses a number of capacity units and adds the number to *sum.
-func (p *parser) units(sum *float64) bool {
+func (p *responseParser) units(sum *float64) bool {
 	text, ok := p.number()
 	units, err := strconv.ParseFloat(text, 64)
 	*sum += units

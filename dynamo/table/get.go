@@ -17,17 +17,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// consistentRead returns the ConsistentRead parameter for reads of the table. It returns nil for
+// consistentReadParameter returns the ConsistentRead parameter for reads of the table. It returns nil for
 // eventually consistent reads.
-func (t *Table) consistentRead() *bool {
+func (t *Table) consistentReadParameter() *bool {
 	if !t.consistent {
 		return nil
 	}
 	return aws.Bool(true)
 }
 
-// BatchSize is the maximum number of keys in one BatchGetItem request.
-const BatchSize = 100
+// MaxBatchKeys is the maximum number of keys in one BatchGetItem request.
+const MaxBatchKeys = 100
 
 // MaxParallel is the maximum number of requests that one function call sends concurrently.
 const MaxParallel = 32
@@ -42,7 +42,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 		return model.Reader{}, WrapError("GetItem", k.Redacted(), err)
 	}
 	if timer.Enabled() {
-		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)}
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.ForRead(model.SizeOfAll(a.Records)), 1, a)}
 		if timer.NeedsKey() {
 			r.Key = k.PK + " " + k.SK
 		}
@@ -55,9 +55,9 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 }
 
 // getItem sends one GetItem. If reportCapacity is true, the response contains the consumed
-// capacity. getItem returns the error of the AWS SDK, or ErrBudgetExceeded.
+// capacity. getItem returns the error of the AWS SDK, or ErrReadBudgetExceeded.
 func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
-	db, options := t.Client, noOptions
+	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
 		body, ok := getItemBody(t.readOptions(reportCapacity), k)
 		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.getItem, body, ok, 1)
@@ -68,7 +68,7 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 	}
 	t.stats.fallbacks.Add(1)
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistentRead(), ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistentReadParameter(), ReturnConsumedCapacity: returnConsumedCapacityParameter(reportCapacity),
 	}, options)
 	if err != nil {
 		return readResult{}, err
@@ -81,17 +81,17 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 	return a, nil
 }
 
-// noOptions is passed to requests that use the client's options unchanged.
-func noOptions(*dynamodb.Options) {}
+// keepClientOptions is passed to requests that use the client's options unchanged.
+func keepClientOptions(*dynamodb.Options) {}
 
 // tryFastPath makes the first attempt of a read on the fast path. If encoded is false, the fast
 // path could not encode body, and tryFastPath sends nothing.
 //
 // If the result a is nil, the caller must send the request through the AWS SDK with fallback. The
-// error is ErrBudgetExceeded if the read budget is exhausted, or attempt.ErrOpen.
+// error is ErrReadBudgetExceeded if the read budget is exhausted, or attempt.ErrBreakerOpen.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
-		return nil, sdkFallback{client: t.Client, options: noOptions}, nil
+		return nil, sdkFallback{client: t.Client, options: keepClientOptions}, nil
 	}
 	if err := chargeRead(ctx); err != nil {
 		return &readResult{}, sdkFallback{}, err
@@ -104,8 +104,8 @@ func (t *Table) readOptions(reportCapacity bool) readOptions {
 	return readOptions{table: t.Name, consistent: t.consistent, reportCapacity: reportCapacity}
 }
 
-// returnConsumedCapacity returns the ReturnConsumedCapacity parameter of a request.
-func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
+// returnConsumedCapacityParameter returns the ReturnConsumedCapacity parameter of a request.
+func returnConsumedCapacityParameter(reportCapacity bool) types.ReturnConsumedCapacity {
 	if reportCapacity {
 		return types.ReturnConsumedCapacityTotal
 	}
@@ -116,7 +116,7 @@ func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
 // engines report nothing for missing records, but Amazon DynamoDB charges for them. The result is
 // therefore at least the cost of the given number of reads of missing records.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
-	minimum := units.Read(0) * float64(reads)
+	minimum := units.ForRead(0) * float64(reads)
 	if t.consistent {
 		computed, minimum = 2*computed, 2*minimum
 	}
@@ -126,7 +126,7 @@ func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys, in requests of up to BatchSize keys. It reads a repeated key
+// GetMany reads records by their keys, in requests of up to MaxBatchKeys keys. It reads a repeated key
 // only once. The result contains one record for each element of ks. A record that does not exist
 // has no attributes. Errors come from WrapError.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
@@ -152,10 +152,10 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 		}
 		return slices.Repeat([]model.Reader{r}, len(ks)), nil
 	}
-	chunks := (len(distinct) + BatchSize - 1) / BatchSize
+	chunks := (len(distinct) + MaxBatchKeys - 1) / MaxBatchKeys
 	found := make([][]model.Reader, chunks)
 	err := Parallel(ctx, chunks, MaxParallel, func(ctx context.Context, i int) (err error) {
-		found[i], err = t.getBatch(ctx, p, distinct[i*BatchSize:min((i+1)*BatchSize, len(distinct))])
+		found[i], err = t.getBatch(ctx, p, distinct[i*MaxBatchKeys:min((i+1)*MaxBatchKeys, len(distinct))])
 		return err
 	})
 	if err != nil {
@@ -201,7 +201,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 			found = append(found, a.Records...)
 		}
 		if pending = a.unprocessed; len(pending) > 0 {
-			if err := t.Guard.Unprocessed(ctx); err != nil {
+			if err := t.Guard.RecordUnprocessed(ctx); err != nil {
 				return nil, WrapError("BatchGetItem", describeRedacted(ks), err)
 			}
 		}
@@ -219,7 +219,7 @@ func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []
 	}
 	if timer.Enabled() {
 		processed := len(ks) - len(a.unprocessed)
-		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)}
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.ForBatchGet(a.Records, processed), processed, a)}
 		if timer.NeedsKey() {
 			r.Key = DescribeKeys(ks)
 		}
@@ -229,11 +229,11 @@ func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []
 }
 
 // batchGetItem sends one BatchGetItem. If reportCapacity is true, the response contains the
-// consumed capacity. batchGetItem returns the error of the AWS SDK, or ErrBudgetExceeded.
+// consumed capacity. batchGetItem returns the error of the AWS SDK, or ErrReadBudgetExceeded.
 func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (readResult, error) {
-	db, options := t.Client, noOptions
+	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
-		body, ok := batchBody(t.readOptions(reportCapacity), ks)
+		body, ok := batchGetBody(t.readOptions(reportCapacity), ks)
 		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.batchGetItem, body, ok, len(ks))
 		if a != nil || err != nil {
 			return *a, err
@@ -246,8 +246,8 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 		keys[i] = k.Attributes()
 	}
 	out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: keys, ConsistentRead: t.consistentRead()}},
-		ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: keys, ConsistentRead: t.consistentReadParameter()}},
+		ReturnConsumedCapacity: returnConsumedCapacityParameter(reportCapacity),
 	}, options)
 	if err != nil {
 		return readResult{}, err

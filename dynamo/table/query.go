@@ -24,7 +24,7 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 		return nil, false, WrapError("Query", partition, err)
 	}
 	if timer.Enabled() {
-		r := trace.Request{Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)}
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.queryUnits(p, units.ForQuery(a.Records), a)}
 		if timer.NeedsKey() {
 			r.Key = describeKeyRange(p, partition, prefix, bounds)
 		}
@@ -65,9 +65,9 @@ type queryRequest struct {
 const maxPreallocatedRecords = 256
 
 // queryPage sends one Query request. If reportCapacity is true, the response contains the consumed
-// capacity. queryPage returns the error of the AWS SDK, or ErrBudgetExceeded.
+// capacity. queryPage returns the error of the AWS SDK, or ErrReadBudgetExceeded.
 func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
-	db, options := t.Client, noOptions
+	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
 		read := t.readOptions(reportCapacity)
 		read.consistent = read.consistent && q.pattern.Index == ""
@@ -85,12 +85,12 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 		ExpressionAttributeValues: q.keyRange.Values(),
 		ScanIndexForward:          &q.forward,
 		Limit:                     aws.Int32(int32(q.limit)),
-		ReturnConsumedCapacity:    returnConsumedCapacity(reportCapacity),
+		ReturnConsumedCapacity:    returnConsumedCapacityParameter(reportCapacity),
 	}
 	if q.pattern.Index != "" {
 		in.IndexName = &q.pattern.Index
 	} else {
-		in.ConsistentRead = t.consistentRead()
+		in.ConsistentRead = t.consistentReadParameter()
 	}
 	out, err := db.Query(ctx, in, options)
 	if err != nil {
@@ -126,12 +126,12 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	in := &dynamodb.QueryInput{
 		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
 		ScanIndexForward: aws.Bool(p.Direction == model.Ascending), Select: types.SelectCount,
-		ConsistentRead: t.consistentRead(), // Count never reads an index
+		ConsistentRead: t.consistentReadParameter(), // Count never reads an index
 	}
 	n := 0
 	for range MaxCountPages {
 		ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query"})
-		in.ReturnConsumedCapacity = returnConsumedCapacity(timer.Enabled())
+		in.ReturnConsumedCapacity = returnConsumedCapacityParameter(timer.Enabled())
 		out, err := t.Client.Query(ctx, in)
 		if err != nil {
 			timer.Stop(ctx, trace.Request{}, err)
@@ -140,7 +140,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 		if timer.Enabled() {
 			a := readResult{Records: newReaders(out.Items)}
 			a.addConsumedCapacity(out.ConsumedCapacity)
-			r := trace.Request{Items: int(out.Count), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)}
+			r := trace.Request{Items: int(out.Count), ReadUnits: t.queryUnits(p, units.ForQuery(a.Records), a)}
 			if timer.NeedsKey() {
 				r.Key = describeKeyRange(p, partition, prefix, model.Range{})
 			}

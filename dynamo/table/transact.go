@@ -24,7 +24,7 @@ type Write struct {
 
 // TransactWrite sends one TransactWriteItems request. Retries by the AWS SDK send the same bytes.
 // While the local clock and DynamoDB's clock differ, TransactWrite returns a ClockError. Other
-// errors are attempt.ErrOpen and the errors of the SDK.
+// errors are attempt.ErrBreakerOpen and the errors of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
 	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0
 	for i, w := range writes {
@@ -34,7 +34,7 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactWriteItems"})
 	a, err := t.transactWrite(ctx, items, timer.NeedsUnits())
 	r := trace.Request{Items: len(writes)}
-	if err == nil || isCancellation(err) { // a cancelled transaction also consumes write units
+	if err == nil || isTransactionCanceled(err) { // a cancelled transaction also consumes write units
 		r.WriteUnits = computed
 	}
 	// DynamoDB does not report the write units if an earlier attempt has already committed the
@@ -53,8 +53,8 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	return err
 }
 
-// isCancellation reports whether err means that DynamoDB cancelled a transaction.
-func isCancellation(err error) bool {
+// isTransactionCanceled reports whether err means that DynamoDB cancelled a transaction.
+func isTransactionCanceled(err error) bool {
 	_, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok
 }
@@ -62,7 +62,7 @@ func isCancellation(err error) bool {
 // transactWrite sends one TransactWriteItems. If reportCapacity is true, the result contains the
 // consumed write units. transactWrite returns the errors of TransactWrite.
 func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteItem, reportCapacity bool) (readResult, error) {
-	db, options := t.Client, noOptions
+	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
 		if err := t.ClockErr(); err != nil {
 			return readResult{}, err
@@ -79,7 +79,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 	}
 	t.stats.fallbacks.Add(1)
 	out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: items, ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+		TransactItems: items, ReturnConsumedCapacity: returnConsumedCapacityParameter(reportCapacity),
 	}, t.writeOptions, options)
 	if err != nil {
 		return readResult{}, err
@@ -92,7 +92,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 }
 
 // TransactGet reads one record with TransactGetItems. It is retried as often as TransactWriteItems.
-// The record is nil if it does not exist. Errors are attempt.ErrOpen and the errors of the AWS SDK.
+// The record is nil if it does not exist. Errors are attempt.ErrBreakerOpen and the errors of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())
@@ -105,7 +105,7 @@ func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.
 		record = a.Records[0].Attributes()
 	}
 	if timer.Enabled() {
-		r := trace.Request{ReadUnits: 4 * units.Read(model.SizeOf(record))}
+		r := trace.Request{ReadUnits: 4 * units.ForRead(model.SizeOf(record))}
 		if a.unitsReported {
 			r.ReadUnits = a.units
 		}
@@ -123,7 +123,7 @@ func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.
 // transactGet sends one TransactGetItems. If reportCapacity is true, the result contains the
 // consumed read units. transactGet returns the error of the AWS SDK.
 func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
-	db, options := t.Client, noOptions
+	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
 		if body, ok := transactGetBody(t.Name, k, reportCapacity); ok {
 			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
@@ -136,7 +136,7 @@ func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bo
 	t.stats.fallbacks.Add(1)
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
 		TransactItems:          []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
-		ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+		ReturnConsumedCapacity: returnConsumedCapacityParameter(reportCapacity),
 	}, t.writeOptions, options)
 	if err != nil {
 		return readResult{}, err

@@ -19,7 +19,7 @@ import (
 
 // testActions returns the actions of a transaction. The SDK encodes their maps in random order.
 func testActions() []types.TransactWriteItem {
-	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().Merge(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
+	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().Merge(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.TextListValue([]string{"y"}), "v": model.Num(2)})
 	table := "shop"
 	return []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &table, Item: item}},

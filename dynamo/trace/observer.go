@@ -16,17 +16,17 @@ type Observer interface {
 	EndRequest(ctx context.Context, r Request, err error)
 }
 
-// Sampler is an Observer that is notified of only some requests. A request that no Observer
+// SamplingObserver is an Observer that is notified of only some requests. A request that no Observer
 // observes is not measured.
-type Sampler interface {
+type SamplingObserver interface {
 	Observer
 	// Observes reports whether the Observer is notified of requests with this context.
 	Observes(ctx context.Context) bool
 }
 
-// Observers combines the given Observers into one. It ignores nil Observers, and returns nil if no
+// CombineObservers combines the given Observers into one. It ignores nil CombineObservers, and returns nil if no
 // Observer remains. Each BeginRequest receives the context that the previous BeginRequest returned.
-func Observers(all ...Observer) Observer {
+func CombineObservers(all ...Observer) Observer {
 	var joined observers
 	for _, o := range all {
 		if o != nil {

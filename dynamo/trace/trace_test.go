@@ -31,7 +31,7 @@ func (r recorder) EndRequest(ctx context.Context, request trace.Request, err err
 // returned.
 func TestObserversAreNotified(t *testing.T) {
 	var calls []string
-	o := trace.Observers(nil, recorder{"a", &calls}, recorder{"b", &calls})
+	o := trace.CombineObservers(nil, recorder{"a", &calls}, recorder{"b", &calls})
 	ctx, timer := trace.StartTimer(t.Context(), o, trace.Target{Pattern: "AP1", Operation: "Query"})
 	if !timer.Enabled() || !timer.NeedsUnits() || timer.NeedsKey() {
 		t.Error("the timer of an observed request is not enabled, or it is traced")
@@ -40,7 +40,7 @@ func TestObserversAreNotified(t *testing.T) {
 	if want := []string{"begin a AP1 AP1", "begin b AP1 AP1", "end b ab Query failed", "end a ab Query failed"}; !slices.Equal(calls, want) {
 		t.Errorf("the calls are %q, want %q", calls, want)
 	}
-	if trace.Observers(nil) != nil {
+	if trace.CombineObservers(nil) != nil {
 		t.Error("no observers are not nil")
 	}
 	if target := trace.TargetFromContext(t.Context()); target != (trace.Target{}) {

@@ -15,22 +15,22 @@ import (
 // eventually consistent read costs half a unit per BytesPerReadUnit bytes.
 const BytesPerReadUnit = 4096
 
-// Read returns the read units of an eventually consistent read of the given number of bytes. The
+// ForRead returns the read units of an eventually consistent read of the given number of bytes. The
 // minimum is half a unit, even if no record is found.
-func Read(bytes int) float64 {
+func ForRead(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/BytesPerReadUnit)) / 2
 }
 
-// Query returns the read units of a Query that reads the given records. DynamoDB rounds up the sum
+// ForQuery returns the read units of a Query that reads the given records. DynamoDB rounds up the sum
 // of their sizes.
-func Query(records []model.Reader) float64 { return Read(model.SizeOfAll(records)) }
+func ForQuery(records []model.Reader) float64 { return ForRead(model.SizeOfAll(records)) }
 
-// Batch returns the read units of a BatchGetItem with the given number of keys that finds the given
+// ForBatchGet returns the read units of a BatchGetItem with the given number of keys that finds the given
 // records. DynamoDB rounds up the size of each record separately.
-func Batch(records []model.Reader, keys int) float64 {
-	units := Read(0) * float64(keys-len(records))
+func ForBatchGet(records []model.Reader, keys int) float64 {
+	units := ForRead(0) * float64(keys-len(records))
 	for _, r := range records {
-		units += Read(r.Size())
+		units += ForRead(r.Size())
 	}
 	return units
 }
@@ -46,7 +46,7 @@ func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/bytesPerWriteUnit))
 }
 
-// Write returns the write units that a transaction consumes to change the record before to the
+// ForTransactWrite returns the write units that a transaction consumes to change the record before to the
 // record after. before is nil for a new record, and after is nil for a deleted record. The larger
 // record determines the units.
 //
@@ -54,7 +54,7 @@ func writeUnits(bytes int) float64 {
 // costs two writes. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
-func Write(before, after model.Record) float64 {
+func ForTransactWrite(before, after model.Record) float64 {
 	oldSize, newSize := model.SizeOf(before), model.SizeOf(after)
 	units := 2 * writeUnits(max(oldSize, newSize))
 	_, wasIndexed := before[model.AttrIndexPK]
@@ -72,20 +72,20 @@ func Write(before, after model.Record) float64 {
 	return units
 }
 
-// MaxWrite returns the maximum write units that a transaction consumes to write one record. bytes
+// MaxForTransactWrite returns the maximum write units that a transaction consumes to write one record. bytes
 // is the maximum size of the record. If indexed is true, the result includes a change of the
 // record's index key.
-func MaxWrite(bytes int, indexed bool) float64 {
+func MaxForTransactWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
 	}
 	return 2 * writeUnits(bytes)
 }
 
-// CounterUpdate returns the write units that a transaction consumes to change a number attribute of
+// ForCounterUpdate returns the write units that a transaction consumes to change a number attribute of
 // an indexed record. The size of a nil record is taken as 1 KB.
-func CounterUpdate(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
+func ForCounterUpdate(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
-// ConditionCheck returns the write units that a transaction consumes to check a condition on a
+// ForConditionCheck returns the write units that a transaction consumes to check a condition on a
 // record. The size of a nil record is taken as 1 KB.
-func ConditionCheck(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }
+func ForConditionCheck(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }

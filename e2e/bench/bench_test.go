@@ -31,13 +31,13 @@ func benchmarkHandler(b *testing.B, api *testServer) {
 					b.Fatal(err)
 				}
 			}
-			before, n := api.table.Requests(), 0
+			before, n := api.table.RequestCount(), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				c.do(b.Context(), bodies[n%len(bodies)])
 				n++
 			}
-			b.ReportMetric(float64(api.table.Requests()-before)/float64(n), "dynamodb-requests/op")
+			b.ReportMetric(float64(api.table.RequestCount()-before)/float64(n), "dynamodb-requests/op")
 			if err := o.check(c.response.status, c.response.body.Bytes()); err != nil {
 				b.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestRequestBudgetsUnderLoad(t *testing.T) {
 					}
 				}
 			}
-			before := api.table.Requests()
+			before := api.table.RequestCount()
 			var running sync.WaitGroup
 			for i := range clients {
 				running.Go(func() {
@@ -151,7 +151,7 @@ func TestRequestBudgetsUnderLoad(t *testing.T) {
 				})
 			}
 			running.Wait()
-			if made := api.table.Requests() - before; made != clients*each*o.requests {
+			if made := api.table.RequestCount() - before; made != clients*each*o.requests {
 				t.Errorf("%d operations made %d requests to DynamoDB, want %d", clients*each, made, clients*each*o.requests)
 			}
 		})

@@ -37,7 +37,7 @@ func BenchmarkOrderCountConflicts(b *testing.B) {
 // account rep. It reports the number of conflicts per second between transactions that write the
 // same counter record.
 func BenchmarkAccountRepConflicts(b *testing.B) {
-	conflicts(b, model.RepOrderParts, repOrderKey, 10, false)
+	conflicts(b, model.RepOrderCountParts, repOrderKey, 10, false)
 }
 
 // conflicts places 50 orders a second, with atOnce orders placed concurrently. If all is true, it
@@ -70,7 +70,7 @@ func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all b
 			for i := range dataset.Customers {
 				dataset.Customers[i].AccountRepID = dataset.Employees[0].ID
 			}
-			storetest.Load(b, store, dataset)
+			storetest.LoadDataset(b, store, dataset)
 			conflicts, transactions = 0, 0
 			tick := time.NewTicker(every * time.Duration(atOnce))
 			defer tick.Stop()

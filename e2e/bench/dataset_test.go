@@ -95,7 +95,7 @@ func newDataset(t testing.TB) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -63,14 +63,14 @@ func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...fun
 		cfg.Table.Observer, observeBatch = m, m.ObserveBatch
 	}
 	store := storetest.NewTable(t, db, cfg.Table)
-	storetest.Load(t, store, newDataset(t))
+	storetest.LoadDataset(t, store, newDataset(t))
 	table.ReplayTransactions()
 	log := slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	feed := store.OpenFeed(feed.EngineSource(engine), feed.Options{Log: log})
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{
-			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
+			Store: store, Cursors: paging.NewCursorSigner(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
 		},
 		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log, Telemetry: observed,
 	})

@@ -41,7 +41,7 @@ func tableReads() []tableRead {
 			return len(found), err
 		}},
 		{name: "QueryOf50", want: 50, requests: 1, allocations: 220, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			page, err := dynamo.ReadPage(ctx, store, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
+			page, err := dynamo.ReadPage(ctx, store, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 			return len(page.Items), err
 		}},
 		{name: "BatchOf50", want: 50, requests: 1, allocations: 454, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
@@ -62,7 +62,7 @@ func table(t testing.TB) (*dynamo.Store, *replay.Client) {
 	t.Helper()
 	db, table := replay.WrapClient(embedded.New().Client())
 	store := storetest.NewTable(t, db, dynamo.Options{})
-	storetest.Load(t, store, newDataset(t))
+	storetest.LoadDataset(t, store, newDataset(t))
 	return store, table
 }
 
@@ -74,7 +74,7 @@ func BenchmarkTable(b *testing.B) {
 			if n, err := r.read(b.Context(), store); err != nil || n != r.want {
 				b.Fatalf("%d records: %v", n, err)
 			}
-			before, n := table.Requests(), 0
+			before, n := table.RequestCount(), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := r.read(b.Context(), store); err != nil {
@@ -82,7 +82,7 @@ func BenchmarkTable(b *testing.B) {
 				}
 				n++
 			}
-			b.ReportMetric(float64(table.Requests()-before)/float64(n), "dynamodb-requests/op")
+			b.ReportMetric(float64(table.RequestCount()-before)/float64(n), "dynamodb-requests/op")
 		})
 	}
 }
@@ -98,13 +98,13 @@ func TestTableAllocations(t *testing.T) {
 				t.Fatalf("%d records: %v", n, err)
 			}
 			const runs = 100
-			before := table.Requests()
+			before := table.RequestCount()
 			allocations := testing.AllocsPerRun(runs, func() { _, _ = r.read(t.Context(), store) })
 			t.Logf("%.0f allocations, at most %.0f allowed", allocations, r.allocations)
 			if allocations > r.allocations {
 				t.Errorf("a read makes %.0f allocations, want at most %.0f", allocations, r.allocations)
 			}
-			if requests := table.Requests() - before; requests != (runs+1)*r.requests { // AllocsPerRun warms up with one more
+			if requests := table.RequestCount() - before; requests != (runs+1)*r.requests { // AllocsPerRun warms up with one more
 				t.Errorf("%d reads made %d requests, want %d", runs+1, requests, (runs+1)*r.requests)
 			}
 		})

@@ -23,7 +23,7 @@ func withTraces(t testing.TB, ratio string) func(*config.Config, *observation.Te
 			t.Fatal(err)
 		}
 		t.Cleanup(tracer.Close)
-		o.Tracer, cfg.Table.Observer = tracer, tracer.Requests(cfg.Table.Table)
+		o.Tracer, cfg.Table.Observer = tracer, tracer.RequestObserver(cfg.Table.Table)
 	}
 }
 

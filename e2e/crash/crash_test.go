@@ -110,8 +110,8 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	binary := workload.BuildServer(t, "../..")
 	db, table := instance.Client(), "crash"
 	w := workload.Fixture{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
-	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Dataset(t))
-	environment := workload.Environment(t, table, instance.Endpoint())
+	storetest.LoadDataset(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Dataset(t))
+	environment := workload.ServerEnvironment(t, table, instance.Endpoint())
 
 	l := &clientLoad{address: workload.NewServerAddress(), client: workload.NewClient()}
 	const clients = 8
@@ -159,9 +159,9 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			done++
 			if id := r.response.Record().ID; r.Field == "placeOrder" {
 				if other := orders[id]; other != "" {
-					t.Errorf("order %s is the result of the keys %s and %s", id, other, r.Key())
+					t.Errorf("order %s is the result of the keys %s and %s", id, other, r.IdempotencyKey())
 				}
-				orders[id] = r.Key()
+				orders[id] = r.IdempotencyKey()
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			for _, r := range logs[i] {
 				again, err := l.client.Send(context.Background(), last.URL, r.Mutation)
 				if err != nil || again.String() != r.response.String() {
-					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", r.Field, r.Key(), r.response, again, err)
+					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", r.Field, r.IdempotencyKey(), r.response, again, err)
 				}
 			}
 		})

@@ -111,9 +111,9 @@ func TestDrill(t *testing.T) {
 	binary := workload.BuildServer(t, "../..")
 	db, table := instance.Client(), "drill"
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table})
-	storetest.Load(t, store, workload.Fixture{Customers: buyers + readers, Products: buyers + readers, Warehouses: 1, Stock: 1_000_000_000}.Dataset(t))
+	storetest.LoadDataset(t, store, workload.Fixture{Customers: buyers + readers, Products: buyers + readers, Warehouses: 1, Stock: 1_000_000_000}.Dataset(t))
 	between, endpoint := newProxy(t, instance.Endpoint())
-	environment := append(workload.Environment(t, table, endpoint), "ORDERGRAPH_ADMIN_ADDR=127.0.0.1:0")
+	environment := append(workload.ServerEnvironment(t, table, endpoint), "ORDERGRAPH_ADMIN_ADDR=127.0.0.1:0")
 	var servers [2]*workload.Process
 	defer func() {
 		for _, s := range servers {

@@ -29,11 +29,11 @@ type sample struct {
 }
 
 func (s sample) isOpen() bool {
-	return s.state == float64(attempt.StateOpen) && s.ready == 0 && s.readyStatus == http.StatusServiceUnavailable
+	return s.state == float64(attempt.BreakerOpen) && s.ready == 0 && s.readyStatus == http.StatusServiceUnavailable
 }
 
 func (s sample) isClosed() bool {
-	return s.state == float64(attempt.StateClosed) && s.ready == 1 && s.readyStatus == http.StatusOK
+	return s.state == float64(attempt.BreakerClosed) && s.ready == 1 && s.readyStatus == http.StatusOK
 }
 
 // monitor reads the metrics of both servers periodically.
@@ -164,7 +164,7 @@ func (m *monitor) expectClosed(t *testing.T, p phase) {
 	defer m.mu.Unlock()
 	for _, both := range m.samples[min(p.first, len(m.samples)):] {
 		for i, s := range both {
-			if s.state != float64(attempt.StateClosed) {
+			if s.state != float64(attempt.BreakerClosed) {
 				t.Errorf("phase %s, after %s: the breaker of server %d has the state %v", p.name, s.at.Sub(p.start), i, s.state)
 			}
 		}

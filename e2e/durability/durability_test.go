@@ -71,7 +71,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	for _, p := range slices.Concat(logs...) {
 		id := p.order.response.Record().ID
 		if other, ok := orders[id]; ok {
-			t.Errorf("order %s is the result of the keys %s and %s", id, p.order.Key(), other.order.Key())
+			t.Errorf("order %s is the result of the keys %s and %s", id, p.order.IdempotencyKey(), other.order.IdempotencyKey())
 		}
 		orders[id] = p
 	}
@@ -98,7 +98,7 @@ func TestKilledUnderLoad(t *testing.T) {
 					continue
 				}
 				if again, err := s.client.Send(t.Context(), s.process.URL, m.Mutation); err != nil || again.String() != m.response.String() {
-					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", m.Field, m.Key(), m.response, again, err)
+					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", m.Field, m.IdempotencyKey(), m.response, again, err)
 				}
 			}
 		}

@@ -34,18 +34,18 @@ type attack struct {
 
 // attacks has an attack on each pool.
 var attacks = map[admission.PoolID]attack{
-	admission.PoolConnections:        {sizes: admission.Sizes{admission.PoolConnections: attackerConnections}, run: keepOpen, anonymous: true},
-	admission.PoolSockets:            {sizes: admission.Sizes{admission.PoolConnections: attackerConnections}, run: keepSocket, anonymous: true},
-	admission.PoolVerifications:      {run: forgeTokens, anonymous: true},
-	admission.PoolBodies:             {sizes: admission.Sizes{admission.PoolBodies: 4 << 20}, run: sendSlowly, anonymous: true},
-	admission.PoolRequests:           {sizes: admission.Sizes{admission.PoolRequests: 32}, run: sendExpensiveQueries, anonymous: true},
-	admission.PoolPreparations:       {run: sendExpensiveDocuments, anonymous: true},
-	admission.PoolCost:               {sizes: admission.Sizes{admission.PoolCost: 30_000}, run: sendExpensiveQueries, anonymous: true},
-	admission.PoolAnswers:            {sizes: admission.Sizes{admission.PoolBodies: 1 << 20}, run: readSlowly, anonymous: true},
-	admission.PoolSubscriptions:      {sizes: admission.Sizes{admission.PoolSubscriptions: 200}, run: subscribe("")},
-	admission.PoolSubscriptionMemory: {sizes: admission.Sizes{admission.PoolSubscriptionMemory: 2 << 20}, run: subscribe("long")},
-	admission.PoolCatchUps:           {sizes: admission.Sizes{admission.PoolCatchUps: 4}, run: subscribe("behind")},
-	admission.PoolEvents:             {sizes: admission.Sizes{admission.PoolCost: 40_000}, run: subscribe("busy")},
+	admission.PoolConnections:          {sizes: admission.Sizes{admission.PoolConnections: attackerConnections}, run: keepOpen, anonymous: true},
+	admission.PoolSockets:              {sizes: admission.Sizes{admission.PoolConnections: attackerConnections}, run: keepSocket, anonymous: true},
+	admission.PoolTokenVerifications:   {run: forgeTokens, anonymous: true},
+	admission.PoolRequestBodies:        {sizes: admission.Sizes{admission.PoolRequestBodies: 4 << 20}, run: sendSlowly, anonymous: true},
+	admission.PoolRequests:             {sizes: admission.Sizes{admission.PoolRequests: 32}, run: sendExpensiveQueries, anonymous: true},
+	admission.PoolParsing:              {run: sendExpensiveDocuments, anonymous: true},
+	admission.PoolOperationCost:        {sizes: admission.Sizes{admission.PoolOperationCost: 30_000}, run: sendExpensiveQueries, anonymous: true},
+	admission.PoolResponses:            {sizes: admission.Sizes{admission.PoolRequestBodies: 1 << 20}, run: readSlowly, anonymous: true},
+	admission.PoolSubscriptions:        {sizes: admission.Sizes{admission.PoolSubscriptions: 200}, run: subscribe("")},
+	admission.PoolSubscriptionMemory:   {sizes: admission.Sizes{admission.PoolSubscriptionMemory: 2 << 20}, run: subscribe("long")},
+	admission.PoolSubscriptionCatchUps: {sizes: admission.Sizes{admission.PoolSubscriptionCatchUps: 4}, run: subscribe("behind")},
+	admission.PoolEventCost:            {sizes: admission.Sizes{admission.PoolOperationCost: 40_000}, run: subscribe("busy")},
 }
 
 // attacker is one connection of an attacking client.

@@ -101,18 +101,18 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	ctx, stop := context.WithCancel(context.Background())
 	tokens, err := auth.New(ctx, auth.Options{
 		JWKS: keys, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
-		Verifications: v.pools[admission.PoolVerifications], Log: slog.New(slog.DiscardHandler),
+		Verifications: v.pools[admission.PoolTokenVerifications], Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = delayed{o.HTTPClient} })
 	store := storetest.NewTable(t, db, dynamo.Options{Table: storetest.TableName()})
-	storetest.Load(t, store, workload.Fixture{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Dataset(t))
+	storetest.LoadDataset(t, store, workload.Fixture{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Dataset(t))
 	opts := server.Options{
 		Graph: graph.Options{
 			Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{AcquireRead: v.pools.AcquireCatchUp}),
-			Cursors: paging.NewCursors([]byte("a key for tests")), Rates: rate.DefaultOptions(),
+			Cursors: paging.NewCursorSigner([]byte("a key for tests")), Rates: rate.DefaultOptions(),
 		},
 		Auth: tokens, Anonymous: true, Admission: v.pools, Log: slog.New(slog.DiscardHandler),
 	}
@@ -344,7 +344,7 @@ func (v *victim) measureAttack(t *testing.T, id admission.PoolID, byStrangers bo
 	}
 	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.placeOrder(t, "c0")))
 	delivered(v.placeOrder(t, "c0"))
-	newTokens := id == admission.PoolVerifications
+	newTokens := id == admission.PoolTokenVerifications
 	idle := v.medianTime(t, 15, 0, newTokens)
 
 	firstEvent := v.firstEvent(t, "c1", v.placeOrder(t, "c1"))

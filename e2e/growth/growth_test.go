@@ -195,7 +195,7 @@ func newDatasetServer(t *testing.T, orders int) *datasetServer {
 	if _, err := store.LoadAll(t.Context(), dataset.MasterData(), nil); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := store.LoadAll(t.Context(), dataset.Orders(0), func(l bulk.Loaded) {
+	loaded, err := store.LoadAll(t.Context(), dataset.Orders(0), func(l bulk.LoadProgress) {
 		if time.Since(lastLog) > 15*time.Second {
 			lastLog = time.Now()
 			t.Logf("%d of %d orders, %d records", l.Orders, orders, l.Records)
@@ -206,7 +206,7 @@ func newDatasetServer(t *testing.T, orders int) *datasetServer {
 	}
 	t.Logf("%d orders, %d records loaded in %v", loaded.Orders, loaded.Records, time.Since(began).Round(time.Second))
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key of sixteen bytes or more"))},
+		Graph: graph.Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key of sixteen bytes or more"))},
 		Log:   slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {

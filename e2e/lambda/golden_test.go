@@ -172,8 +172,8 @@ func TestGoldenQueries(t *testing.T) {
 func TestGoldenMutations(t *testing.T) {
 	d := newDatabase(t)
 	dataset := func() string {
-		created := storetest.WritesDataset(t, time.Now().Add(-24*time.Hour))
-		if err := created.Derive(); err != nil {
+		created := storetest.MutationDataset(t, time.Now().Add(-24*time.Hour))
+		if err := created.ComputeDerivedFields(); err != nil {
 			t.Fatal(err)
 		}
 		return d.load(t, created)

@@ -49,7 +49,7 @@ func TestHistories(t *testing.T) {
 			defer func() {
 				_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table)})
 			}()
-			storetest.Load(t, store, dataset)
+			storetest.LoadDataset(t, store, dataset)
 			url := workload.Serve(t, store, io.Discard)
 			log := runClients(rt, url, clients)
 			steps += len(log)
@@ -73,11 +73,11 @@ func runClients(t *rapid.T, url string, clients [][]workload.Step) []sentMutatio
 		wg.Go(func() {
 			for j, step := range steps {
 				m := memory.Mutation(step)
-				if m.Key() == "own" {
+				if m.IdempotencyKey() == "own" {
 					m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-step-%d", i, j)
 				}
 				times := 1
-				if step.SendTwice && m.Key() != "" {
+				if step.SendTwice && m.IdempotencyKey() != "" {
 					times = 2
 				}
 				// The copies of a repeated mutation are sent concurrently.

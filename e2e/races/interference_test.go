@@ -142,7 +142,7 @@ func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopie
 		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "w0", Quantity: 5, Version: 1})
 		large = append(large, commerce.OrderLine{SKU: p.SKU, Quantity: 1 + i%2})
 	}
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	for i, id := range []*commerce.OrderID{&w.orders.pending, &w.orders.confirmed, &w.orders.shipped} {
 		o, err := store.PlaceOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderRequest{CustomerID: "c1", Lines: [][]commerce.OrderLine{large, lines, lines}[i]})
 		if err != nil {

@@ -41,7 +41,7 @@ func TestFaultsInEveryMutation(t *testing.T) {
 			step := workload.StepGenerator{Fixture: w, IntN: source.IntN}.Next(drawMutation(source.IntN), fmt.Sprintf("step-%d", i))
 			m := memory.Mutation(step)
 			tries := 1
-			if m.Key() != "" {
+			if m.IdempotencyKey() != "" {
 				tries = attempts
 			}
 			a, _, err := c.SendWithRetries(t.Context(), func() string { return s.url }, m, tries)
@@ -51,7 +51,7 @@ func TestFaultsInEveryMutation(t *testing.T) {
 				memory.Update(m, a)
 			case err == nil:
 				refused[m.Field].Add(1)
-			case errors.Is(err, workload.ErrUnknownOutcome) && m.Key() == "":
+			case errors.Is(err, workload.ErrUnknownOutcome) && m.IdempotencyKey() == "":
 				unanswered[m.Field].Add(1)
 			default:
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)

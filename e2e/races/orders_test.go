@@ -30,7 +30,7 @@ type faultyServer struct {
 func newFaultyServer(t testing.TB, db *dynamodb.Client, w workload.Fixture, choose faults.Chooser) faultyServer {
 	t.Helper()
 	s := faultyServer{db: db, table: storetest.TableName()}
-	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Dataset(t))
+	storetest.LoadDataset(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Dataset(t))
 	s.url, s.faults = s.startServer(t, choose)
 	return s
 }
@@ -138,9 +138,9 @@ func TestOneOrderForEachKey(t *testing.T) {
 			a, n, err := c.SendWithRetries(t.Context(), func() string { return s.url }, m, attempts)
 			sent.Add(int64(n))
 			if err != nil {
-				t.Errorf("%s: %v", m.Key(), err)
+				t.Errorf("%s: %v", m.IdempotencyKey(), err)
 			} else if !a.Succeeded() {
-				t.Errorf("%s: %v", m.Key(), a)
+				t.Errorf("%s: %v", m.IdempotencyKey(), a)
 			}
 			return a
 		}
@@ -155,7 +155,7 @@ func TestOneOrderForEachKey(t *testing.T) {
 			go func() { second <- send(m) }()
 			answers[i] = send(m)
 			if other := <-second; other.String() != answers[i].String() {
-				t.Errorf("%s: two different responses: %v, %v", m.Key(), answers[i], other)
+				t.Errorf("%s: two different responses: %v, %v", m.IdempotencyKey(), answers[i], other)
 			}
 		})
 		t.Logf("%d orders, %d of them sent twice concurrently, %d attempts, %d responses to the client lost; faults: %v; %d responses to committed transactions lost",

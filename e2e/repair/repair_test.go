@@ -137,7 +137,7 @@ func TestRepairsDuringTraffic(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table})
-		storetest.Load(t, store, newFixture().Dataset(t))
+		storetest.LoadDataset(t, store, newFixture().Dataset(t))
 		url := workload.Serve(t, store, io.Discard)
 		shared := workload.NewClient()
 		t.Cleanup(shared.HTTP.CloseIdleConnections)

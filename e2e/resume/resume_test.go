@@ -179,8 +179,8 @@ func TestResume(t *testing.T) {
 	if err := store.EnableStream(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, w.Dataset(t))
-	environment := workload.Environment(t, s.table, instance.Endpoint())
+	storetest.LoadDataset(t, store, w.Dataset(t))
+	environment := workload.ServerEnvironment(t, s.table, instance.Endpoint())
 	steady := workload.StartServer(t, binary, environment)
 	defer func() { steady.Kill(t) }()
 	killed, killedAddress := workload.StartServer(t, binary, environment), workload.NewServerAddress()

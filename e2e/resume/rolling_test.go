@@ -44,8 +44,8 @@ func TestRollingUpdate(t *testing.T) {
 	if err := store.EnableStream(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, w.Dataset(t))
-	environment := append(workload.Environment(t, s.table, instance.Endpoint()), "ORDERGRAPH_SHUTDOWN_DELAY=1s")
+	storetest.LoadDataset(t, store, w.Dataset(t))
+	environment := append(workload.ServerEnvironment(t, s.table, instance.Endpoint()), "ORDERGRAPH_SHUTDOWN_DELAY=1s")
 
 	ctx, stop := context.WithTimeout(t.Context(), time.Duration(*rounds+2)*roundTime)
 	defer stop()

@@ -70,9 +70,9 @@ func newTable(t *testing.T) *replayedTable {
 	db, replayed := replay.WrapClient(embedded.New().Client())
 	created := &replayedTable{dataset: dataset, replayed: replayed, name: storetest.TableName()}
 	store := storetest.NewTable(t, db, dynamo.Options{Table: created.name})
-	for _, parts := range []func() (bulk.Loaded, error){
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.MasterData(), nil) },
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Orders(0), nil) },
+	for _, parts := range []func() (bulk.LoadProgress, error){
+		func() (bulk.LoadProgress, error) { return store.LoadAll(t.Context(), dataset.MasterData(), nil) },
+		func() (bulk.LoadProgress, error) { return store.LoadAll(t.Context(), dataset.Orders(0), nil) },
 	} {
 		if _, err := parts(); err != nil {
 			t.Fatal(err)

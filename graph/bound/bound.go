@@ -48,7 +48,7 @@ const Unbounded = math.MaxInt32
 // field requires. A field without @reads requires none. The cost of one record depends only on its
 // selection set and on how the record was read (its origin). This cost is therefore calculated once
 // for each selection set and origin.
-func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
+func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.CostBounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
 	}
@@ -92,7 +92,7 @@ func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 // calculator computes a bound.
 type calculator struct {
 	schema   *ast.Schema
-	bounds   dynamo.Bounds
+	bounds   dynamo.CostBounds
 	patterns []model.AccessPattern
 	writes   []model.WritePattern
 	// routes are the alternative reads of each Type.field.
@@ -113,7 +113,7 @@ type selectionKey struct {
 	from recordOrigin
 }
 
-func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bounds) *calculator {
+func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.CostBounds) *calculator {
 	patterns := model.AccessPatterns()
 	return &calculator{
 		schema: schema, bounds: table, patterns: patterns, writes: model.WritePatterns(),
@@ -155,7 +155,7 @@ func (b *calculator) childrenCost(f *operation.Field, from recordOrigin) cost {
 	}
 	c := newCost(b)
 	for _, member := range f.Members {
-		c.setMaximum(b.selectionCost(member, from))
+		c.raiseToMaximum(b.selectionCost(member, from))
 	}
 	return c
 }
@@ -169,7 +169,7 @@ func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from record
 			b.addEntities(c, f)
 			continue
 		}
-		alternatives := b.alternatives(set.Type, f)
+		alternatives := b.readAlternatives(set.Type, f)
 		if len(alternatives) == 0 {
 			if len(f.Selections) > 0 && f.Number != operation.IntrospectionField {
 				part := b.childrenCost(f, from)
@@ -206,12 +206,12 @@ func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	for i := range root.Fields {
 		f := &root.Fields[i]
 		if fields = append(fields, f); f.Name == operation.EntitiesField {
-			fields = append(fields, b.entityFields(f)...)
+			fields = append(fields, b.entityLookupFields(f)...)
 		}
 	}
 	for _, f := range fields {
 		for _, r := range b.routes[root.Type.Name+"."+f.Name] {
-			if may, _ := selected(f, r.sub); r.sub != "" && may {
+			if may, _ := selectsSubfield(f, r.sub); r.sub != "" && may {
 				typ := f.Definition.Type.Name()
 				b.collectionFields[typ+"."+r.sub], b.collectionTypes[typ] = true, true
 			}
@@ -303,10 +303,10 @@ func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 // sequential round trips.
 func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (requestLoad, int) {
 	p := b.patterns[pattern]
-	var bound dynamo.ReadBound
+	var bound dynamo.ReadCostBound
 	switch {
 	case p.Direction == "": // a lookup by key
-		d := requestLoad{perRecord: 1, perGroup: dynamo.KeysPerRequest - 1, readUnits: b.bounds.KeyUnits(p, b.consistent)}
+		d := requestLoad{perRecord: 1, perGroup: dynamo.MaxBatchGetKeys - 1, readUnits: b.bounds.MaxLookupUnits(p, b.consistent)}
 		if onlyPattern && shared[pattern] {
 			d.perGroup = 0
 		}
@@ -315,7 +315,7 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 	case operation.ReturnsPage(f.Field):
 		bound = b.bounds.ListBound(p, dynamo.PageRequest{Limit: f.PageSize(nil), DetectMore: f.PageInfo.HasNextPage || f.PageInfo.HasPreviousPage}, b.mergedStatuses(p, f), b.consistent)
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
-			return !operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
+			return !operation.ReturnsPage(other.Field) && b.patternCanRead(typ, &other, pattern)
 		}) {
 			// The operation also selects the count of the list. One Query may then read the whole list to
 			// count it.
@@ -325,7 +325,7 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 		bound = b.bounds.CollectionBound(p, b.consistent)
 	default:
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
-			return operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
+			return operation.ReturnsPage(other.Field) && b.patternCanRead(typ, &other, pattern)
 		}) {
 			return requestLoad{}, 1 // one Query returns the count and the page
 		}
@@ -339,7 +339,7 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 func (b *calculator) addMutation(c *cost, f *operation.Field) (writeUnits float64) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {
-			bound := b.bounds.Change(w)
+			bound := b.bounds.MutationBound(w)
 			writeUnits = bound.WriteUnits
 			items := requestLoad{perRecord: 100 * float64(bound.Items.Requests), readUnits: bound.Items.ReadUnits}
 			c.addRead(slices.IndexFunc(b.patterns, func(p model.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)

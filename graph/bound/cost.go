@@ -53,10 +53,10 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// setMaximum raises c to the maximum of c and other, the costs of two possible types of a record.
+// raiseToMaximum raises c to the maximum of c and other, the costs of two possible types of a record.
 // It adds the costs per group, because lookups for records of different types do not share
 // requests.
-func (c *cost) setMaximum(other cost) {
+func (c *cost) raiseToMaximum(other cost) {
 	setMax := func(a *requestLoad, b requestLoad) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)
 	}

@@ -12,26 +12,26 @@ import (
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
-		count, types = min(len(a.Value.Children), count), literalTypes(a.Value.Children)
+		count, types = min(len(a.Value.Children), count), representationTypes(a.Value.Children)
 	}
 	most := newCost(b)
-	for _, field := range b.entityFields(f) {
+	for _, field := range b.entityLookupFields(f) {
 		// A record is looked up even if the operation selects no field of its type, because the response
 		// reports whether the record exists.
 		if types != nil && !types[field.Definition.Type.Name()] {
 			continue
 		}
 		each := newCost(b)
-		b.addField(&each, b.schema.Query, field, b.alternatives(b.schema.Query, field), nil, recordOrigin{lookup: noPattern, single: count == 1}, map[int]bool{})
-		most.setMaximum(each)
+		b.addField(&each, b.schema.Query, field, b.readAlternatives(b.schema.Query, field), nil, recordOrigin{lookup: noPattern, single: count == 1}, map[int]bool{})
+		most.raiseToMaximum(each)
 	}
 	c.addChildren(most, float64(count), 1)
 	c.keyChain = max(c.keyChain, most.keyChain)
 }
 
-// entityFields returns a field of Query for each type that _entities may return. The field looks up
+// entityLookupFields returns a field of Query for each type that _entities may return. The field looks up
 // one record of this type. Its selection is the selection of _entities for this type.
-func (b *calculator) entityFields(f *operation.Field) []*operation.Field {
+func (b *calculator) entityLookupFields(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {
 		definition := b.schema.Query.Fields.ForName(entityName(set.Type))
@@ -41,9 +41,9 @@ func (b *calculator) entityFields(f *operation.Field) []*operation.Field {
 	return fields
 }
 
-// literalTypes returns the type names in representations. It returns nil if a type name is not a
+// representationTypes returns the type names in representations. It returns nil if a type name is not a
 // literal, because a variable can contain any type.
-func literalTypes(representations ast.ChildValueList) map[string]bool {
+func representationTypes(representations ast.ChildValueList) map[string]bool {
 	types := map[string]bool{}
 	for _, r := range representations {
 		typ := r.Value.Children.ForName("__typename")

@@ -85,12 +85,12 @@ func PatternsMarkdown(schema *ast.Schema) string {
 			}
 		}
 	}
-	return markdown.Patterns(fields)
+	return markdown.AccessPatternTable(fields)
 }
 
-// alternatives returns the possible ways to read a field. Each alternative is a list of access
+// readAlternatives returns the possible ways to read a field. Each alternative is a list of access
 // patterns that are used together. The lists contain indexes of b.patterns.
-func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]int {
+func (b *calculator) readAlternatives(typ *ast.Definition, f *operation.Field) [][]int {
 	var withSub, alternatives [][]int
 	var plain []int
 	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
@@ -98,7 +98,7 @@ func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]i
 	for _, r := range routes {
 		switch {
 		case r.sub != "":
-			possible, certain := selected(f, r.sub)
+			possible, certain := selectsSubfield(f, r.sub)
 			if certain {
 				return [][]int{{r.pattern}}
 			}
@@ -127,8 +127,8 @@ func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]i
 	return append(withSub, alternatives...)
 }
 
-// serves reports whether an access pattern can read a field.
-func (b *calculator) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
+// patternCanRead reports whether an access pattern can read a field.
+func (b *calculator) patternCanRead(typ *ast.Definition, f *operation.Field, pattern int) bool {
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r readRoute) bool { return r.pattern == pattern })
 }
 
@@ -233,9 +233,9 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false
 }
 
-// selected reports whether some variables select a subfield of f (possible), and whether all
+// selectsSubfield reports whether some variables select a subfield of f (possible), and whether all
 // variables do (certain).
-func selected(f *operation.Field, name string) (possible, certain bool) {
+func selectsSubfield(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false
 	}

@@ -49,7 +49,7 @@ func definedTypes(schema *ast.Schema) []*ast.Definition {
 // Fields that return records may read, except fields of types that only wrap a record.
 func TestReadingFieldsHavePatterns(t *testing.T) {
 	schema := loadSchema(t)
-	b := newCalculator(schema, ast.Query, dynamo.NewBounds(1))
+	b := newCalculator(schema, ast.Query, dynamo.NewCostBounds(1))
 	for _, d := range definedTypes(schema) {
 		isWrapper := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
 		if d.Kind != ast.Object || isWrapper || d == schema.Mutation || d == schema.Subscription {

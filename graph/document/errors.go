@@ -22,8 +22,8 @@ func (e Error) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
 }
 
-// Errors converts a list of GraphQL errors. Each result has the first location of its error.
-func Errors(errs gqlerror.List) []Error {
+// ConvertErrors converts a list of GraphQL errors. Each result has the first location of its error.
+func ConvertErrors(errs gqlerror.List) []Error {
 	converted := make([]Error, len(errs))
 	for i, err := range errs {
 		converted[i].Message = err.Message

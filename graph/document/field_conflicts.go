@@ -38,22 +38,22 @@ type conflictFinder struct {
 // are on different object types, so only one of them applies to a record. Their fields may then
 // have different names and arguments, but must return values of the same shape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
-	for _, named := range byResponseName(sets) {
+	for _, named := range groupByResponseName(sets) {
 		first := named[0]
 		for _, f := range named[1:] {
 			if !o.sameShape(first.Definition.Type, f.Definition.Type) {
-				o.refuse(first, f, "return incompatible types")
+				o.reportConflict(first, f, "return incompatible types")
 			}
 		}
 		classes := [][]*ast.Field{named}
 		if !shapesOnly {
-			classes = byType(named)
+			classes = groupByType(named)
 			for _, class := range classes {
 				for _, f := range class[1:] {
 					if f.Name != class[0].Name {
-						o.refuse(class[0], f, "are different fields")
+						o.reportConflict(class[0], f, "are different fields")
 					} else if !sameArguments(class[0].Arguments, f.Arguments) {
-						o.refuse(class[0], f, "have different arguments")
+						o.reportConflict(class[0], f, "have different arguments")
 					}
 				}
 			}
@@ -82,16 +82,16 @@ func (o *conflictFinder) checkBelow(fields []*ast.Field, shapesOnly bool) {
 	}
 }
 
-func (o *conflictFinder) refuse(a, b *ast.Field, why string) {
+func (o *conflictFinder) reportConflict(a, b *ast.Field, why string) {
 	if o.found == nil {
 		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields with the response name %q conflict because they %s: use a different alias for one of the fields", a.Alias, why)
 		o.found.Locations = append(o.found.Locations, gqlerror.Location{Line: b.Position.Line, Column: b.Position.Column})
 	}
 }
 
-// byResponseName groups the fields of merged selections by response name, in the order of the
+// groupByResponseName groups the fields of merged selections by response name, in the order of the
 // document. It visits each fragment once.
-func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
+func groupByResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	var groups [][]*ast.Field
 	indexes := map[string]int{}
 	visit := FieldVisitor{Field: func(f *ast.Field, _ bool) {
@@ -109,10 +109,10 @@ func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	return groups
 }
 
-// byType groups fields by the object type that they are selected on. Each group also contains the
+// groupByType groups fields by the object type that they are selected on. Each group also contains the
 // fields that are selected on interfaces and unions, because every object type can have these
 // fields.
-func byType(fields []*ast.Field) [][]*ast.Field {
+func groupByType(fields []*ast.Field) [][]*ast.Field {
 	var types []*ast.Definition
 	classes := map[*ast.Definition][]*ast.Field{} // the key nil has the fields of interfaces and unions
 	for _, f := range fields {

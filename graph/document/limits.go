@@ -32,12 +32,12 @@ type PerLimit[T any] struct {
 // Limits are the values of all limits. A zero value means the default.
 type Limits PerLimit[int]
 
-// Codes are the error codes of the limits.
-var Codes = setting.Codes[PerLimit[string]]()
+// LimitCodes are the error codes of the limits.
+var LimitCodes = setting.ErrorCodes[PerLimit[string]]()
 
-// AllCodes returns the values of all fields of Codes.
-func AllCodes() (all []string) {
-	codes := reflect.ValueOf(Codes)
+// AllLimitCodes returns the values of all fields of Codes.
+func AllLimitCodes() (all []string) {
+	codes := reflect.ValueOf(LimitCodes)
 	for i := range codes.NumField() {
 		all = append(all, codes.Field(i).String())
 	}
@@ -50,29 +50,29 @@ const (
 	// maxNesting is the maximum nesting of selection sets, with every spread replaced by its fragment.
 	// The parser has the same limit for selection sets without fragments.
 	maxNesting = parser.MaxNestingDepth
-	// MaxExpanded is the maximum number of fields, fragments, directives and values in a document,
+	// MaxExpandedNodes is the maximum number of fields, fragments, directives and values in a document,
 	// with every spread replaced by its fragment. The time of validation, planning and execution is
 	// proportional to this number.
-	MaxExpanded = 50_000
+	MaxExpandedNodes = 50_000
 	// maxName is the maximum length of a name in bytes. Long names are expensive: for each unknown
 	// name, validation computes the edit distance to names of the schema.
 	maxName = 200
-	// maxSchemaNesting is the maximum nesting of fields below __schema and __type. The introspection
+	// maxIntrospectionNesting is the maximum nesting of fields below __schema and __type. The introspection
 	// query that tools usually send has 14 levels.
-	maxSchemaNesting = 20
+	maxIntrospectionNesting = 20
 )
 
-// parseError converts an error of the parser. If the document exceeds a limit of the parser, the
+// convertParseError converts an error of the parser. If the document exceeds a limit of the parser, the
 // result has a code and a message of this package.
-func (l Limits) parseError(text string, err error) *gqlerror.Error {
+func (l Limits) convertParseError(text string, err error) *gqlerror.Error {
 	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {
 	case strings.HasPrefix(parserErr.Message, "exceeded token limit"):
 		count, position := countTokens(text, l.Tokens)
-		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select fewer fields in one request, or move values into variables", count, l.Tokens)
+		return errcode.New(position, LimitCodes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select fewer fields in one request, or move values into variables", count, l.Tokens)
 	case strings.HasPrefix(parserErr.Message, "exceeded maximum nesting depth"):
 		parserErr.Message = "the document nests brackets more than 1000 levels deep: reduce the nesting"
-		return errcode.WithCode(parserErr, Codes.Depth)
+		return errcode.WithCode(parserErr, LimitCodes.Depth)
 	}
 	parserErr.Message = errcode.Excerpt(parserErr.Message, maxMessage)
 	return parserErr

@@ -6,14 +6,14 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// persistedQuery reads extensions.persistedQuery, which identifies a document in Apollo's protocol
+// persistedQueryHash reads extensions.persistedQueryHash, which identifies a document in Apollo's protocol
 // of automatic persisted queries
 // (https://www.apollographql.com/docs/apollo-server/performance/apq): {"version": 1, "sha256Hash":
 // "..."}. present reports whether the extension exists. Unknown members are ignored, because the
 // client urql adds a member when it sends the text after a cache miss.
 //
 // It returns BAD_USER_INPUT with the name of the invalid member if the extension is malformed.
-func persistedQuery(extensions map[string]any) (hash string, present bool, err *gqlerror.Error) {
+func persistedQueryHash(extensions map[string]any) (hash string, present bool, err *gqlerror.Error) {
 	extension := extensions["persistedQuery"]
 	if extension == nil {
 		return "", false, nil
@@ -22,7 +22,7 @@ func persistedQuery(extensions map[string]any) (hash string, present bool, err *
 	if !ok {
 		return "", false, errcode.New(nil, errcode.BadUserInput, `extensions.persistedQuery must be an object: send {"version": 1, "sha256Hash": "..."}`)
 	}
-	if version, ok := number(members["version"]); !ok || version != 1 {
+	if version, ok := toFloat(members["version"]); !ok || version != 1 {
 		return "", false, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.version must be 1, the only supported version")
 	}
 	hash, ok = members["sha256Hash"].(string)

@@ -7,12 +7,12 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
-// singleRootField is the rule that a subscription has one root field
+// singleRootFieldRule is the rule that a subscription has one root field
 // (https://spec.graphql.org/September2025/#sec-Single-Root-Field). The root field must not be an
 // introspection field. It must not have @skip or @include, because a subscription without its root
 // field has no events. gqlparser's own rule is less strict: it allows conditions, and counts one
 // field with two aliases as a single root field.
-var singleRootField = core.Rule{
+var singleRootFieldRule = core.Rule{
 	Name: "SingleFieldSubscriptions",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
 		events.OnOperation(func(_ *core.Walker, o *ast.OperationDefinition) {

@@ -18,7 +18,7 @@ type size struct {
 	depth, dataDepth int
 	// nesting is the nesting of selection sets.
 	nesting int
-	// lists is the nesting of the fields in schemaLists.
+	// lists is the nesting of the fields in cyclicIntrospectionLists.
 	lists int
 	// fields is the number of fields at the top level. aliases and nodes are the numbers of aliases
 	// and nodes at all levels.
@@ -84,8 +84,8 @@ func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	return m
 }
 
-// refuse adds an error, unless an error with the same code and format has already been added.
-func (m *measurer) refuse(position *ast.Position, code, format string, args ...any) {
+// addError adds an error, unless an error with the same code and format has already been added.
+func (m *measurer) addError(position *ast.Position, code, format string, args ...any) {
 	if !m.reported[code+format] {
 		m.reported[code+format] = true
 		m.errs = append(m.errs, errcode.New(position, code, format, args...))
@@ -97,23 +97,23 @@ func (m *measurer) document() {
 		s := m.operation(o)
 		m.expanded = min(m.expanded+s.nodes, maxCount)
 		if s.dataDepth > m.limits.Depth {
-			m.refuse(o.Position, Codes.Depth, "the %s nests fields %d levels deep, and the limit is %d: request the inner records separately", o.Operation, s.dataDepth, m.limits.Depth)
+			m.addError(o.Position, LimitCodes.Depth, "the %s nests fields %d levels deep, and the limit is %d: request the inner records separately", o.Operation, s.dataDepth, m.limits.Depth)
 		}
 		if s.fields > m.limits.RootFields {
-			m.refuse(o.Position, Codes.RootFields, "the %s has %s root fields, and the limit is %d: send the fields in several requests", o.Operation, formatCount(s.fields), m.limits.RootFields)
+			m.addError(o.Position, LimitCodes.RootFields, "the %s has %s root fields, and the limit is %d: send the fields in several requests", o.Operation, formatCount(s.fields), m.limits.RootFields)
 		}
 		if s.aliases > m.limits.Aliases {
-			m.refuse(o.Position, Codes.Aliases, "the %s has %s aliases with its fragments expanded, and the limit is %d: request lists instead of single records, or send several requests", o.Operation, formatCount(s.aliases), m.limits.Aliases)
+			m.addError(o.Position, LimitCodes.Aliases, "the %s has %s aliases with its fragments expanded, and the limit is %d: request lists instead of single records, or send several requests", o.Operation, formatCount(s.aliases), m.limits.Aliases)
 		}
 	}
 	for _, f := range m.doc.Fragments {
 		m.expanded = min(m.expanded+m.fragment(f).nodes, maxCount)
 	}
 	if m.firstExcessDirective != nil {
-		m.refuse(m.firstExcessDirective, Codes.Directives, "the document has %d directives, and the limit is %d: move fields with the same condition into one fragment, or split the document", m.directives, m.limits.Directives)
+		m.addError(m.firstExcessDirective, LimitCodes.Directives, "the document has %d directives, and the limit is %d: move fields with the same condition into one fragment, or split the document", m.directives, m.limits.Directives)
 	}
-	if m.expanded > MaxExpanded {
-		m.refuse(m.doc.Operations[0].Position, Codes.Cost, "the document has more than %d fields and values with its fragments expanded: nest fewer fragment spreads, or send fewer operations", MaxExpanded)
+	if m.expanded > MaxExpandedNodes {
+		m.addError(m.doc.Operations[0].Position, LimitCodes.Cost, "the document has more than %d fields and values with its fragments expanded: nest fewer fragment spreads, or send fewer operations", MaxExpandedNodes)
 	}
 }
 
@@ -135,7 +135,7 @@ func (m *measurer) operation(o *ast.OperationDefinition) size {
 func (m *measurer) fragment(f *ast.FragmentDefinition) size {
 	if known := m.sizes[f]; known != nil {
 		if known.nodes < 0 {
-			m.refuse(f.Position, errcode.BadUserInput, "fragment %q spreads itself, directly or through other fragments: remove the cycle", f.Name)
+			m.addError(f.Position, errcode.BadUserInput, "fragment %q spreads itself, directly or through other fragments: remove the cycle", f.Name)
 			return size{}
 		}
 		return *known
@@ -154,7 +154,7 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		return size{}
 	}
 	if m.levels >= maxNesting {
-		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
+		m.addError(set[0].GetPosition(), LimitCodes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 		return size{}
 	}
 	m.levels++
@@ -182,13 +182,13 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 	// A fragment is measured only once. Its first spread may be nested less deeply than this spread,
 	// so the total nesting is checked for each spread.
 	if total.nesting++; total.nesting > maxNesting {
-		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
+		m.addError(set[0].GetPosition(), LimitCodes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 	}
 	return total
 }
 
-// schemaLists are the introspection fields that return lists and can be nested in cycles.
-var schemaLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
+// cyclicIntrospectionLists are the introspection fields that return lists and can be nested in cycles.
+var cyclicIntrospectionLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
 
 func (m *measurer) field(f *ast.Field) size {
 	m.name(f.Name, f.Position)
@@ -206,14 +206,14 @@ func (m *measurer) field(f *ast.Field) size {
 	s.fields = 1
 	s.depth++
 	s.dataDepth++
-	if schemaLists[f.Name] {
+	if cyclicIntrospectionLists[f.Name] {
 		s.lists++
 	}
 	if f.Name == "__schema" || f.Name == "__type" {
 		if s.lists > m.limits.IntrospectionDepth {
-			m.refuse(f.Position, Codes.IntrospectionDepth, "%s nests lists of the schema (fields, inputFields, interfaces, possibleTypes) %d levels deep, and the limit is %d: request the inner types by name, with __type", f.Name, s.lists, m.limits.IntrospectionDepth)
-		} else if s.depth-1 > maxSchemaNesting {
-			m.refuse(f.Position, Codes.IntrospectionDepth, "%s nests fields %d levels deep, and the limit is %d: select fewer levels of ofType", f.Name, s.depth-1, maxSchemaNesting)
+			m.addError(f.Position, LimitCodes.IntrospectionDepth, "%s nests lists of the schema (fields, inputFields, interfaces, possibleTypes) %d levels deep, and the limit is %d: request the inner types by name, with __type", f.Name, s.lists, m.limits.IntrospectionDepth)
+		} else if s.depth-1 > maxIntrospectionNesting {
+			m.addError(f.Position, LimitCodes.IntrospectionDepth, "%s nests fields %d levels deep, and the limit is %d: select fewer levels of ofType", f.Name, s.depth-1, maxIntrospectionNesting)
 		}
 		s.dataDepth = 1
 	}
@@ -249,7 +249,7 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
 		if depth >= m.limits.ListDepth {
-			m.refuse(v.Position, Codes.ListDepth, "a value nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", m.limits.ListDepth)
+			m.addError(v.Position, LimitCodes.ListDepth, "a value nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", m.limits.ListDepth)
 			return 0
 		}
 	case ast.EnumValue, ast.Variable:
@@ -263,8 +263,8 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	return nodes
 }
 
-func (m *measurer) name(name string, position *ast.Position) {
-	if len(name) > maxName {
-		m.refuse(position, errcode.BadUserInput, "a name in the document has %d bytes, and the limit is %d", len(name), maxName)
+func (m *measurer) name(checkName string, position *ast.Position) {
+	if len(checkName) > maxName {
+		m.addError(position, errcode.BadUserInput, "a name in the document has %d bytes, and the limit is %d", len(checkName), maxName)
 	}
 }

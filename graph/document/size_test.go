@@ -19,7 +19,7 @@ func TestMeasureBoundsStack(t *testing.T) {
 		document.Fragments[i].SelectionSet[0].(*ast.FragmentSpread).Name = fmt.Sprintf("F%d", i+1)
 	}
 	defer debug.SetMaxStack(debug.SetMaxStack(10 << 20))
-	if errs := setting.OrDefaults(Limits{}).measure(document).errs; len(errs) == 0 || errs[0].Extensions["code"] != Codes.Depth {
-		t.Errorf("%v, want %s", errs, Codes.Depth)
+	if errs := setting.OrDefaults(Limits{}).measure(document).errs; len(errs) == 0 || errs[0].Extensions["code"] != LimitCodes.Depth {
+		t.Errorf("%v, want %s", errs, LimitCodes.Depth)
 	}
 }

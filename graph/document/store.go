@@ -58,12 +58,12 @@ type Document struct {
 	conditions []string
 	nodes      int
 	// work counts the nodes that were processed to parse and validate the document.
-	work Work
+	work ProcessedNodes
 }
 
-// Work counts the nodes that were processed for a document. Unlike processor time, these counts are
+// ProcessedNodes counts the nodes that were processed for a document. Unlike processor time, these counts are
 // deterministic.
-type Work struct {
+type ProcessedNodes struct {
 	// Parsed is the number of nodes of the syntax trees that were built.
 	Parsed int
 	// Visited is the number of nodes that were visited, with every spread replaced by its fragment.
@@ -88,8 +88,8 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 	return d.Parsed.Operations.ForName(name)
 }
 
-// OperationNotFound returns the error for a name that Operation does not find.
-func (d *Document) OperationNotFound(name string) *gqlerror.Error {
+// OperationNotFoundError returns the error for a name that Operation does not find.
+func (d *Document) OperationNotFoundError(name string) *gqlerror.Error {
 	if name == "" {
 		return gqlerror.Errorf("the document has several operations: set operationName to the name of the operation to execute")
 	}
@@ -145,7 +145,7 @@ type Options struct {
 	// OnInvalid, if not nil, is called for each trusted document that is invalid or exceeds a limit.
 	// It receives the document and its first error.
 	OnInvalid func(Trusted, Error)
-	// Preparations is admission.PoolPreparations. Nil means no limit.
+	// Preparations is admission.PoolParsing. Nil means no limit.
 	Preparations *admission.Pool
 	// CacheSize is the maximum number of documents in each of the two caches. 0 means 1,000.
 	CacheSize int
@@ -178,8 +178,8 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 // BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. Package
 // errcode describes when Find returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or
 // DOCUMENT_NOT_TRUSTED.
-func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
-	hash, byHash, err := persistedQuery(extensions)
+func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
+	hash, byHash, err := persistedQueryHash(extensions)
 	switch {
 	case err != nil:
 		return nil, work, err
@@ -189,9 +189,9 @@ func (d *Store) Find(ctx context.Context, id, text string, extensions map[string
 		found, err = d.findByID(id)
 		return found, work, err
 	case byHash:
-		return d.withHash(ctx, hash, text, hideSchema)
+		return d.findByHash(ctx, hash, text, hideSchema)
 	default:
-		return d.withText(ctx, text, hideSchema)
+		return d.findByText(ctx, text, hideSchema)
 	}
 }
 
@@ -203,13 +203,13 @@ func (d *Store) findByID(id string) (*Document, *gqlerror.Error) {
 	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// withHash returns the trusted or registered document with this hash, as in Apollo's protocol of
+// findByHash returns the trusted or registered document with this hash, as in Apollo's protocol of
 // automatic persisted queries. name is the hash or the ID of a trusted document. If text is not
-// empty and has this hash, withHash registers the document.
-func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
+// empty and has this hash, findByHash registers the document.
+func (d *Store) findByHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
-			return nil, work, mismatch()
+			return nil, work, newHashMismatchError()
 		}
 		return trusted, work, nil
 	}
@@ -221,7 +221,7 @@ func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool
 	case !ok:
 		return nil, work, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is neither the ID of a trusted document nor a SHA-256: send 64 hexadecimal digits")
 	case text != "" && sha256.Sum256([]byte(text)) != hash:
-		return nil, work, mismatch()
+		return nil, work, newHashMismatchError()
 	}
 	found = d.registered.get(hash)
 	if found == nil && text == "" {
@@ -241,8 +241,8 @@ func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool
 	return found, work, nil
 }
 
-// withText returns a document by its text.
-func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
+// findByText returns a document by its text.
+func (d *Store) findByText(ctx context.Context, text string, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, work, newUntrustedError()
@@ -271,12 +271,12 @@ func newUntrustedError() *gqlerror.Error {
 	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document in documentId or in extensions.persistedQuery.sha256Hash")
 }
 
-func mismatch() *gqlerror.Error {
+func newHashMismatchError() *gqlerror.Error {
 	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not the SHA-256 of the text in query: send the hash of exactly this text, or omit the hash or the text")
 }
 
-// Variables coerces the variables of an operation; see coerceVariables.
-func (d *Store) Variables(doc *Document, operation *ast.OperationDefinition, values map[string]any, hideSchema bool) (map[string]any, gqlerror.List) {
+// CoerceVariables coerces the variables of an operation; see coerceVariables.
+func (d *Store) CoerceVariables(doc *Document, operation *ast.OperationDefinition, values map[string]any, hideSchema bool) (map[string]any, gqlerror.List) {
 	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
 }
 
@@ -285,7 +285,7 @@ func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Docum
 	if d.preparations == nil {
 		return d.Parse(text, hideSchema), nil
 	}
-	caller := admission.CallerOf(ctx)
+	caller := admission.CallerFromContext(ctx)
 	if d.preparations.Acquire(ctx, caller, 1) != nil {
 		return nil, errcode.New(nil, errcode.TimedOut, "the document was not parsed in time because the server is busy: try again later")
 	}
@@ -302,19 +302,19 @@ func (d *Store) Parse(text string, hideSchema bool) *Document {
 	text = strings.Clone(text)
 	// The number of nodes is unknown without a syntax tree. Each node takes at least one token and two
 	// bytes of text, so this number is an upper bound.
-	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
+	unmeasured := ProcessedNodes{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
-		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}, work: unmeasured}
+		return &Document{Text: text, errs: gqlerror.List{d.limits.convertParseError(text, err)}, work: unmeasured}
 	}
 	if len(parsed.Operations) == 0 {
 		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}, work: unmeasured}
 	}
 	measured := d.limits.measure(parsed)
-	doc := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}
+	doc := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: ProcessedNodes{Parsed: measured.nodes}}
 	if len(doc.errs) == 0 {
 		doc.work.Visited = measured.expanded
-		doc.errs = validate(d.schema, parsed, d.introspection, hideSchema, doc.collectNonNullUses())
+		doc.errs = validate(d.schema, parsed, d.introspection, hideSchema, doc.nonNullUsesRule())
 	}
 	return doc
 }

@@ -16,11 +16,11 @@ import (
 type SubscriptionMemory struct {
 	pool    *admission.Pool
 	mu      sync.Mutex
-	holders map[*Document]*holders
+	holders map[*Document]*documentHolders
 }
 
-// holders are the callers whose subscriptions hold a document.
-type holders struct {
+// documentHolders are the callers whose subscriptions hold a document.
+type documentHolders struct {
 	// payer is the caller charged for the memory of the document.
 	payer admission.Caller
 	// subscriptions is the number of each caller's subscriptions with the document.
@@ -29,7 +29,7 @@ type holders struct {
 
 // NewSubscriptionMemory returns a SubscriptionMemory that reserves bytes in this pool.
 func NewSubscriptionMemory(pool *admission.Pool) *SubscriptionMemory {
-	return &SubscriptionMemory{pool: pool, holders: map[*Document]*holders{}}
+	return &SubscriptionMemory{pool: pool, holders: map[*Document]*documentHolders{}}
 }
 
 // Reserve reserves the memory of a caller's new subscription. It returns a refusal if the pool has
@@ -45,7 +45,7 @@ func (h *SubscriptionMemory) Reserve(caller admission.Caller, d *Document, varia
 			h.pool.Release(caller, variableBytes(variables))
 			return refused
 		}
-		h.holders[d] = &holders{payer: caller, subscriptions: map[admission.Caller]int{}}
+		h.holders[d] = &documentHolders{payer: caller, subscriptions: map[admission.Caller]int{}}
 	}
 	h.holders[d].subscriptions[caller]++
 	return nil

@@ -51,7 +51,7 @@ func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error))
 		d.byID[trusted.ID] = parsed
 		if len(parsed.errs) > 0 && onInvalid != nil {
 			trusted.Name = cmp.Or(trusted.Name, OperationName(parsed.Parsed))
-			onInvalid(trusted, Errors(parsed.errs)[0])
+			onInvalid(trusted, ConvertErrors(parsed.errs)[0])
 		}
 	}
 }

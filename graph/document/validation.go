@@ -18,7 +18,7 @@ import (
 //
 // The rules are gqlparser's, with four exceptions. size.go detects cyclic fragments and limits the
 // depth of introspection. findFieldConflicts detects fields that cannot be merged: gqlparser's rule
-// would take quadratic time, because it compares all pairs of fields. singleRootField checks the
+// would take quadratic time, because it compares all pairs of fields. singleRootFieldRule checks the
 // root field of a subscription.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
@@ -104,10 +104,10 @@ func ruleSet(introspection, hideSchema bool) []core.Rule {
 		rules.UniqueVariableNamesRule,
 		rules.VariablesAreInputTypesRule,
 		rules.VariablesInAllowedPositionRule,
-		singleRootField,
+		singleRootFieldRule,
 	}
 	if !introspection {
-		set = append(set, introspectionOff)
+		set = append(set, introspectionOffRule)
 	}
 	if hideSchema {
 		return append(set,
@@ -119,8 +119,8 @@ func ruleSet(introspection, hideSchema bool) []core.Rule {
 		rules.ScalarLeafsRule, rules.ValuesOfCorrectTypeRule)
 }
 
-// introspectionOff is the rule that rejects __schema and __type.
-var introspectionOff = core.Rule{
+// introspectionOffRule is the rule that rejects __schema and __type.
+var introspectionOffRule = core.Rule{
 	Name: "IntrospectionOff",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
 		events.OnField(func(_ *core.Walker, f *ast.Field) {

@@ -16,12 +16,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxDigits is the maximum number of digits of an ID that a client sends as a number.
-const maxDigits = 64
+// maxIDDigits is the maximum number of digits of an ID that a client sends as a number.
+const maxIDDigits = 64
 
-// maxRepeated is the maximum length in bytes of a name or string that a message quotes from the
+// maxQuotedBytes is the maximum length in bytes of a name or string that a message quotes from the
 // variables.
-const maxRepeated = 50
+const maxQuotedBytes = 50
 
 // coerceVariables validates the variables of a request and converts them to the values that the
 // executor expects (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). Integers
@@ -48,12 +48,12 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 		value, ok := values[d.Variable]
 		switch {
 		case !ok && d.DefaultValue != nil:
-			variables[d.Variable] = c.literal(d.Type, d.DefaultValue)
+			variables[d.Variable] = c.defaultValue(d.Type, d.DefaultValue)
 		case !ok && d.Type.NonNull:
-			c.refuse("must be defined")
+			c.addError("must be defined")
 		case !ok:
 		case exceedsDepth(value, limits.ListDepth):
-			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", d.Variable, limits.ListDepth))
+			c.errs = append(c.errs, errcode.New(d.Position, LimitCodes.ListDepth, "variable %q nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}
@@ -76,10 +76,10 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	return variables, nil
 }
 
-// collectNonNullUses returns a rule that reports no errors. It records the uses of nullable
+// nonNullUsesRule returns a rule that reports no errors. It records the uses of nullable
 // variables in non-null positions in the document. Validation allows such a use if the variable or
 // the position has a default.
-func (d *Document) collectNonNullUses() core.Rule {
+func (d *Document) nonNullUsesRule() core.Rule {
 	d.nonNullUses = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
 		events.OnValue(func(w *core.Walker, v *ast.Value) {
@@ -120,8 +120,8 @@ type coercer struct {
 	errs       gqlerror.List
 }
 
-// refuse adds an error about the value at c.path.
-func (c *coercer) refuse(format string, args ...any) {
+// addError adds an error about the value at c.path.
+func (c *coercer) addError(format string, args ...any) {
 	if len(c.errs) >= errcode.MaxErrors {
 		return
 	}
@@ -132,26 +132,26 @@ func (c *coercer) refuse(format string, args ...any) {
 	c.errs = append(c.errs, errcode.New(c.variable.Position, errcode.BadUserInput, "variable %q: %s%s", c.variable.Variable, where, fmt.Sprintf(format, args...)))
 }
 
-// mistyped adds an error about a value that does not have the expected type.
-func (c *coercer) mistyped(value any, expected string) {
+// addTypeError adds an error about a value that does not have the expected type.
+func (c *coercer) addTypeError(value any, expected string) {
 	if c.hideSchema {
 		expected = "another type"
 	}
-	c.refuse("is %s, expected %s", kindOf(value), expected)
+	c.addError("is %s, expected %s", describeKind(value), expected)
 }
 
-func (c *coercer) at(element string, coerce func()) {
+func (c *coercer) withPathElement(element string, coerce func()) {
 	c.path = append(c.path, element)
 	coerce()
 	c.path = c.path[:len(c.path)-1]
 }
 
-// literal coerces a default value. The type of the value is valid, because validation has checked
+// defaultValue coerces a default value. The type of the value is valid, because validation has checked
 // the document.
-func (c *coercer) literal(t *ast.Type, literal *ast.Value) any {
+func (c *coercer) defaultValue(t *ast.Type, literal *ast.Value) any {
 	value, err := literal.Value(nil)
 	if err != nil {
-		c.refuse("has an invalid default value")
+		c.addError("has an invalid default value")
 		return nil
 	}
 	return c.value(t, value)
@@ -162,7 +162,7 @@ func (c *coercer) value(t *ast.Type, value any) any {
 	case len(c.errs) >= errcode.MaxErrors:
 		return nil
 	case value == nil && t.NonNull:
-		c.refuse("cannot be null")
+		c.addError("cannot be null")
 		return nil
 	case value == nil:
 		return nil
@@ -188,7 +188,7 @@ func (c *coercer) list(t *ast.Type, value any) any {
 	}
 	list := make([]any, len(values))
 	for i, element := range values {
-		c.at(strconv.Itoa(i), func() { list[i] = c.value(t, element) })
+		c.withPathElement(strconv.Itoa(i), func() { list[i] = c.value(t, element) })
 	}
 	return list
 }
@@ -197,11 +197,11 @@ func (c *coercer) enum(definition *ast.Definition, value any) any {
 	text, ok := value.(string)
 	switch {
 	case !ok:
-		c.mistyped(value, "a value of "+definition.Name+", as a string")
+		c.addTypeError(value, "a value of "+definition.Name+", as a string")
 	case definition.EnumValues.ForName(text) == nil && c.hideSchema:
-		c.refuse("has the invalid value %q", errcode.Excerpt(text, maxRepeated))
+		c.addError("has the invalid value %q", errcode.Excerpt(text, maxQuotedBytes))
 	case definition.EnumValues.ForName(text) == nil:
-		c.refuse("has the value %q, which is not a value of %s", errcode.Excerpt(text, maxRepeated), definition.Name)
+		c.addError("has the value %q, which is not a value of %s", errcode.Excerpt(text, maxQuotedBytes), definition.Name)
 	}
 	return text
 }
@@ -209,55 +209,55 @@ func (c *coercer) enum(definition *ast.Definition, value any) any {
 func (c *coercer) object(definition *ast.Definition, value any) any {
 	values, ok := value.(map[string]any)
 	if !ok {
-		c.mistyped(value, "an object of type "+definition.Name)
+		c.addTypeError(value, "an object of type "+definition.Name)
 		return nil
 	}
 	object := make(map[string]any, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if definition.Fields.ForName(name) == nil {
-			c.unknown(definition, name)
+			c.addUnknownFieldError(definition, name)
 		}
 	}
 	for _, f := range definition.Fields {
 		value, ok := values[f.Name]
-		c.at(f.Name, func() {
+		c.withPathElement(f.Name, func() {
 			switch {
 			case ok:
 				object[f.Name] = c.value(f.Type, value)
 			case f.DefaultValue != nil:
-				object[f.Name] = c.literal(f.Type, f.DefaultValue)
+				object[f.Name] = c.defaultValue(f.Type, f.DefaultValue)
 			case f.Type.NonNull && !c.hideSchema:
-				c.refuse("must be defined")
+				c.addError("must be defined")
 			}
 		})
 		if !ok && f.DefaultValue == nil && f.Type.NonNull && c.hideSchema {
-			c.refuse("lacks a required field")
+			c.addError("lacks a required field")
 		}
 	}
 	if definition.Directives.ForName("oneOf") != nil {
-		c.oneOf(definition, values)
+		c.checkOneOf(definition, values)
 	}
 	return object
 }
 
-func (c *coercer) unknown(definition *ast.Definition, name string) {
+func (c *coercer) addUnknownFieldError(definition *ast.Definition, name string) {
 	if c.hideSchema {
-		c.refuse("has the unknown field %q", errcode.Excerpt(name, maxRepeated))
+		c.addError("has the unknown field %q", errcode.Excerpt(name, maxQuotedBytes))
 		return
 	}
-	c.refuse("has a field %q, which %s does not have", errcode.Excerpt(name, maxRepeated), definition.Name)
+	c.addError("has a field %q, which %s does not have", errcode.Excerpt(name, maxQuotedBytes), definition.Name)
 }
 
-// oneOf checks that an object of a type with @oneOf has exactly one field and that the field is not
+// checkOneOf checks that an object of a type with @checkOneOf has exactly one field and that the field is not
 // null.
-func (c *coercer) oneOf(definition *ast.Definition, values map[string]any) {
+func (c *coercer) checkOneOf(definition *ast.Definition, values map[string]any) {
 	if len(values) != 1 {
-		c.refuse("has %d fields, but exactly one is required", len(values))
+		c.addError("has %d fields, but exactly one is required", len(values))
 		return
 	}
 	for name, value := range values {
 		if value == nil && definition.Fields.ForName(name) != nil {
-			c.at(name, func() { c.refuse("cannot be null") })
+			c.withPathElement(name, func() { c.addError("cannot be null") })
 		}
 	}
 }
@@ -268,24 +268,24 @@ func (c *coercer) scalar(name string, value any) any {
 		whole, ok := wholeNumber(value)
 		switch {
 		case !ok:
-			c.mistyped(value, "an Int, which is a number without a fraction and without quotes")
+			c.addTypeError(value, "an Int, which is a number without a fraction and without quotes")
 		case whole < math.MinInt32 || whole > math.MaxInt32:
-			c.refuse("does not fit into an Int, which has 32 bits")
+			c.addError("does not fit into an Int, which has 32 bits")
 		}
 		return int64(whole)
 	case "Float":
-		n, ok := number(value)
+		n, ok := toFloat(value)
 		if !ok {
-			c.mistyped(value, "a Float, which is a number without quotes")
+			c.addTypeError(value, "a Float, which is a number without quotes")
 		}
 		return n
 	case "Boolean":
 		if _, ok := value.(bool); !ok {
-			c.mistyped(value, "a Boolean, which is true or false without quotes")
+			c.addTypeError(value, "a Boolean, which is true or false without quotes")
 		}
 	case "String":
 		if _, ok := value.(string); !ok {
-			c.mistyped(value, "a String")
+			c.addTypeError(value, "a String")
 		}
 	case "ID":
 		return c.id(value)
@@ -300,19 +300,19 @@ func (c *coercer) id(value any) any {
 	case string:
 		return value
 	case json.Number:
-		if text := value.String(); len(text) <= maxDigits && strings.Trim(strings.TrimPrefix(text, "-"), "0123456789") == "" {
+		if text := value.String(); len(text) <= maxIDDigits && strings.Trim(strings.TrimPrefix(text, "-"), "0123456789") == "" {
 			return text
 		}
 	case int64:
 		return strconv.FormatInt(value, 10)
 	}
-	c.mistyped(value, "an ID, a string")
+	c.addTypeError(value, "an ID, a string")
 	return nil
 }
 
-// number converts a number from JSON or from the document. It returns false if the number exceeds
+// toFloat converts a number from JSON or from the document. It returns false if the number exceeds
 // the range of a float64.
-func number(value any) (float64, bool) {
+func toFloat(value any) (float64, bool) {
 	switch value := value.(type) {
 	case json.Number:
 		n, err := value.Float64()
@@ -330,13 +330,13 @@ func number(value any) (float64, bool) {
 // wholeNumber converts a number without a fraction. It accepts 1.0, because JSON does not
 // distinguish 1.0 from 1.
 func wholeNumber(value any) (float64, bool) {
-	n, ok := number(value)
+	n, ok := toFloat(value)
 	return n, ok && n == math.Trunc(n)
 }
 
-// kindOf describes the kind of a value for a message, such as "a string". The message does not
+// describeKind describes the kind of a value for a message, such as "a string". The message does not
 // contain the value, which can be long or secret.
-func kindOf(value any) string {
+func describeKind(value any) string {
 	switch value.(type) {
 	case string:
 		return "a string"

@@ -146,7 +146,7 @@ func TestVariables(t *testing.T) {
 			}
 			want := errcode.BadUserInput
 			if strings.HasPrefix(c.rejected, "more than") {
-				want = Codes.ListDepth
+				want = LimitCodes.ListDepth
 			}
 			if len(errs) > 0 && errs[0].Extensions["code"] != want {
 				t.Errorf("%s: %v, want %s", name, errs[0].Extensions, want)
@@ -186,7 +186,7 @@ func TestOmittedVariables(t *testing.T) {
 		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
 	} {
 		d := Document{Parsed: mustParse(t, c.query)}
-		if errs := validate(schema, d.Parsed, true, false, d.collectNonNullUses()); len(errs) > 0 {
+		if errs := validate(schema, d.Parsed, true, false, d.nonNullUsesRule()); len(errs) > 0 {
 			t.Fatalf("%s: %v", c.query, errs)
 		}
 		operation := d.Parsed.Operations[0]

@@ -35,34 +35,34 @@ func (v *FieldVisitor) Visit(set ast.SelectionSet, optional bool) {
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:
-			if in, conditional := v.evaluate(s.Directives); in {
+			if in, conditional := v.evaluateDirectives(s.Directives); in {
 				v.Field(s, optional || conditional)
 			}
 		case *ast.InlineFragment:
-			if in, conditional := v.evaluate(s.Directives); in && v.applies(s.TypeCondition) {
+			if in, conditional := v.evaluateDirectives(s.Directives); in && v.satisfiesTypeCondition(s.TypeCondition) {
 				v.Visit(s.SelectionSet, optional || conditional)
 			}
 		case *ast.FragmentSpread:
-			in, conditional := v.evaluate(s.Directives)
-			if in && s.Definition != nil && v.firstSpread(s.Name, optional || conditional) && v.applies(s.Definition.TypeCondition) {
+			in, conditional := v.evaluateDirectives(s.Directives)
+			if in && s.Definition != nil && v.recordSpread(s.Name, optional || conditional) && v.satisfiesTypeCondition(s.Definition.TypeCondition) {
 				v.Visit(s.Definition.SelectionSet, optional || conditional)
 			}
 		}
 	}
 }
 
-func (v *FieldVisitor) evaluate(directives ast.DirectiveList) (in, optional bool) {
+func (v *FieldVisitor) evaluateDirectives(directives ast.DirectiveList) (in, optional bool) {
 	if v.EvaluateConditions == nil {
 		return true, false
 	}
 	return v.EvaluateConditions(directives)
 }
 
-// firstSpread records a spread of a fragment and reports whether to visit the fragment. optional
+// recordSpread records a spread of a fragment and reports whether to visit the fragment. optional
 // reports whether a condition applies to the spread. A fragment is visited at its first spread. If
 // that spread is conditional, the fragment is visited again at its first unconditional spread,
 // because the fragment's fields are then always selected.
-func (v *FieldVisitor) firstSpread(fragment string, optional bool) bool {
+func (v *FieldVisitor) recordSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):
 		return false
@@ -74,6 +74,6 @@ func (v *FieldVisitor) firstSpread(fragment string, optional bool) bool {
 	return true
 }
 
-func (v *FieldVisitor) applies(condition string) bool {
+func (v *FieldVisitor) satisfiesTypeCondition(condition string) bool {
 	return condition == "" || v.Satisfies == nil || slices.Contains(v.Satisfies, condition)
 }

@@ -128,9 +128,9 @@ func WithCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	return e
 }
 
-// LastName returns the last field or argument name in a path. It returns an empty string if the
+// LastPathName returns the last field or argument name in a path. It returns an empty string if the
 // path contains only list indexes.
-func LastName(path ast.Path) string {
+func LastPathName(path ast.Path) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if name, ok := path[i].(ast.PathName); ok {
 			return string(name)

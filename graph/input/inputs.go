@@ -31,7 +31,7 @@ func NewValidator(currency commerce.Currency) *Validator { return &Validator{cur
 // IdempotencyKey validates an idempotency key. It returns the empty string for nil.
 func (c *Validator) IdempotencyKey(key *string) string {
 	return parseOptional(c, func(s string) (string, error) {
-		return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
+		return commerce.ParseSearchableName(s, commerce.MaxIdempotencyKey)
 	}, key, "idempotencyKey")
 }
 
@@ -99,14 +99,16 @@ func parseName(s string) (string, error) { return commerce.ParseName(s, commerce
 // then for the record and the field (parseEmployeeName), then for the field (parseEmail). If no
 // rule matches a string field, parseName applies.
 
-// parseListedName validates a name. Lists of records are searched or sorted by this name.
-func parseListedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
+// parseSortableName validates a name. Lists of records are searched or sorted by this name.
+func parseSortableName(s string) (string, error) {
+	return commerce.ParseSearchableName(s, commerce.MaxName)
+}
 
-func parseEmployeeName(s string) (string, error) { return parseListedName(s) }
+func parseEmployeeName(s string) (string, error) { return parseSortableName(s) }
 
-func parseJobTitle(s string) (string, error) { return parseListedName(s) }
+func parseJobTitle(s string) (string, error) { return parseSortableName(s) }
 
-func parseCategory(s string) (string, error) { return parseListedName(s) }
+func parseCategory(s string) (string, error) { return parseSortableName(s) }
 
 func parseEmail(s string) (string, error) {
 	_, err := commerce.ParseEmail(s)
@@ -129,7 +131,7 @@ func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n))
 
 func parseInventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
 
-func parseDelta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
+func parseDelta(n int32) (int, error) { return commerce.ParseInventoryDelta(int(n)) }
 
 func parsePhoneNumbers(c *Validator, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
@@ -137,7 +139,7 @@ func parsePhoneNumbers(c *Validator, numbers []string) []string {
 		return nil
 	}
 	for i, number := range numbers {
-		parseValue(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumber) }, number, "phoneNumbers", strconv.Itoa(i))
+		parseValue(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumberLength) }, number, "phoneNumbers", strconv.Itoa(i))
 	}
 	return numbers
 }

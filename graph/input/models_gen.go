@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A shipping address. Each field has at most 200 bytes.
+// A shipping address. Each field can have up to 200 bytes.
 type AddressInput struct {
 	// The name of the recipient.
 	Recipient string `json:"recipient"`
@@ -15,7 +15,7 @@ type AddressInput struct {
 	Line1 string `json:"line1"`
 	// A second line of the street address, such as an apartment number.
 	Line2 *string `json:"line2,omitempty"`
-	// City.
+	// The city.
 	City string `json:"city"`
 	// The state, province or region.
 	Region *string `json:"region,omitempty"`
@@ -25,32 +25,33 @@ type AddressInput struct {
 	CountryCode string `json:"countryCode"`
 }
 
-// A change of the stock of a product in a warehouse.
+// The number of units of a product to add to a warehouse, or to remove from it.
 type AdjustInventoryInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
 	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
 	// The number of units to add, from -1,000,000,000 to 1,000,000,000. A negative number removes units.
-	// The number must not be 0.
+	// The number 0 is not allowed.
 	Delta int32 `json:"delta"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// A customer, and the employee to assign as the customer's account rep.
+// A customer, and the employee who becomes the customer's account rep.
 type AssignAccountRepInput struct {
 	// The customer's ID.
 	CustomerID string `json:"customerId"`
-	// The employee's ID, or null to remove the assignment. The field must be present, even if its value
-	// is null.
+	// The ID of the new account rep. To remove the current account rep, set this field to null. If the
+	// field is omitted, the server rejects the input.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
-	// The `version` that the customer must have. If the customer has a different version, the mutation
-	// changes nothing and returns a `VersionConflict` with the current customer.
+	// The `version` that the customer had when the client read it. If the version has changed since
+	// then, the mutation changes nothing. It then returns a `VersionConflict` with the current customer.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -58,16 +59,17 @@ type AssignAccountRepInput struct {
 type CancelOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note for the order's timeline, up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -75,71 +77,73 @@ type CancelOrderInput struct {
 type ConfirmOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note for the order's timeline, up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // A customer to create.
 type CreateCustomerInput struct {
-	// The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. If the ID is omitted,
-	// the server generates an ID.
+	// The ID of the new customer. It has 1 to 64 characters. The allowed characters are `A-Z`, `a-z`,
+	// `0-9`, `_`, `-` and `.`. If the ID is omitted, the server generates an ID.
 	ID *string `json:"id,omitempty"`
-	// The name, up to 200 bytes.
+	// The customer's name, which has up to 200 bytes.
 	Name string `json:"name"`
-	// The email address, up to 254 bytes, without the character `#`. The address must be unique,
-	// ignoring case.
+	// The customer's email address. It has up to 254 bytes and must not contain `#`. The address must be
+	// unique. Addresses that differ only in upper and lower case count as the same address.
 	Email string `json:"email"`
-	// Up to 10 phone numbers of up to 40 bytes each.
+	// A list of up to 10 phone numbers. Each number has up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The ID of the employee who is responsible for the customer.
+	// The ID of the account rep, who is the employee responsible for the customer.
 	AccountRepID *string `json:"accountRepId,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // A product to create.
 type CreateProductInput struct {
-	// The SKU, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`.
+	// The SKU of the new product, which is its unique ID. It has 1 to 64 characters. The allowed
+	// characters are `A-Z`, `a-z`, `0-9`, `_`, `-` and `.`.
 	Sku string `json:"sku"`
-	// The name, up to 200 bytes.
+	// The product's name, which has up to 200 bytes.
 	Name string `json:"name"`
-	// The category, up to 200 bytes.
+	// The name of the product's category. It has up to 200 bytes.
 	Category string `json:"category"`
 	// The price of one unit.
 	UnitPrice *MoneyInput `json:"unitPrice"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // A warehouse to create.
 type CreateWarehouseInput struct {
-	// The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. If the ID is omitted,
-	// the server generates an ID.
+	// The ID of the new warehouse. It has 1 to 64 characters. The allowed characters are `A-Z`, `a-z`,
+	// `0-9`, `_`, `-` and `.`. If the ID is omitted, the server generates an ID.
 	ID *string `json:"id,omitempty"`
-	// The name, up to 200 bytes.
+	// The warehouse's name, which has up to 200 bytes.
 	Name string `json:"name"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -147,66 +151,69 @@ type CreateWarehouseInput struct {
 type DeliverOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note for the order's timeline, up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An employee to create.
 type HireEmployeeInput struct {
-	// The new ID, which has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. If the ID is omitted,
-	// the server generates an ID.
+	// The ID of the new employee. It has 1 to 64 characters. The allowed characters are `A-Z`, `a-z`,
+	// `0-9`, `_`, `-` and `.`. If the ID is omitted, the server generates an ID.
 	ID *string `json:"id,omitempty"`
-	// The full name, up to 200 bytes.
+	// The employee's full name, which has up to 200 bytes.
 	Name string `json:"name"`
-	// The job title, up to 200 bytes.
+	// The employee's job title, which has up to 200 bytes.
 	JobTitle string `json:"jobTitle"`
 	// The first day of work.
 	HireDate commerce.Date `json:"hireDate"`
 	// The ID of the warehouse where the employee works.
 	WarehouseID *string `json:"warehouseId,omitempty"`
-	// Up to 10 phone numbers of up to 40 bytes each.
+	// A list of up to 10 phone numbers. Each number has up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An amount of money.
 type MoneyInput struct {
-	// The amount in the major unit of the currency, such as dollars instead of cents. The amount is a
-	// string such as `"29.99"`, and must not be negative. The maximum is 15 digits. The amount cannot
-	// have more decimal places than the currency.
+	// The amount in the main unit of the currency, such as dollars, not cents. It is a decimal string,
+	// such as `"29.99"`. A `unitPrice` must not be negative, and has up to 15 digits. It cannot have
+	// more decimal places than the currency uses, such as 2 for USD. An `expectedTotal` has up to 19
+	// digits.
 	Amount string `json:"amount"`
-	// The currency. For `updateProduct`, the default is the product's current currency. For other
-	// mutations, the default is the shop's currency.
+	// The currency of the amount. In `updateProduct`, the default is the product's current currency. In
+	// all other mutations, the default is the shop's currency.
 	CurrencyCode *commerce.Currency `json:"currencyCode,omitempty"`
 }
 
-// Changes to the order book. Each mutation is one DynamoDB transaction, which writes all its records
-// or no record. If the shop's rules reject a change, the server writes nothing and `userErrors`
-// contains the reasons. Top-level errors report malformed requests and faults. After a fault such as
-// `UNAVAILABLE`, the client may not know whether the server made the change. The client can then send
-// the same request again with the same `idempotencyKey`. The server makes the change only once.
+// The mutations that clients can send. Each mutation is one DynamoDB transaction, so the server writes
+// either all of its changes or nothing. If a business rule rejects the input, the server writes
+// nothing, and `userErrors` contains the reasons. Malformed requests and server faults appear in the
+// top-level `errors` of the response. After a fault such as `UNAVAILABLE`, the client may not know
+// whether the server has made the change. The client can then send the same input again with the same
+// `idempotencyKey`. The server makes the change only once.
 type Mutation struct {
 }
 
-// A line item of an order to place or to quote.
+// A product and its quantity, as input for an order or a quote.
 type OrderLineInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The number of units, 1 to 1,000,000.
+	// The number of units, from 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
 }
 
@@ -214,29 +221,32 @@ type OrderLineInput struct {
 type PlaceOrderInput struct {
 	// The ID of the customer who places the order.
 	CustomerID string `json:"customerId"`
-	// The line items.
+	// The products to order, with their quantities.
 	Items []*OrderLineInput `json:"items"`
-	// The shipping address. It can be set later with `updateShippingAddress`.
+	// The shipping address. It can also be set later, with the mutation `updateShippingAddress`.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
 	// The total that the customer agreed to. If the order's total differs, the server does not place the
-	// order and returns `PriceChanged`. If this field is omitted, the server accepts any total.
+	// order and returns the user error `PriceChanged`. If this field is omitted, the server accepts any
+	// total.
 	ExpectedTotal *MoneyInput `json:"expectedTotal,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// The queries of the order book. If the server reads a field from DynamoDB, the last line of the
-// field's description names the access pattern (AP) and its requests.
+// The queries that clients can send. The last line of a query's description lists the roles that can
+// use the query. If the query reads from DynamoDB, this line also names the access pattern (AP) and
+// its DynamoDB requests.
 type Query struct {
 }
 
-// The line items to quote.
+// The products and quantities for which the client requests a quote.
 type QuoteInput struct {
-	// The line items. If several line items have the same product, their quantities are added together.
+	// The products and their quantities. If several entries have the same product, the server adds up
+	// their quantities.
 	Items []*OrderLineInput `json:"items"`
 }
 
@@ -246,21 +256,23 @@ type RemoveOrderItemInput struct {
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The new stock of a product in a warehouse.
+// The new number of units of a product in a warehouse.
 type SetInventoryLevelInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
 	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
-	// The number of units, 0 to 1,000,000,000.
+	// The new number of units, from 0 to 1,000,000,000.
 	Quantity int32 `json:"quantity"`
-	// The `version` that the inventory level must have. If the inventory level has a different version,
-	// the mutation changes nothing and returns a `VersionConflict` with the current inventory level.
+	// The `version` that the inventory level had when the client read it. If the version has changed
+	// since then, the mutation changes nothing. It then returns a `VersionConflict` with the current
+	// inventory level. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -270,10 +282,11 @@ type SetOrderItemInput struct {
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The number of units, 1 to 1,000,000.
+	// The new number of units, from 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -283,81 +296,88 @@ type ShipOrderInput struct {
 	OrderID string `json:"orderId"`
 	// The ID of the warehouse that ships the order.
 	WarehouseID string `json:"warehouseId"`
-	// Whether to ship the order even if it has no shipping address. By default, the server rejects an
-	// order without an address with `ADDRESS_MISSING`.
+	// If true, the server also ships an order that has no shipping address. If false, the server rejects
+	// such an order with the user error `AddressMissing`.
 	WithoutAddress bool `json:"withoutAddress"`
-	// The carrier's tracking number, up to 200 bytes.
+	// The carrier's tracking number for the shipment, which has up to 200 bytes.
 	TrackingNumber *string `json:"trackingNumber,omitempty"`
-	// The company that carries the shipment, up to 200 bytes.
+	// The name of the company that transports the shipment. It has up to 200 bytes.
 	Carrier *string `json:"carrier,omitempty"`
-	// A note for the order's timeline, up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
-	// character `#`. If the same request is sent again with the same key within 24 hours, the server
-	// changes nothing and returns the first result. Send a key with every request that must not be
-	// executed twice. Two callers can use the same key for different requests, except on a server
-	// without authentication.
+	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
+	// input and key, the server changes nothing. It returns the result of the first request. The key has
+	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
+	// without authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// Live changes of orders, delivered over WebSocket (the graphql-transport-ws protocol) or as
-// server-sent events. Subscriptions deliver changes made by this server, by other servers and by other
-// software. Other software must not change the attribute `version` of an order.
+// The subscriptions that clients can open to receive changes of orders. The server delivers the
+// changes over WebSocket, with the protocol `graphql-transport-ws`, or as server-sent events.
+// Subscriptions deliver the changes by all servers, and also changes that other software writes
+// directly to DynamoDB. Other software must not change the attribute `version` of an order, because
+// subscriptions can then miss its changes.
 type Subscription struct {
 }
 
-// The changes to a customer. Fields that are omitted or null keep their values.
+// The new values of a customer's fields. Fields that are omitted or null keep their current values.
 type UpdateCustomerInput struct {
 	// The customer's ID.
 	ID string `json:"id"`
-	// The new name, up to 200 bytes.
+	// The customer's new name, which has up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new email address. The server does not verify that the customer owns the address.
+	// The customer's new email address. The server does not verify that the customer owns this address.
 	//
 	// Access: staff, admins.
 	Email *string `json:"email,omitempty"`
-	// The new phone numbers, which replace all current phone numbers. An empty list removes all phone
-	// numbers.
+	// The new phone numbers, which replace all current phone numbers. If the list is empty, the mutation
+	// removes all phone numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The `version` that the customer must have. If the customer has a different version, the mutation
-	// changes nothing and returns a `VersionConflict` with the current customer.
+	// The `version` that the customer had when the client read it. If the version has changed since
+	// then, the mutation changes nothing. It then returns a `VersionConflict` with the current customer.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The changes to an employee. Fields that are omitted or null keep their values, with one exception:
-// `warehouseId: null` removes the warehouse.
+// The new values of an employee's fields. Fields that are omitted or null keep their current values.
+// There is one exception: `warehouseId: null` removes the employee from the warehouse.
 type UpdateEmployeeInput struct {
 	// The employee's ID.
 	ID string `json:"id"`
-	// The new full name, up to 200 bytes.
+	// The employee's new full name, which has up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new job title, up to 200 bytes.
+	// The employee's new job title, which has up to 200 bytes.
 	JobTitle *string `json:"jobTitle,omitempty"`
-	// The ID of the new warehouse, or null to remove the warehouse.
+	// The ID of the employee's new warehouse, or null to remove the employee from the warehouse.
 	WarehouseID graphql.Omittable[*string] `json:"warehouseId,omitempty"`
-	// The new phone numbers, which replace all current phone numbers. An empty list removes all phone
-	// numbers.
+	// The new phone numbers, which replace all current phone numbers. If the list is empty, the mutation
+	// removes all phone numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The `version` that the employee must have. If the employee has a different version, the mutation
-	// changes nothing and returns a `VersionConflict` with the current employee.
+	// The `version` that the employee had when the client read it. If the version has changed since
+	// then, the mutation changes nothing. It then returns a `VersionConflict` with the current employee.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// The changes to a product. Fields that are omitted or null keep their values.
+// The new values of a product's fields. Fields that are omitted or null keep their current values.
 type UpdateProductInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The new name, up to 200 bytes.
+	// The product's new name, which has up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new category, up to 200 bytes.
+	// The name of the product's new category. It has up to 200 bytes.
 	Category *string `json:"category,omitempty"`
-	// The new price of one unit. The default currency is the product's current currency.
+	// The new price of one unit. If `currencyCode` is omitted, the price is in the product's current
+	// currency.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
-	// The `version` that the product must have. If the product has a different version, the mutation
-	// changes nothing and returns a `VersionConflict` with the current product.
+	// The `version` that the product had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current product. If
+	// this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -367,7 +387,8 @@ type UpdateShippingAddressInput struct {
 	OrderID string `json:"orderId"`
 	// The shipping address.
 	ShippingAddress *AddressInput `json:"shippingAddress"`
-	// The `version` that the order must have. If the order has a different version, the mutation changes
-	// nothing and returns a `VersionConflict` with the current order.
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
+	// field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

@@ -39,14 +39,14 @@ func BeginEvent(ctx context.Context, o Observer, d *document.Document, chosen *a
 	ctx, m := Begin(o.BeginEvent(ctx), o, "")
 	if m != nil {
 		m.operation.Event = true
-		m.Select(d, chosen)
+		m.SetOperation(d, chosen)
 	}
 	return ctx, m
 }
 
-// Select records the document of the request and the chosen operation. chosen is nil if the
+// SetOperation records the document of the request and the chosen operation. chosen is nil if the
 // document does not contain the requested operation.
-func (m *Measurement) Select(d *document.Document, chosen *ast.OperationDefinition) {
+func (m *Measurement) SetOperation(d *document.Document, chosen *ast.OperationDefinition) {
 	if m == nil {
 		return
 	}

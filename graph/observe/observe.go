@@ -54,9 +54,9 @@ type Operation struct {
 	document string
 }
 
-// Refused returns the description of a request that was refused before its operation was known.
+// RefusedOperation returns the description of a request that was refused before its operation was known.
 // code is the error code.
-func Refused(code string) Operation {
+func RefusedOperation(code string) Operation {
 	return Operation{Name: UntrustedName, Type: UnknownType, Codes: []string{code}}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// Access checks whether a caller may use the fields of an operation. The @access directive in the
+// AccessChecker checks whether a caller may use the fields of an operation. The @access directive in the
 // schema declares the permission that a field requires. The policy grants permissions to roles.
 //
 // Check rejects a field before anything is read if the caller's role does not have the permission.
@@ -21,11 +21,11 @@ import (
 //
 // An input field can require a permission in addition to the mutation's permission. Only the
 // mutation's permission decides which records the caller may change.
-type Access struct {
+type AccessChecker struct {
 	Policy commerce.Policy
 	// fields maps each field to the permission that it requires. A field without @access requires the
 	// permission of its type. If the type has no permission, but is a root type or has other fields
-	// with @access, the field requires missingPermission. A forgotten @access therefore denies access.
+	// with @access, the field requires undeclaredPermission. A forgotten @access therefore denies access.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions are the permissions of types.
 	TypePermissions map[string]commerce.Permission
@@ -36,16 +36,16 @@ type Access struct {
 	introspection bool
 }
 
-// missingPermission is the permission of a field with a forgotten @access. No policy grants it.
-const missingPermission commerce.Permission = 0
+// undeclaredPermission is the permission of a field with a forgotten @access. No policy grants it.
+const undeclaredPermission commerce.Permission = 0
 
 // accessDirective is the directive that declares permissions in the schema.
 const accessDirective = "access"
 
-// NewAccess reads the required permissions from a schema. A nil policy means
+// NewAccessChecker reads the required permissions from a schema. A nil policy means
 // commerce.StandardPolicy.
-func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) Access {
-	a := Access{
+func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection bool) AccessChecker {
+	a := AccessChecker{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, TypePermissions: map[string]commerce.Permission{},
 		inputs: map[*ast.FieldDefinition]commerce.Permission{}, schema: schema, introspection: introspection,
 	}
@@ -96,7 +96,7 @@ func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	d := directives.ForName(accessDirective)
 	if d == nil {
-		return missingPermission, false
+		return undeclaredPermission, false
 	}
 	p, _ := commerce.ParsePermission(d.Arguments.ForName("permission").Value.Raw)
 	return p, true
@@ -104,22 +104,24 @@ func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool
 
 // HidesSchema reports whether the principal may not use introspection. Messages for such a
 // principal must not mention parts of the schema that the request does not contain.
-func (a Access) HidesSchema(principal commerce.Principal) bool {
-	return !a.introspection || a.Policy.GrantedTo(principal, commerce.PermissionIntrospect) == commerce.GrantNone
+func (a AccessChecker) HidesSchema(principal commerce.Principal) bool {
+	return !a.introspection || a.Policy.GrantForPrincipal(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
 // Check returns an error for each selected field that the caller's role may not use, and for each
 // input field with a value that the role may not set. It returns at most errcode.MaxErrors errors.
 // The variables must be coerced. The result does not depend on the IDs in the arguments.
-func (a Access) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
-	allowed := func(p commerce.Permission) bool { return a.Policy.GrantedTo(principal, p) != commerce.GrantNone }
+func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
+	allowed := func(p commerce.Permission) bool {
+		return a.Policy.GrantForPrincipal(principal, p) != commerce.GrantNone
+	}
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {
 		return nil
 	}
-	c := accessCheck{Access: a, principal: principal, variables: variables}
+	c := accessCheck{AccessChecker: a, principal: principal, variables: variables}
 	operation.Root.each(func(f *Field) {
 		if f.guarded && !allowed(f.Permission) {
-			c.refuse(f.Position, fmt.Sprintf("use the field %q", f.Name))
+			c.addError(f.Position, fmt.Sprintf("use the field %q", f.Name))
 		}
 		for _, argument := range f.Field.Arguments {
 			c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
@@ -130,7 +132,7 @@ func (a Access) Check(principal commerce.Principal, operation *Prepared, variabl
 
 // accessCheck collects errors for fields of an operation that the principal may not use.
 type accessCheck struct {
-	Access
+	AccessChecker
 	principal commerce.Principal
 	variables map[string]any
 	errs      gqlerror.List
@@ -179,12 +181,12 @@ func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 
 // input adds an error if the principal's role may not set an input field.
 func (c *accessCheck) input(f *ast.FieldDefinition, position *ast.Position) {
-	if permission, guarded := c.inputs[f]; guarded && c.Policy.GrantedTo(c.principal, permission) == commerce.GrantNone {
-		c.refuse(position, fmt.Sprintf("set the input field %q", f.Name))
+	if permission, guarded := c.inputs[f]; guarded && c.Policy.GrantForPrincipal(c.principal, permission) == commerce.GrantNone {
+		c.addError(position, fmt.Sprintf("set the input field %q", f.Name))
 	}
 }
 
-func (c *accessCheck) refuse(position *ast.Position, action string) {
+func (c *accessCheck) addError(position *ast.Position, action string) {
 	if len(c.errs) < errcode.MaxErrors {
 		c.errs = append(c.errs, PermissionError(position, c.principal, action))
 	}

@@ -66,8 +66,8 @@ const (
 	linesField = "items"
 )
 
-// Costs computes and limits the costs of operations.
-type Costs struct {
+// CostCalculator computes and limits the costs of operations.
+type CostCalculator struct {
 	limit int
 	// writeUnits returns the maximum write units of a mutation for an order with this many lines.
 	writeUnits func(mutation string, lines int) float64
@@ -79,9 +79,9 @@ type Costs struct {
 	listLengths listLengths
 }
 
-// NewCosts returns the costs for operations of a schema. writeUnits returns the maximum write units
+// NewCostCalculator returns the costs for operations of a schema. writeUnits returns the maximum write units
 // of a mutation's transaction, for an order with the given number of lines.
-func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) Costs {
+func NewCostCalculator(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) CostCalculator {
 	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
 		if d.Kind == ast.Enum {
@@ -89,17 +89,17 @@ func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutati
 		}
 		lined[name] = d.Kind == ast.InputObject && d.Fields.ForName(linesField) != nil
 	}
-	return Costs{limits.Cost, writeUnits, enums, lined, measureLists(schema)}
+	return CostCalculator{limits.Cost, writeUnits, enums, lined, measureListLengths(schema)}
 }
 
 // Check returns an error if the cost of an operation exceeds the limit. The limit protects memory:
 // the response is built in memory, and each nested list multiplies its size. The number of reads
 // grows more slowly, because loaders read each record only once.
-func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
+func (c CostCalculator) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
 	}
-	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d points, but the limit is %d: request smaller pages, fewer fields or fewer nested lists, because nested page sizes multiply", operation.Operation, cost, c.limit)
+	return errcode.New(operation.Position, document.LimitCodes.Cost, "the %s costs %d points, but the limit is %d: request smaller pages, fewer fields or fewer nested lists, because nested page sizes multiply", operation.Operation, cost, c.limit)
 }
 
 // costAmount is the cost of a selection. once is the cost that counts once. perRecord is the cost
@@ -126,9 +126,9 @@ const (
 	costPerElement costRuleKind = iota
 	// costPerPageRecord multiplies the cost of one record's selection by the page size.
 	costPerPageRecord
-	// costPageRecords applies to a field that lists the records of a connection, such as nodes, or
+	// costScaledByParent applies to a field that lists the records of a connection, such as nodes, or
 	// the lines of a quote. The rule of the parent field multiplies the cost by the number of records.
-	costPageRecords
+	costScaledByParent
 	// costPerKey multiplies the cost of the selection by the number of keys that the field looks up.
 	costPerKey
 	// costPerQuoteLine multiplies the cost of one line's selection by the number of lines of the
@@ -136,9 +136,9 @@ const (
 	costPerQuoteLine
 )
 
-// ruleOf returns the cost rule of a field. in is the position of the field within an introspection
+// costRuleOf returns the cost rule of a field. in is the position of the field within an introspection
 // query, or outsideIntrospection.
-func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
+func (c CostCalculator) costRuleOf(f *Field, in introspectionPosition) costRule {
 	p := costRule{kind: costPerElement, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
 		p.line = lineCost
@@ -159,7 +159,7 @@ func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
 		p.kind = costPerQuoteLine
 	case f.Definition.Type.Elem == nil:
 	case listsRecords(f.Field):
-		p.kind = costPageRecords
+		p.kind = costScaledByParent
 	case BatchArgument(f.Definition) != nil:
 		p.kind, p.elements = costPerKey, 0
 	default:
@@ -219,14 +219,14 @@ func (f *Field) cost(variables map[string]any) costAmount {
 	}
 	lines := 0.0
 	if f.costRule.line > 0 {
-		lines = f.costRule.line * float64(f.lineCount(variables))
+		lines = f.costRule.line * float64(f.maxLineCount(variables))
 	}
 	switch f.costRule.kind {
 	case costPerPageRecord:
 		return costAmount{once: f.costRule.base + below.once + float64(f.PageSize(variables))*below.perRecord}
 	case costPerQuoteLine:
-		return costAmount{once: f.costRule.base + lines + below.once + float64(f.lineCount(variables))*below.perRecord}
-	case costPageRecords:
+		return costAmount{once: f.costRule.base + lines + below.once + float64(f.maxLineCount(variables))*below.perRecord}
+	case costScaledByParent:
 		return costAmount{once: f.costRule.base, perRecord: 1 + below.once}
 	case costPerKey:
 		return costAmount{once: f.costRule.base + f.batchSize(variables)*(1+below.once)}
@@ -235,19 +235,19 @@ func (f *Field) cost(variables map[string]any) costAmount {
 	}
 }
 
-// dependsOnVariables reports whether the cost of a field depends on variables.
-func (f *Field) dependsOnVariables() bool {
+// costDependsOnVariables reports whether the cost of a field depends on variables.
+func (f *Field) costDependsOnVariables() bool {
 	for _, a := range f.Field.Arguments {
-		if f.costRule.line > 0 && isVariable(a.Value) {
+		if f.costRule.line > 0 && valueContainsVariable(a.Value) {
 			return true
 		}
 		switch f.costRule.kind {
 		case costPerPageRecord:
-			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
+			if (a.Name == "first" || a.Name == "last") && valueContainsVariable(a.Value) {
 				return true
 			}
 		case costPerKey:
-			if isVariable(a.Value) {
+			if valueContainsVariable(a.Value) {
 				return true
 			}
 		}
@@ -288,15 +288,15 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	for i := range p.Root.Fields {
 		if f := &p.Root.Fields[i]; f.costRule.line > 0 {
-			points += lineCost * f.lineCount(variables)
+			points += lineCost * f.maxLineCount(variables)
 		}
 	}
 	return points
 }
 
-// lineCount returns the maximum number of lines in the input of a field. If variables is nil and a
+// maxLineCount returns the maximum number of lines in the input of a field. If variables is nil and a
 // variable contains the lines, it returns commerce.MaxLines.
-func (f *Field) lineCount(variables map[string]any) int {
+func (f *Field) maxLineCount(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
 		items = items.Children.ForName(linesField)
@@ -315,7 +315,7 @@ func (f *Field) lineCount(variables map[string]any) int {
 // variables. It returns 0 for a field without a list of keys.
 func (f *Field) MaxKeys() int {
 	if f.costRule.kind == costPerQuoteLine {
-		return f.lineCount(nil)
+		return f.maxLineCount(nil)
 	}
 	keys := BatchArgument(f.Definition)
 	if keys == nil {

@@ -49,7 +49,7 @@ type listLengths map[introspectionPosition]map[string]float64
 
 func (s listLengths) length(list string, in introspectionPosition) float64 { return s[in][list] }
 
-func measureLists(schema *ast.Schema) listLengths {
+func measureListLengths(schema *ast.Schema) listLengths {
 	sum, longest := map[string]float64{}, map[string]float64{}
 	count := func(list string, n int) {
 		sum[list] += float64(n)

@@ -10,32 +10,34 @@ import (
 )
 
 // These constants define the resources that one point pays for. The smallest request costs one
-// point, so PointCPU is about its processor time, including HTTP. TestPointsPayForResources checks
+// point, so CPUTimePerPoint is about its processor time, including HTTP. TestPointsPayForResources checks
 // that no operation uses more than three times the resources that its points pay for.
 const (
-	// PointCPU is the processor time that one point pays for, on the machine that was used to choose
+	// CPUTimePerPoint is the processor time that one point pays for, on the machine that was used to choose
 	// the costs. On other machines, tests use the time in which gqlparser parses about 200 fields.
-	PointCPU = 50 * time.Microsecond
-	// One point pays for PointBytes bytes of a client's request, or of the data in a response.
-	PointBytes = 1 << 10
-	// PointReadUnits is the number of DynamoDB read capacity units.
-	PointReadUnits = 1
-	// PointWriteUnits is the number of DynamoDB write capacity units.
-	PointWriteUnits = 1
-	// PointParsedNodes is the number of parsed document nodes that one point pays for. The server
-	// parses them in about PointCPU.
-	PointParsedNodes = 50
-	// PointVisitedNodes is the number of visited document nodes that one point pays for. The server
-	// visits them in about PointCPU. The nodes of a fragment count once for each spread of the
+	CPUTimePerPoint = 50 * time.Microsecond
+	// One point pays for BytesPerPoint bytes of a client's request, or of the data in a response.
+	BytesPerPoint = 1 << 10
+	// ReadUnitsPerPoint is the number of DynamoDB read capacity units.
+	ReadUnitsPerPoint = 1
+	// WriteUnitsPerPoint is the number of DynamoDB write capacity units.
+	WriteUnitsPerPoint = 1
+	// ParsedNodesPerPoint is the number of parsed document nodes that one point pays for. The server
+	// parses them in about CPUTimePerPoint.
+	ParsedNodesPerPoint = 50
+	// VisitedNodesPerPoint is the number of visited document nodes that one point pays for. The server
+	// visits them in about CPUTimePerPoint. The nodes of a fragment count once for each spread of the
 	// fragment.
-	PointVisitedNodes = 250
+	VisitedNodesPerPoint = 250
 )
 
-// WorkPoints returns the points for parsing, validating and preparing a document.
-func WorkPoints(w document.Work) int { return w.Parsed/PointParsedNodes + w.Visited/PointVisitedNodes }
+// PreparationPoints returns the points for parsing, validating and preparing a document.
+func PreparationPoints(w document.ProcessedNodes) int {
+	return w.Parsed/ParsedNodesPerPoint + w.Visited/VisitedNodesPerPoint
+}
 
 // WritePoints returns the points for write units.
-func WritePoints(units float64) float64 { return math.Ceil(units / PointWriteUnits) }
+func WritePoints(units float64) float64 { return math.Ceil(units / WriteUnitsPerPoint) }
 
 // CountValues returns the number of values in a marshaled value, including the value itself.
 func CountValues(value graphql.Marshaler) int {

@@ -40,13 +40,13 @@ type Prepared struct {
 	visited int
 	// bytes is the estimated memory of the tree.
 	bytes int
-	// ResponseBytes is the size of the latest response in bytes, at most MaxResponseHint.
+	// ResponseBytes is the size of the latest response in bytes, at most MaxInitialResponseCapacity.
 	ResponseBytes atomic.Int64
 }
 
-// MaxResponseHint limits the initial capacity of a response's buffer in bytes. Without this limit,
+// MaxInitialResponseCapacity limits the initial capacity of a response's buffer in bytes. Without this limit,
 // one large response would make all later responses allocate as much memory.
-const MaxResponseHint = 1 << 20
+const MaxInitialResponseCapacity = 1 << 20
 
 // SelectionSet contains the selected fields of one object type at one path of the response.
 type SelectionSet struct {
@@ -90,7 +90,7 @@ type Field struct {
 	PageInfo PageInfoSelection
 	// SelectsItemCount reports whether "itemCount" is selected beside the field.
 	SelectsItemCount bool
-	// Optional reports whether variables decide if the field is selected. Only PrepareAny sets
+	// Optional reports whether variables decide if the field is selected. Only PrepareForAllVariables sets
 	// Optional.
 	Optional bool
 	// Permission is the permission that a guarded field requires.
@@ -153,7 +153,7 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 // Prepare returns the prepared operation for these variables. The document caches the prepared
 // operation if its memory limit allows it. work counts the visited selections. It is zero for a
 // cached operation.
-func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.Work) {
+func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.ProcessedNodes) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
 		if cached, ok := d.Prepared(key).(*Prepared); ok {
@@ -185,7 +185,7 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// possiblyIncluded evaluates @skip and @include for PrepareAny, which has no variables. in reports
+// possiblyIncluded evaluates @skip and @include for PrepareForAllVariables, which has no variables. in reports
 // whether some variables select the field or fragment. optional reports whether variables decide
 // the selection.
 func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
@@ -206,8 +206,8 @@ func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
 // Preparer prepares operations. It is safe for concurrent use.
 type Preparer struct {
 	schema *ast.Schema
-	access Access
-	costs  Costs
+	access AccessChecker
+	costs  CostCalculator
 	// types returns the generated description of a type, or the zero value for an introspection type.
 	// generated is the executionContext of gqlgen, which reads arguments.
 	types     func(name string) ObjectType
@@ -218,7 +218,7 @@ type Preparer struct {
 }
 
 // NewPreparer returns a preparer for operations of a schema.
-func NewPreparer(schema *ast.Schema, access Access, costs Costs, types func(name string) ObjectType, generated any) *Preparer {
+func NewPreparer(schema *ast.Schema, access AccessChecker, costs CostCalculator, types func(name string) ObjectType, generated any) *Preparer {
 	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
@@ -230,9 +230,9 @@ func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast
 	return b.out
 }
 
-// PrepareAny prepares an operation for all variables. It includes fields that are selected only
+// PrepareForAllVariables prepares an operation for all variables. It includes fields that are selected only
 // with some variables, and marks them as Optional.
-func (p *Preparer) PrepareAny(operation *ast.OperationDefinition) *Prepared {
+func (p *Preparer) PrepareForAllVariables(operation *ast.OperationDefinition) *Prepared {
 	return p.build(operation, possiblyIncluded)
 }
 
@@ -270,9 +270,9 @@ type fieldMerger struct {
 	indexes map[string]int
 }
 
-// fewFields is the maximum number of fields that are searched linearly. With more fields, a map is
+// maxLinearSearchFields is the maximum number of fields that are searched linearly. With more fields, a map is
 // faster.
-const fewFields = 12
+const maxLinearSearchFields = 12
 
 func (m *fieldMerger) find(alias string) int {
 	if m.indexes != nil {
@@ -284,7 +284,7 @@ func (m *fieldMerger) find(alias string) int {
 	return slices.IndexFunc(m.fields, func(f mergedField) bool { return f.Alias == alias })
 }
 
-func (m *fieldMerger) field(f *ast.Field, optional bool) {
+func (m *fieldMerger) merge(f *ast.Field, optional bool) {
 	i := m.find(f.Alias)
 	if i < 0 {
 		i = len(m.fields)
@@ -292,7 +292,7 @@ func (m *fieldMerger) field(f *ast.Field, optional bool) {
 		switch {
 		case m.indexes != nil:
 			m.indexes[f.Alias] = i
-		case len(m.fields) > fewFields:
+		case len(m.fields) > maxLinearSearchFields:
 			m.indexes = make(map[string]int, 2*len(m.fields))
 			for j := range m.fields {
 				m.indexes[m.fields[j].Alias] = j
@@ -312,17 +312,17 @@ func (p *Prepared) Bytes() int { return p.bytes }
 // Estimated sizes in bytes: of a tree including its map entry in the document, of a selection set,
 // of a field, and of a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
 const (
-	treeBytes    = 640
-	setBytes     = 112
-	fieldBytes   = 240
-	pointerBytes = 8
+	treeBytes         = 640
+	selectionSetBytes = 112
+	fieldBytes        = 240
+	pointerBytes      = 8
 )
 
 // selectionSet prepares the selection of an object type.
 func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet, path string, in introspectionPosition) *SelectionSet {
 	objectType := b.types(typ.Name)
 	m := fieldMerger{}
-	visit := document.FieldVisitor{EvaluateConditions: b.conditions, Satisfies: objectType.Satisfies, Field: m.field}
+	visit := document.FieldVisitor{EvaluateConditions: b.conditions, Satisfies: objectType.Satisfies, Field: m.merge}
 	if visit.Satisfies == nil {
 		visit.Satisfies = []string{typ.Name} // an introspection type
 	}
@@ -330,7 +330,7 @@ func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet,
 		visit.Visit(set, false)
 	}
 	b.out.visited += visit.Visited
-	if b.out.fields += len(m.fields); b.out.fields > document.MaxExpanded {
+	if b.out.fields += len(m.fields); b.out.fields > document.MaxExpandedNodes {
 		b.out.TooLarge = true
 		return &SelectionSet{Type: typ}
 	}
@@ -343,13 +343,13 @@ func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet,
 		if mayTriggerRead(f) {
 			s.Reads = append(s.Reads, f)
 		}
-		if f.dependsOnVariables() {
+		if f.costDependsOnVariables() {
 			s.variableCostFields = append(s.variableCostFields, f)
 		} else {
 			s.cost = s.cost.plus(f.cost(nil))
 		}
 	}
-	b.out.bytes += setBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.variableCostFields))*pointerBytes
+	b.out.bytes += selectionSetBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.variableCostFields))*pointerBytes
 	return s
 }
 
@@ -370,17 +370,17 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 		f.Number, f.reader = parent.Field(f.Name)
 	}
 	if f.Permission, f.guarded = b.access.fields[f.Definition]; f.guarded {
-		b.require(f.Permission)
+		b.addPermission(f.Permission)
 	}
 	if slices.ContainsFunc(f.Arguments, func(a *ast.Argument) bool {
 		return b.schema.Types[f.Definition.Arguments.ForName(a.Name).Type.Name()].Kind == ast.InputObject
 	}) {
 		for _, permission := range b.access.inputs {
-			b.require(permission)
+			b.addPermission(permission)
 		}
 	}
 	if f.reader != nil {
-		b.arguments(f)
+		b.readConstantArguments(f)
 	}
 	if len(f.Selections) > 0 {
 		f.Path = f.Alias
@@ -393,7 +393,7 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 		f.Path = path + "." + f.Alias
 		b.out.bytes += len(f.Path)
 	}
-	f.costRule = b.costs.ruleOf(f, in)
+	f.costRule = b.costs.costRuleOf(f, in)
 }
 
 // children prepares the selection below a field.
@@ -432,16 +432,16 @@ func (b *treeBuilder) children(f *Field, in introspectionPosition) {
 	b.out.bytes += cap(f.Records) * pointerBytes
 }
 
-// require adds a permission to the permissions of the operation.
-func (b *treeBuilder) require(permission commerce.Permission) {
+// addPermission adds a permission to the permissions of the operation.
+func (b *treeBuilder) addPermission(permission commerce.Permission) {
 	if !slices.Contains(b.out.permissions, permission) {
 		b.out.permissions = append(b.out.permissions, permission)
 	}
 }
 
-// arguments reads the arguments of a field if they contain no variables. Invalid arguments are read
+// readConstantArguments reads the arguments of a field if they contain no variables. Invalid arguments are read
 // again for each object, so that the error has the path of the object.
-func (b *treeBuilder) arguments(f *Field) {
+func (b *treeBuilder) readConstantArguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
 			f.arguments = read
@@ -474,11 +474,11 @@ func argumentBytes(v *ast.Value) int {
 
 // containsVariable reports whether arguments contain a variable.
 func containsVariable(arguments ast.ArgumentList) bool {
-	return slices.ContainsFunc(arguments, func(a *ast.Argument) bool { return isVariable(a.Value) })
+	return slices.ContainsFunc(arguments, func(a *ast.Argument) bool { return valueContainsVariable(a.Value) })
 }
 
-func isVariable(v *ast.Value) bool {
-	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
+func valueContainsVariable(v *ast.Value) bool {
+	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return valueContainsVariable(c.Value) })
 }
 
 // ReadsDirective is the directive that declares the access patterns of a field.
@@ -507,9 +507,9 @@ func mayTriggerRead(f *Field) bool {
 	}
 }
 
-// SelectsReading reports whether any of the selections contains the field with this name, and the
+// SelectsFieldWithReads reports whether any of the selections contains the field with this name, and the
 // field may require further DynamoDB reads.
-func SelectsReading(selections []*SelectionSet, name string) bool {
+func SelectsFieldWithReads(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
 			if f.Name == name {

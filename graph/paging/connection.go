@@ -7,11 +7,11 @@ import (
 // Connection is one page of a list. Cursors are created only if the client requests them.
 type Connection[T any] struct {
 	Page  dynamo.Page[T]
-	scope Scope
+	scope CursorScope
 }
 
 // NewConnection returns the connection of a page. list identifies the list that contains the page.
-func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
+func NewConnection[T any](slice dynamo.Page[T], list CursorScope) *Connection[T] {
 	return &Connection[T]{Page: slice, scope: list}
 }
 
@@ -19,14 +19,14 @@ func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
 type Edge[T any] struct {
 	node     T
 	position string
-	scope    *Scope
+	scope    *CursorScope
 }
 
 // PageInfo reports whether other pages exist, and returns the first and last cursors of the page.
 type PageInfo struct {
 	HasNextPage, HasPreviousPage bool
 	positions                    []string
-	scope                        *Scope
+	scope                        *CursorScope
 }
 
 // Nodes returns the records of the page.

@@ -18,36 +18,36 @@ const (
 	cursorVersion = 1
 	// signatureSize is the number of bytes of the truncated HMAC-SHA-256 in a cursor.
 	signatureSize = 12
-	// maxPosition is the maximum size of a position in bytes. It is below DynamoDB's limit of 1,024
+	// maxPositionBytes is the maximum size of a position in bytes. It is below DynamoDB's limit of 1,024
 	// bytes for a sort key, because key prefixes and key conditions add text to the position.
-	maxPosition = 1000
+	maxPositionBytes = 1000
 )
 
-// Cursors signs and verifies the cursors of all lists. Copies of Cursors share their keys.
-type Cursors struct{ keys *atomic.Pointer[cursorKeys] }
+// CursorSigner signs and verifies the cursors of all lists. Copies of Cursors share their keys.
+type CursorSigner struct{ keys *atomic.Pointer[cursorKeys] }
 
 // cursorKeys are the keys for cursors. New cursors are signed with current. previous is nil if the
 // key has never changed.
 type cursorKeys struct{ current, previous []byte }
 
-// NewCursors returns Cursors that sign with a key. Servers with the same key accept each other's
+// NewCursorSigner returns Cursors that sign with a key. Servers with the same key accept each other's
 // cursors.
-func NewCursors(key []byte) Cursors {
-	c := Cursors{keys: new(atomic.Pointer[cursorKeys])}
+func NewCursorSigner(key []byte) CursorSigner {
+	c := CursorSigner{keys: new(atomic.Pointer[cursorKeys])}
 	c.keys.Store(&cursorKeys{current: key})
 	return c
 }
 
 // ChangeKey replaces the key. Cursors signed with the previous key remain valid until the next
 // change.
-func (c Cursors) ChangeKey(key []byte) {
+func (c CursorSigner) ChangeKey(key []byte) {
 	c.keys.Store(&cursorKeys{current: key, previous: c.keys.Load().current})
 }
 
-// Scope identifies the list that a cursor belongs to. It consists of a field and its arguments,
+// CursorScope identifies the list that a cursor belongs to. It consists of a field and its arguments,
 // except the arguments that choose the page.
-type Scope struct {
-	cursors Cursors
+type CursorScope struct {
+	cursors CursorSigner
 	field   string
 	// arguments are the arguments of the list as text. If the list has too many arguments, the last
 	// element contains all remaining arguments. Most pages require no cursor, so joining all arguments
@@ -59,10 +59,10 @@ type Scope struct {
 // maxListArguments is the length of Scope.arguments.
 const maxListArguments = 2
 
-// Scope identifies the list that a field returns for these arguments. The arguments are in text
+// ScopeOfList identifies the list that a field returns for these arguments. The arguments are in text
 // form.
-func (c Cursors) Scope(field string, arguments ...string) Scope {
-	s := Scope{cursors: c, field: field}
+func (c CursorSigner) ScopeOfList(field string, arguments ...string) CursorScope {
+	s := CursorScope{cursors: c, field: field}
 	for _, a := range arguments {
 		s.addArgument(a)
 	}
@@ -70,7 +70,7 @@ func (c Cursors) Scope(field string, arguments ...string) Scope {
 }
 
 // addArgument adds an argument.
-func (s *Scope) addArgument(argument string) {
+func (s *CursorScope) addArgument(argument string) {
 	if s.argumentCount < maxListArguments {
 		s.arguments[s.argumentCount] = argument
 		s.argumentCount++
@@ -80,7 +80,7 @@ func (s *Scope) addArgument(argument string) {
 }
 
 // sign signs a position with a key and returns the signature.
-func (s Scope) sign(key []byte, position string) []byte {
+func (s CursorScope) sign(key []byte, position string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte{cursorVersion})
 	mac.Write([]byte(s.field))
@@ -94,7 +94,7 @@ func (s Scope) sign(key []byte, position string) []byte {
 }
 
 // Encode returns the cursor of a position.
-func (s Scope) Encode(position string) string {
+func (s CursorScope) Encode(position string) string {
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
 	b = append(b, s.sign(s.cursors.keys.Load().current, position)...)
@@ -106,8 +106,8 @@ func (s Scope) Encode(position string) string {
 //
 // It accepts only cursors that Encode created for the same list with the current or the previous
 // key. For other cursors, it returns a commerce.InvalidError.
-func (s Scope) Decode(cursor string) (string, error) {
-	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
+func (s CursorScope) Decode(cursor string) (string, error) {
+	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPositionBytes) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)

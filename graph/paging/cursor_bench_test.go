@@ -4,7 +4,7 @@ import "testing"
 
 // BenchmarkCursors measures creating and verifying a cursor.
 func BenchmarkCursors(b *testing.B) {
-	list := NewCursors([]byte("a key for tests")).Scope("customer.orders", "cust_01")
+	list := NewCursorSigner([]byte("a key for tests")).ScopeOfList("customer.orders", "cust_01")
 	const position = "2026-01-02T03:04:05Z#01KNVV2HR00000000000000101"
 	b.Run("seal", func(b *testing.B) {
 		b.ReportAllocs()

@@ -19,17 +19,17 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		key := []byte(rapid.StringN(16, 32, -1).Draw(t, "key"))
 		field, argument := rapid.StringN(1, 10, -1).Draw(t, "field"), rapid.StringN(0, 10, -1).Draw(t, "argument")
 		at := position().Draw(t, "position")
-		list := NewCursors(key).Scope(field, argument)
+		list := NewCursorSigner(key).ScopeOfList(field, argument)
 		cursor := list.Encode(at)
 		if got, err := list.Decode(cursor); err != nil || got != at {
 			t.Fatalf("Decode returns %q, %v, want %q", got, err, at)
 		}
-		for name, other := range map[string]Scope{
-			"another field":       NewCursors(key).Scope(field+"x", argument),
-			"another argument":    NewCursors(key).Scope(field, argument+"x"),
-			"additional argument": NewCursors(key).Scope(field, argument, ""),
-			"missing argument":    NewCursors(key).Scope(field),
-			"another key":         NewCursors(append([]byte("x"), key...)).Scope(field, argument),
+		for name, other := range map[string]CursorScope{
+			"another field":       NewCursorSigner(key).ScopeOfList(field+"x", argument),
+			"another argument":    NewCursorSigner(key).ScopeOfList(field, argument+"x"),
+			"additional argument": NewCursorSigner(key).ScopeOfList(field, argument, ""),
+			"missing argument":    NewCursorSigner(key).ScopeOfList(field),
+			"another key":         NewCursorSigner(append([]byte("x"), key...)).ScopeOfList(field, argument),
 		} {
 			if got, err := other.Decode(cursor); err == nil {
 				t.Fatalf("%s: a scope of another list decodes the cursor to %q", name, got)
@@ -49,32 +49,32 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 // next change.
 func TestChangedKey(t *testing.T) {
 	key := func(n string) []byte { return []byte("a key for tests, number " + n) }
-	cursors := NewCursors(key("1"))
-	list := cursors.Scope("Query.customers")
+	cursors := NewCursorSigner(key("1"))
+	list := cursors.ScopeOfList("Query.customers")
 	valid := func(cursor string) bool { _, err := list.Decode(cursor); return err == nil }
 	first := list.Encode("x")
 	cursors.ChangeKey(key("2"))
 	second := list.Encode("x")
-	if second != NewCursors(key("2")).Scope("Query.customers").Encode("x") || !valid(first) || !valid(second) {
+	if second != NewCursorSigner(key("2")).ScopeOfList("Query.customers").Encode("x") || !valid(first) || !valid(second) {
 		t.Errorf("after one change, the first cursor is valid: %t, the second: %t", valid(first), valid(second))
 	}
 	cursors.ChangeKey(key("3"))
 	if valid(first) || !valid(second) || !valid(list.Encode("x")) {
 		t.Errorf("after two changes, the first cursor is valid: %t, the second: %t", valid(first), valid(second))
 	}
-	if valid(NewCursors(nil).Scope("Query.customers").Encode("x")) {
+	if valid(NewCursorSigner(nil).ScopeOfList("Query.customers").Encode("x")) {
 		t.Error("a cursor signed with an empty key is valid")
 	}
 }
 
 // A list may have more than maxListArguments arguments.
 func TestCursorsOfListsWithManyArguments(t *testing.T) {
-	c := NewCursors([]byte("a key for tests"))
-	list := c.Scope("Query.list", "a", "b", "c", "d")
+	c := NewCursorSigner([]byte("a key for tests"))
+	list := c.ScopeOfList("Query.list", "a", "b", "c", "d")
 	if got, err := list.Decode(list.Encode("x")); err != nil || got != "x" {
 		t.Errorf("Decode returns %q, %v, want x", got, err)
 	}
-	for _, other := range []Scope{c.Scope("Query.list", "a", "b", "c"), c.Scope("Query.list", "a", "b", "c", "e"), c.Scope("Query.list", "a", "b", "x", "d")} {
+	for _, other := range []CursorScope{c.ScopeOfList("Query.list", "a", "b", "c"), c.ScopeOfList("Query.list", "a", "b", "c", "e"), c.ScopeOfList("Query.list", "a", "b", "x", "d")} {
 		if _, err := other.Decode(list.Encode("x")); err == nil {
 			t.Errorf("a cursor is also valid in the scope of another list, %+v", other)
 		}
@@ -82,7 +82,7 @@ func TestCursorsOfListsWithManyArguments(t *testing.T) {
 }
 
 func TestInvalidCursors(t *testing.T) {
-	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
+	list := NewCursorSigner([]byte("a key for tests")).ScopeOfList("Query.customers")
 	for name, cursor := range map[string]string{
 		"empty": "", "text": "hello world", "standard base64": "AQ/+", "too short": "AQAA", "padded": list.Encode("x") + "=",
 		"too long": strings.Repeat("A", 10_000), "another version": "Ag" + list.Encode("x")[2:],
@@ -98,8 +98,8 @@ func TestInvalidCursors(t *testing.T) {
 // FuzzCursorOpen checks that Open never panics, and that it accepts only cursors that Seal creates
 // for a position that fits in a key.
 func FuzzCursorOpen(f *testing.F) {
-	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
-	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPosition), strings.Repeat("a", maxPosition+1)} {
+	list := NewCursorSigner([]byte("a key for tests")).ScopeOfList("Query.customers")
+	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPositionBytes), strings.Repeat("a", maxPositionBytes+1)} {
 		f.Add(list.Encode(position))
 	}
 	f.Add("")
@@ -116,7 +116,7 @@ func FuzzCursorOpen(f *testing.F) {
 		if list.Encode(position) != cursor {
 			t.Errorf("the cursor %q is decoded to %q, but this position has the cursor %q", cursor, position, list.Encode(position))
 		}
-		if position == "" || len(position) > maxPosition || !utf8.ValidString(position) {
+		if position == "" || len(position) > maxPositionBytes || !utf8.ValidString(position) {
 			t.Errorf("%q opens to %q", cursor, position)
 		}
 	})

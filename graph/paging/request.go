@@ -21,15 +21,15 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// page validates the arguments and returns the page request. Only this function decides the size of
+// pageRequest validates the arguments and returns the page request. Only this function decides the size of
 // a page.
 //
 // It returns a commerce.InvalidError with the name of the invalid argument.
-func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
+func (p Arguments) pageRequest(list CursorScope) (dynamo.PageRequest, error) {
 	page := dynamo.PageRequest{Limit: operation.DefaultPageSize, DetectMore: p.Beyond.HasNextPage}
 	size, argument := p.First, "first"
 	if p.Last != nil && p.First != nil {
-		return page, commerce.WithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
+		return page, commerce.ErrorWithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
 	}
 	// If a client sets "before" without a size, the page contains the last records before the cursor.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
@@ -38,19 +38,19 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 	}
 	if size != nil {
 		if *size < 1 || *size > operation.MaxPageSize {
-			return page, commerce.WithArgument(argument, commerce.NewInvalidError("is %d: use 1 to %d", *size, operation.MaxPageSize))
+			return page, commerce.ErrorWithArgument(argument, commerce.NewInvalidError("is %d: use 1 to %d", *size, operation.MaxPageSize))
 		}
 		page.Limit = int(*size)
 	}
 	var err error
 	if p.After != nil {
 		if page.After, err = list.Decode(*p.After); err != nil {
-			return page, commerce.WithArgument("after", err)
+			return page, commerce.ErrorWithArgument("after", err)
 		}
 	}
 	if p.Before != nil {
 		if page.Before, err = list.Decode(*p.Before); err != nil {
-			return page, commerce.WithArgument("before", err)
+			return page, commerce.ErrorWithArgument("before", err)
 		}
 	}
 	return page, nil
@@ -61,17 +61,17 @@ func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
 // page.
 type Request struct {
 	Key   dynamo.ListRequest
-	Scope Scope
+	Scope CursorScope
 	// Err is the first error of an argument.
 	Err error
 	// empty reports whether an argument makes the list empty.
 	empty bool
 }
 
-// Request returns the request for the list that a field returns. parent is the ID of the record
+// NewRequest returns the request for the list that a field returns. parent is the ID of the record
 // that owns the list. Lists of Query have no parent.
-func (c Cursors) Request(field string, parent ...string) Request {
-	q := Request{Scope: c.Scope(field)}
+func (c CursorSigner) NewRequest(field string, parent ...string) Request {
+	q := Request{Scope: c.ScopeOfList(field)}
 	for _, id := range parent {
 		q.Key.PartitionValue = id
 		q.Scope.addArgument(id)
@@ -82,14 +82,14 @@ func (c Cursors) Request(field string, parent ...string) Request {
 // reject stores the error of an argument unless another error is already stored.
 func (q *Request) reject(argument string, err error) {
 	if q.Err == nil {
-		q.Err = commerce.WithArgument(argument, err)
+		q.Err = commerce.ErrorWithArgument(argument, err)
 	}
 }
 
-// FilterText limits the list to one partition, such as the products of a category. text is the
+// FilterPartition limits the list to one partition, such as the products of a category. text is the
 // value in the partition key. The list is empty if no key can contain the text.
-func (q *Request) FilterText(text string) {
-	text, err := commerce.ParseText(text, maxText)
+func (q *Request) FilterPartition(text string) {
+	text, err := commerce.ParseSearchText(text, maxFilterBytes)
 	if err != nil {
 		q.empty = true
 	}
@@ -97,12 +97,12 @@ func (q *Request) FilterText(text string) {
 	q.Scope.addArgument(text)
 }
 
-// OptionalText calls Text unless text is nil. It reports whether it called Text.
-func (q *Request) OptionalText(text *string) bool {
+// FilterOptionalPartition calls Text unless text is nil. It reports whether it called Text.
+func (q *Request) FilterOptionalPartition(text *string) bool {
 	if text == nil {
 		return false
 	}
-	q.FilterText(*text)
+	q.FilterPartition(*text)
 	return true
 }
 
@@ -113,28 +113,28 @@ func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
 	}
-	q.empty = q.empty || len(*text) > maxText
+	q.empty = q.empty || len(*text) > maxFilterBytes
 	q.Key.Range = dynamo.NamePrefixRange(*text)
 	q.Scope.addArgument("#" + commerce.FoldName(*text)) // '#' distinguishes the prefix from the argument of Text
 	return true
 }
 
-// maxText is the maximum size of a search text in bytes. Every key can contain a text of this size.
-const maxText = 256
+// maxFilterBytes is the maximum size of a search text in bytes. Every key can contain a text of this size.
+const maxFilterBytes = 256
 
 // FilterStatus limits a list of orders to one status.
 func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	if status == 0 {
 		q.reject(argument, commerce.NewInvalidError("is missing: set a status"))
 	}
-	q.addStatuses(dynamo.Statuses(status))
+	q.addStatuses(dynamo.NewStatusSet(status))
 }
 
-// Statuses limits a list of orders to several statuses. nil means all statuses, and an empty slice
+// FilterStatuses limits a list of orders to several statuses. nil means all statuses, and an empty slice
 // means an empty list. It reports whether the slice contains a status.
-func (q *Request) Statuses(statuses []commerce.Status) bool {
+func (q *Request) FilterStatuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
-	q.addStatuses(dynamo.Statuses(statuses...))
+	q.addStatuses(dynamo.NewStatusSet(statuses...))
 	return len(statuses) > 0
 }
 
@@ -157,7 +157,7 @@ func (q *Request) FilterTimeRange(argument string, r *commerce.TimeRange) bool {
 	if times == (commerce.TimeRange{}) {
 		return false
 	}
-	q.Key.Range = dynamo.PlacedRange(times)
+	q.Key.Range = dynamo.PlacedOrdersRange(times)
 	return true
 }
 
@@ -168,9 +168,9 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// DateRange limits a list of employees to employees hired within a date range. It reports whether
+// FilterDateRange limits a list of employees to employees hired within a date range. It reports whether
 // it limits the list.
-func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
+func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
 	if r != nil {
 		days = *r
@@ -187,7 +187,7 @@ func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
 // SetPage sets the page. It must be called after the methods for all other arguments.
 func (q *Request) SetPage(p Arguments) {
 	if q.Err == nil {
-		q.Key.Page, q.Err = p.page(q.Scope)
+		q.Key.Page, q.Err = p.pageRequest(q.Scope)
 	}
 	if q.empty {
 		q.Key.Range = dynamo.Range{Empty: true}

@@ -100,12 +100,12 @@ func (p *Reservation) Settle(spent int, response *graphql.Response) {
 		p.limiter.refund(p.principal, p.requested-actual)
 	}
 	if response != nil {
-		response.Extensions = p.limiter.addCost(response.Extensions, p.principal, p.requested, actual)
+		response.Extensions = p.limiter.addCostExtension(response.Extensions, p.principal, p.requested, actual)
 	}
 }
 
-// Cost is the content of extensions.cost. All values are whole points.
-type Cost struct {
+// CostExtension is the content of extensions.cost. All values are whole points.
+type CostExtension struct {
 	Requested   int `json:"requested"`
 	Actual      int `json:"actual"`
 	Available   int `json:"available"`
@@ -113,22 +113,22 @@ type Cost struct {
 	RestoreRate int `json:"restoreRate"`
 }
 
-// addCost adds extensions.cost.
-func (r *Limiter) addCost(extensions map[string]any, principal string, requested, actual int) map[string]any {
+// addCostExtension adds extensions.cost.
+func (r *Limiter) addCostExtension(extensions map[string]any, principal string, requested, actual int) map[string]any {
 	if extensions == nil {
 		extensions = map[string]any{}
 	}
-	extensions["cost"] = Cost{requested, actual, r.Available(principal), r.Burst, r.Restore}
+	extensions["cost"] = CostExtension{requested, actual, r.Available(principal), r.Burst, r.Restore}
 	return extensions
 }
 
 // RateLimitedResponse returns the response to a request that exceeds the rate limit.
 func (r *Limiter) RateLimitedResponse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
-	extensions := r.addCost(nil, principal, requested, actual)
+	extensions := r.addCostExtension(nil, principal, requested, actual)
 	// Round up. Otherwise a client that retries after exactly this time would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
 	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d are available: retry in %s seconds, or request fewer fields; the limit is %d points, and %d are restored per second",
-		requested, extensions["cost"].(Cost).Available, strconv.FormatFloat(seconds, 'f', -1, 64), r.Burst, r.Restore)
+		requested, extensions["cost"].(CostExtension).Available, strconv.FormatFloat(seconds, 'f', -1, 64), r.Burst, r.Restore)
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}
 }

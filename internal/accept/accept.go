@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// List splits the values of a header field at their commas and drops empty elements. It also splits
+// SplitElements splits the values of a header field at their commas and drops empty elements. It also splits
 // at a comma in a quoted string, because no element that the server supports contains quotes.
-func List(values []string) []string {
+func SplitElements(values []string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		if element = strings.TrimSpace(element); element != "" {

@@ -8,10 +8,10 @@ import (
 )
 
 func TestList(t *testing.T) {
-	if got, want := accept.List([]string{" a;q=1 ,b", "", ", c,"}), []string{"a;q=1", "b", "c"}; !slices.Equal(got, want) {
+	if got, want := accept.SplitElements([]string{" a;q=1 ,b", "", ", c,"}), []string{"a;q=1", "b", "c"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := accept.List(nil); len(got) > 0 {
+	if got := accept.SplitElements(nil); len(got) > 0 {
 		t.Errorf("%q, want nothing", got)
 	}
 }

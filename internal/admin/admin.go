@@ -37,9 +37,9 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// New returns the handler of the admin listener. The listener does not authenticate requests, so
+// NewHandler returns the handler of the admin listener. The listener does not authenticate requests, so
 // clients must not be able to reach it.
-func New(opts Options) http.Handler {
+func NewHandler(opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+PathMetrics, opts.Metrics)
 	for _, path := range opts.HealthPaths {

@@ -21,8 +21,8 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller in ctx, or the zero value if ctx contains no caller.
-func CallerOf(ctx context.Context) Caller {
+// CallerFromContext returns the caller in ctx, or the zero value if ctx contains no caller.
+func CallerFromContext(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }

@@ -20,5 +20,5 @@ func TestGoldenPoolDocs(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", p.Name, p.Counts, size, p.RefusalMarkdown())
 	}
-	golden.Section(t, "../../docs/limits.md", "pools", table.String())
+	golden.CheckSection(t, "../../docs/limits.md", "pools", table.String())
 }

@@ -23,7 +23,7 @@ const anonymousDivisor = 2
 // Pool is an amount of capacity that callers share. Callers acquire capacity and release it. A Pool
 // is safe for concurrent use.
 type Pool struct {
-	Declaration
+	PoolDeclaration
 	size int64
 	// TryAcquire returns full if the pool is exhausted, and exceeded if only the caller's share is
 	// exhausted.
@@ -44,8 +44,8 @@ type Pool struct {
 	fullRefusals, shareRefusals uint64
 }
 
-func newPool(d Declaration) *Pool {
-	p := &Pool{Declaration: d, size: int64(max(1, d.Size)), usedByKey: map[string]int64{}, queues: map[string]*callerQueue{}}
+func newPool(d PoolDeclaration) *Pool {
+	p := &Pool{PoolDeclaration: d, size: int64(max(1, d.Size)), usedByKey: map[string]int64{}, queues: map[string]*callerQueue{}}
 	p.full, p.exceeded = Refusal{pool: p}, Refusal{pool: p, shareExceeded: true}
 	return p
 }
@@ -59,10 +59,10 @@ func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	part := p.amount(c, n)
+	part := p.countedUnits(c, n)
 	switch refused := p.refusal(c, part); refused {
 	case nil:
-		p.add(c, part)
+		p.addUsage(c, part)
 		return nil
 	case &p.full:
 		p.fullRefusals++
@@ -80,14 +80,14 @@ func (p *Pool) Release(c Caller, n int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(c, -p.amount(c, n))
+	p.addUsage(c, -p.countedUnits(c, n))
 	p.grantWaiting()
 }
 
-// amount returns the capacity that the pool counts for a request of n units: at least Minimum, and
+// countedUnits returns the capacity that the pool counts for a request of n units: at least Minimum, and
 // at most the size of the pool. For an anonymous caller, the maximum is the total capacity of
 // anonymous callers.
-func (p *Pool) amount(c Caller, n int) int64 {
+func (p *Pool) countedUnits(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
 		maximum = max(1, p.size/anonymousDivisor)
@@ -103,8 +103,8 @@ func (p *Pool) Transfer(from, to Caller, n int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(from, -p.amount(from, n))
-	p.add(to, p.amount(to, n))
+	p.addUsage(from, -p.countedUnits(from, n))
+	p.addUsage(to, p.countedUnits(to, n))
 	p.grantWaiting()
 }
 
@@ -112,10 +112,10 @@ func (p *Pool) Transfer(from, to Caller, n int) {
 // callers wait, Acquire serves the caller that uses the least capacity first. If ctx ends first,
 // Acquire returns the error of ctx.
 func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
-	part := p.amount(c, n)
+	part := p.countedUnits(c, n)
 	p.mu.Lock()
 	if len(p.waiting) == 0 && p.refusal(c, part) == nil {
-		p.add(c, part)
+		p.addUsage(c, part)
 		p.mu.Unlock()
 		return nil
 	}
@@ -138,7 +138,7 @@ func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	defer p.mu.Unlock()
 	select {
 	case <-w.granted: // granted at the same moment
-		p.add(c, -part)
+		p.addUsage(c, -part)
 	default:
 		q.remove(w)
 	}
@@ -201,8 +201,8 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	return nil
 }
 
-// add adds part to the capacity that the caller uses. A negative part releases capacity.
-func (p *Pool) add(c Caller, part int64) {
+// addUsage adds part to the capacity that the caller uses. A negative part releases capacity.
+func (p *Pool) addUsage(c Caller, part int64) {
 	p.used += part
 	if c.Anonymous {
 		p.usedByAnonymous += part
@@ -238,7 +238,7 @@ func (p *Pool) grantWaiting() {
 		q.lastGrant = p.grants
 		close(w.granted)
 		q.waiters = q.waiters[1:]
-		p.add(q.caller, w.amount)
+		p.addUsage(q.caller, w.amount)
 		if len(q.waiters) == 0 {
 			heap.Remove(&p.waiting, q.index)
 			delete(p.queues, q.caller.Key)

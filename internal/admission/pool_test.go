@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func pool(size int) *Pool { return newPool(Declaration{Name: "test", Size: size}) }
+func pool(size int) *Pool { return newPool(PoolDeclaration{Name: "test", Size: size}) }
 
 // maxParts returns the maximum number of parts of size 1 that a caller gets.
 func maxParts(p *Pool, c Caller) (n int) {
@@ -96,7 +96,7 @@ func TestAnonymousCallers(t *testing.T) {
 
 // A part that is larger than the pool fits into an unused pool. Small parts are not counted.
 func TestPartSizes(t *testing.T) {
-	p := newPool(Declaration{Size: 100, UncountedUpTo: 10})
+	p := newPool(PoolDeclaration{Size: 100, UncountedUpTo: 10})
 	a, b := Caller{Key: "a"}, Caller{Key: "b"}
 	if p.TryAcquire(a, 1000) != nil || p.TryAcquire(b, 11) == nil || p.TryAcquire(b, 10) != nil || p.Used() != 100 {
 		t.Errorf("%d units are in use, want 100", p.Used())
@@ -186,7 +186,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 func TestPoolsKeepTheirSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 100).Draw(t, "size")
-		p := newPool(Declaration{Size: size, Minimum: rapid.IntRange(0, 3).Draw(t, "least")})
+		p := newPool(PoolDeclaration{Size: size, Minimum: rapid.IntRange(0, 3).Draw(t, "least")})
 		type part struct {
 			c Caller
 			n int

@@ -17,22 +17,22 @@ type PoolID int
 const (
 	PoolConnections PoolID = iota
 	PoolSockets
-	PoolVerifications
-	PoolBodies
+	PoolTokenVerifications
+	PoolRequestBodies
 	PoolRequests
-	PoolPreparations
-	PoolCost
-	PoolAnswers
+	PoolParsing
+	PoolOperationCost
+	PoolResponses
 	PoolSubscriptions
 	PoolSubscriptionMemory
-	PoolCatchUps
-	PoolEvents
+	PoolSubscriptionCatchUps
+	PoolEventCost
 	poolCount
 )
 
-// Declaration declares a pool. The pool's setting, its row in docs/limits.md, its error messages
+// PoolDeclaration declares a pool. The pool's setting, its row in docs/limits.md, its error messages
 // and the tests of its shares derive from the declaration.
-type Declaration struct {
+type PoolDeclaration struct {
 	// Name is the pool's name in refusals and in the docs.
 	Name string
 	// Counts describes what the pool counts, such as "requests in progress".
@@ -69,8 +69,8 @@ type Sizes [poolCount]int
 
 const statusServiceUnavailable = 503
 
-// declarations declares all pools. The defaults suit a server with one or two cores.
-var declarations = [poolCount]Declaration{
+// poolDeclarations declares all pools. The defaults suit a server with one or two cores.
+var poolDeclarations = [poolCount]PoolDeclaration{
 	PoolConnections: {
 		Name: "connections", Counts: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
 		Consequence: "connection closed",
@@ -80,11 +80,11 @@ var declarations = [poolCount]Declaration{
 		derive: func(s Sizes) int { return s[PoolConnections] * 3 / 4 },
 		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
-	PoolVerifications: {
+	PoolTokenVerifications: {
 		Name: "verifications", Counts: "token signatures being verified", DerivedFrom: "half the processors",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "waits",
 	},
-	PoolBodies: {
+	PoolRequestBodies: {
 		Name: "bodies", Counts: "bytes of request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
 		Meaning:       "bytes of request bodies over 16 KiB, and separately of responses over 16 KiB",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
@@ -93,17 +93,17 @@ var declarations = [poolCount]Declaration{
 		Name: "requests", Counts: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer requests at the same time",
 	},
-	PoolPreparations: {
+	PoolParsing: {
 		Name: "preparations", Counts: "parsing of new documents, and of request bodies over 16 KiB", DerivedFrom: "all processors but one",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "waits",
 	},
-	PoolCost: {
+	PoolOperationCost: {
 		Name: "cost", Counts: "cost points of operations in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
 		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
-	PoolAnswers: {
+	PoolResponses: {
 		Name: "answers", Counts: "bytes of responses over 16 KiB", DerivedFrom: "same as `bodies`",
-		derive: func(s Sizes) int { return s[PoolBodies] }, UncountedUpTo: 16 << 10,
+		derive: func(s Sizes) int { return s[PoolRequestBodies] }, UncountedUpTo: 16 << 10,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolSubscriptions: {
@@ -114,19 +114,19 @@ var declarations = [poolCount]Declaration{
 		Name: "subscriptionMemory", Counts: "bytes of subscriptions' variables and distinct documents", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the same document as other subscriptions, with different variables",
 	},
-	PoolCatchUps: {
+	PoolSubscriptionCatchUps: {
 		Name: "catchUps", Counts: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
 		Waits: true, Consequence: "waits",
 	},
-	PoolEvents: {
+	PoolEventCost: {
 		Name: "events", Counts: "cost points of the operations that new events of subscriptions start", DerivedFrom: "a quarter of `cost`",
-		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "waits",
+		derive: func(s Sizes) int { return s[PoolOperationCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "waits",
 	},
 }
 
 // Settings returns the settings of the pools. Pools with a derived size have no setting.
 func (s *Sizes) Settings() (rows []setting.Setting) {
-	for id, d := range &declarations {
+	for id, d := range &poolDeclarations {
 		if d.Setting != "" {
 			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, d.Counts), Exceeded: d.RefusalMarkdown()})
 		}
@@ -136,10 +136,10 @@ func (s *Sizes) Settings() (rows []setting.Setting) {
 
 // withDefaults returns the sizes of all pools.
 func (s Sizes) withDefaults() Sizes {
-	for id, d := range &declarations {
+	for id, d := range &poolDeclarations {
 		s[id] = cmp.Or(s[id], d.Default)
 	}
-	for id, d := range &declarations {
+	for id, d := range &poolDeclarations {
 		if d.derive != nil {
 			s[id] = max(1, d.derive(s))
 		}
@@ -154,7 +154,7 @@ type Controller [poolCount]*Pool
 func New(s Sizes) *Controller {
 	c := new(Controller)
 	for id, size := range s.withDefaults() {
-		d := declarations[id]
+		d := poolDeclarations[id]
 		d.Size = size
 		c[id] = newPool(d)
 	}
@@ -175,7 +175,7 @@ func (c *Controller) Sizes() (s Sizes) {
 // missed. ctx contains the caller. The subscription calls done after it has read the events. If ctx
 // ends first, AcquireCatchUp returns the error of ctx.
 func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
-	caller, pool := CallerOf(ctx), c[PoolCatchUps]
+	caller, pool := CallerFromContext(ctx), c[PoolSubscriptionCatchUps]
 	if err := pool.Acquire(ctx, caller, 1); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ type Refusal struct {
 }
 
 // Pool returns the declaration of the pool.
-func (r *Refusal) Pool() *Declaration { return &r.pool.Declaration }
+func (r *Refusal) Pool() *PoolDeclaration { return &r.pool.PoolDeclaration }
 
 // ShareExceeded reports whether the refusal is due to the caller's share. If it returns false, the
 // pool is exhausted.
@@ -30,7 +30,7 @@ func (r *Refusal) Error() string {
 }
 
 // RefusalMarkdown describes in Markdown what happens if the pool has no capacity for a caller.
-func (d *Declaration) RefusalMarkdown() string {
+func (d *PoolDeclaration) RefusalMarkdown() string {
 	switch {
 	case d.Code == "":
 		return d.Consequence

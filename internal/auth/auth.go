@@ -148,7 +148,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 		opts.Now = time.Now
 	}
 	if opts.Verifications == nil {
-		opts.Verifications = admission.New(admission.Sizes{})[admission.PoolVerifications]
+		opts.Verifications = admission.New(admission.Sizes{})[admission.PoolTokenVerifications]
 	}
 	if opts.AfterFunc == nil {
 		opts.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -174,11 +174,11 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 		if len(opts.Secret) < MinSecretBytes {
 			return nil, fmt.Errorf("the secret has %d bytes: at least %d are required", len(opts.Secret), MinSecretBytes)
 		}
-		a.algorithms, a.keys = secretAlgorithms(), &secret{}
+		a.algorithms, a.keys = secretAlgorithms(), &sharedSecret{}
 		a.ChangeSecret(opts.Secret)
 		return a, nil
 	}
-	jwks, err := newSource(opts.JWKS)
+	jwks, err := newJWKSSource(opts.JWKS)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if !opts.RefreshOnUse {
 		ring.refreshPeriodically(ctx)
 	}
-	a.algorithms, a.keys = publicAlgorithms(), ring
+	a.algorithms, a.keys = publicKeyAlgorithms(), ring
 	return a, nil
 }
 
@@ -197,7 +197,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 // with the previous secret are no longer valid. ChangeSecret has no effect if the keys are in a
 // JWKS.
 func (a *Authenticator) ChangeSecret(key []byte) {
-	if s, ok := a.keys.(*secret); ok {
+	if s, ok := a.keys.(*sharedSecret); ok {
 		s.key.Store(&key)
 	}
 }
@@ -222,8 +222,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	return identity, nil
 }
 
-// HasWaiting reports whether any request waits for the verification of a signature.
-func (a *Authenticator) HasWaiting() bool { return a.opts.Verifications.Waiting() > 0 }
+// HasWaitingVerifications reports whether any request waits for the verification of a signature.
+func (a *Authenticator) HasWaitingVerifications() bool { return a.opts.Verifications.Waiting() > 0 }
 
 // customerExists returns ErrUnauthenticated if the identity has a customer that does not exist. It
 // returns the errors of Options.CustomerExists.
@@ -282,7 +282,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *veri
 	}
 	// Verifying a signature can take milliseconds, and any client can cause a verification. So a pool
 	// limits the number of concurrent verifications.
-	caller := admission.CallerOf(ctx)
+	caller := admission.CallerFromContext(ctx)
 	if err := a.opts.Verifications.Acquire(ctx, caller, 1); err != nil {
 		return nil, nil, err
 	}

@@ -207,8 +207,8 @@ func TestForgedHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkRejected(t, a, authtest.Assemble(header, payload, none), "unsigned "+string(header), "")
-		checkRejected(t, a, authtest.Assemble(header, payload, func([]byte) []byte { return []byte("signature") }), "a made-up signature "+string(header), "")
+		checkRejected(t, a, authtest.AssembleToken(header, payload, none), "unsigned "+string(header), "")
+		checkRejected(t, a, authtest.AssembleToken(header, payload, func([]byte) []byte { return []byte("signature") }), "a made-up signature "+string(header), "")
 	}
 	claims := authtest.Claims(now, nil)
 	valid := es.Token(t, claims, nil)
@@ -233,7 +233,7 @@ func TestForgedHeaders(t *testing.T) {
 		"a header that is no JSON":  base64.RawURLEncoding.EncodeToString([]byte("{alg: ES256}")) + "." + parts[1] + "." + parts[2],
 		"a header that is null":     base64.RawURLEncoding.EncodeToString([]byte("null")) + "." + parts[1] + "." + parts[2],
 		"a header that is a list":   base64.RawURLEncoding.EncodeToString([]byte("[]")) + "." + parts[1] + "." + parts[2],
-		"a header with two algs":    authtest.Assemble([]byte(`{"alg":"ES256","alg":"none","kid":"ES256"}`), payload, none),
+		"a header with two algs":    authtest.AssembleToken([]byte(`{"alg":"ES256","alg":"none","kid":"ES256"}`), payload, none),
 		"a header of deep brackets": base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","x":`+strings.Repeat("[", 5000))) + "." + parts[1] + "." + parts[2],
 		"another's payload":         parts[0] + "." + strings.Split(es.Token(t, authtest.Claims(now, object{"sub": "user-2"}), nil), ".")[1] + "." + parts[2],
 		"another's key":             attackerKey.Token(t, claims, nil),
@@ -441,7 +441,7 @@ func TestRolesOfPrincipals(t *testing.T) {
 	opts.JWKS = writeJWKS(t, authtest.JWKS(t, ed.JWK(t, nil)))
 	opts.RoleClaim, opts.CustomerClaim = "https://shop.example/roles", "cognito:customer"
 	a := newAuthenticator(t, opts)
-	for _, role := range commerce.TokenRoles() {
+	for _, role := range commerce.RolesAllowedInTokens() {
 		want := commerce.Principal{Name: "user-1", Role: role}
 		if role == commerce.RoleCustomer {
 			want.Customer = "cust_01"
@@ -633,7 +633,7 @@ func FuzzAuthenticate(f *testing.F) {
 	a := newWithKeys(f, ed.JWK(f, nil), rs.JWK(f, nil))
 	good := ed.Token(f, authtest.Claims(now, nil), nil)
 	for _, seed := range []string{"", ".", "..", "...", "a.b.c", good, good[:len(good)-1], good + "A", strings.ToUpper(good), rs.Token(f, authtest.Claims(now, object{"exp": 1}), nil),
-		authtest.Assemble([]byte(`{"alg":"none"}`), []byte(`{}`), func([]byte) []byte { return nil }), authtest.Assemble([]byte(`{"alg":"EdDSA","kid":"EdDSA","jwk":{}}`), []byte(`{}`), func([]byte) []byte { return make([]byte, 64) })} {
+		authtest.AssembleToken([]byte(`{"alg":"none"}`), []byte(`{}`), func([]byte) []byte { return nil }), authtest.AssembleToken([]byte(`{"alg":"EdDSA","kid":"EdDSA","jwk":{}}`), []byte(`{}`), func([]byte) []byte { return make([]byte, 64) })} {
 		f.Add(seed)
 	}
 	signed := func(token string) string { return token[:strings.LastIndexByte(token, '.')] }

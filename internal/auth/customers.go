@@ -36,8 +36,8 @@ const (
 	// missingTTL is how long a customer is cached as missing. It is short, because the customer's
 	// record may be created after the token.
 	missingTTL = 5 * time.Second
-	// lookupTimeout is the timeout of a lookup.
-	lookupTimeout = 5 * time.Second
+	// customerLookupTimeout is the timeout of a lookup.
+	customerLookupTimeout = 5 * time.Second
 )
 
 func newCustomerCache(ask func(context.Context, commerce.CustomerID) (bool, error), now func() time.Time) *customerCache {
@@ -60,7 +60,7 @@ func (c *customerCache) exists(ctx context.Context, id commerce.CustomerID) (boo
 	exists, err, _ := c.lookups.Do(string(id), func() (any, error) {
 		// The lookup does not end with this caller's context, because other callers may wait for its
 		// result.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), customerLookupTimeout)
 		defer cancel()
 		exists, err := c.lookup(ctx, id)
 		if err != nil {

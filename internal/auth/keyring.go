@@ -15,7 +15,7 @@ import (
 // keyring stores the keys of a JWKS in memory. It refreshes them periodically, and when a token has
 // an unknown key ID. If a refresh fails, the previous keys remain in use.
 type keyring struct {
-	source    source
+	source    jwksSource
 	log       *slog.Logger
 	now       func() time.Time
 	afterFunc func(time.Duration, func()) (stop func() bool)
@@ -37,14 +37,14 @@ type keyring struct {
 // so source.minInterval limits how often find refreshes the keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
-	fresh := !r.refreshOnUse || r.readWithin(r.source.refreshInterval)
-	if known && fresh || r.readWithin(r.source.minInterval) {
+	fresh := !r.refreshOnUse || r.wasReadWithin(r.source.refreshInterval)
+	if known && fresh || r.wasReadWithin(r.source.minInterval) {
 		return keys
 	}
 	// All waiting requests share this refresh, so it does not use the context of a single request. The
 	// source has its own timeout.
 	_, _, _ = r.refreshes.Do("", func() (any, error) {
-		if !r.readWithin(r.source.minInterval) {
+		if !r.wasReadWithin(r.source.minInterval) {
 			r.refreshAndLog(context.Background())
 		}
 		return nil, nil
@@ -58,9 +58,9 @@ func (r *keyring) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return keys
 }
 
-// readWithin reports whether the last attempt to read the keys was less than d ago. It compares
+// wasReadWithin reports whether the last attempt to read the keys was less than d ago. It compares
 // times of the wall clock, because the monotonic clock can stop while the process is frozen.
-func (r *keyring) readWithin(d time.Duration) bool {
+func (r *keyring) wasReadWithin(d time.Duration) bool {
 	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < d
 }
 

@@ -68,7 +68,7 @@ func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
 // newTestKeyring returns a keyring for a location, with its clock and its log.
 func newTestKeyring(t *testing.T, location string) (*keyring, *clock, *bytes.Buffer) {
 	t.Helper()
-	src, err := newSource(location)
+	src, err := newJWKSSource(location)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestConcurrentRefreshesShareOneRead(t *testing.T) {
 // A fetch times out after five seconds.
 func TestFetchTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := newClient()
+		client := newHTTPClient()
 		client.Transport = hangingTransport{}
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
@@ -257,7 +257,7 @@ func TestFetchTimeout(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
 	})
-	from, err := newSource("https://id.example/jwks.json")
+	from, err := newJWKSSource("https://id.example/jwks.json")
 	if err != nil || from.refreshInterval != 30*time.Second || from.minInterval != 10*time.Second {
 		t.Errorf("the source has a refresh interval of %s and a minimum interval of %s, %v", from.refreshInterval, from.minInterval, err)
 	}
@@ -294,7 +294,7 @@ func TestPeriodicRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-		r := &keyring{log: slog.New(slog.DiscardHandler), now: time.Now, afterFunc: after, source: source{refreshInterval: time.Minute, read: func(context.Context) ([]byte, error) {
+		r := &keyring{log: slog.New(slog.DiscardHandler), now: time.Now, afterFunc: after, source: jwksSource{refreshInterval: time.Minute, read: func(context.Context) ([]byte, error) {
 			if reads++; reads == 2 {
 				panic("a fault")
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/go-jose/go-jose/v4/json"
 )
 
-// publicAlgorithms returns the algorithms that are accepted if the keys come from a JWKS.
-func publicAlgorithms() []jose.SignatureAlgorithm {
+// publicKeyAlgorithms returns the algorithms that are accepted if the keys come from a JWKS.
+func publicKeyAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	}
@@ -26,27 +26,27 @@ func secretAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.HS256, jose.HS384, jose.HS512}
 }
 
-// secret is a keyFinder with one key, the secret that the issuer and the server share. The key has
+// sharedSecret is a keyFinder with one key, the secret that the issuer and the server share. The key has
 // no ID, so the kid of a token is ignored.
-type secret struct{ key atomic.Pointer[[]byte] }
+type sharedSecret struct{ key atomic.Pointer[[]byte] }
 
-func (s *secret) find(string, jose.SignatureAlgorithm) []any { return []any{*s.key.Load()} }
+func (s *sharedSecret) find(string, jose.SignatureAlgorithm) []any { return []any{*s.key.Load()} }
 
-func (s *secret) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
+func (s *sharedSecret) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return s.find(kid, algorithm)
 }
 
-// key is a public key with the algorithms that it may be used with. The algorithms prevent
+// publicKey is a public key with the algorithms that it may be used with. The algorithms prevent
 // algorithm confusion attacks, which use, for example, the text of an RSA public key as an HMAC
 // secret.
-type key struct {
+type publicKey struct {
 	id         string
 	public     any
 	algorithms []jose.SignatureAlgorithm
 }
 
 // keyset contains the usable keys of a JWKS.
-type keyset []key
+type keyset []publicKey
 
 // find returns the keys for a token, and reports whether the set contains the token's kid. For a
 // token without a kid, it returns a key only if exactly one key has the algorithm.
@@ -108,7 +108,7 @@ func parseKeys(text []byte) (keyset, error) {
 }
 
 // parseKey parses a key. If the key is unusable, parseKey returns the reason.
-func parseKey(text []byte) (key, string) {
+func parseKey(text []byte) (publicKey, string) {
 	// go-jose does not expose these members.
 	var members struct {
 		Operations []string        `json:"key_ops"`
@@ -116,23 +116,23 @@ func parseKey(text []byte) (key, string) {
 		Secret     json.RawMessage `json:"k"`
 	}
 	if json.Unmarshal(text, &members) != nil {
-		return key{}, "is not a JWK"
+		return publicKey{}, "is not a JWK"
 	}
 	if members.Private != nil || members.Secret != nil {
-		return key{}, "is secret: publish public keys only, because a secret key can sign tokens"
+		return publicKey{}, "is secret: publish public keys only, because a secret key can sign tokens"
 	}
 	var parsed jose.JSONWebKey
 	if err := parsed.UnmarshalJSON(text); err != nil {
-		return key{}, "has an unknown key type, or is malformed"
+		return publicKey{}, "has an unknown key type, or is malformed"
 	}
 	if parsed.Use != "" && parsed.Use != "sig" || members.Operations != nil && !slices.Contains(members.Operations, "verify") {
-		return key{}, "is not for signatures"
+		return publicKey{}, "is not for signatures"
 	}
-	k := key{id: parsed.KeyID, public: parsed.Key}
+	k := publicKey{id: parsed.KeyID, public: parsed.Key}
 	switch public := parsed.Key.(type) {
 	case *rsa.PublicKey:
 		if public.N.BitLen() < minRSABits {
-			return key{}, fmt.Sprintf("is too short: RSA keys need at least %d bits", minRSABits)
+			return publicKey{}, fmt.Sprintf("is too short: RSA keys need at least %d bits", minRSABits)
 		}
 		k.algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 	case *ecdsa.PublicKey:
@@ -145,7 +145,7 @@ func parseKey(text []byte) (key, string) {
 		k.algorithms = slices.DeleteFunc(k.algorithms, func(a jose.SignatureAlgorithm) bool { return string(a) != parsed.Algorithm })
 	}
 	if len(k.algorithms) == 0 {
-		return key{}, "has an algorithm that is unknown or does not match its type"
+		return publicKey{}, "has an algorithm that is unknown or does not match its type"
 	}
 	return k, ""
 }

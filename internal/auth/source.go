@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// source reads a JWKS from a URL or a file.
-type source struct {
+// jwksSource reads a JWKS from a URL or a file.
+type jwksSource struct {
 	read func(context.Context) ([]byte, error)
 	// refreshInterval is the interval between periodic reads.
 	refreshInterval time.Duration
@@ -30,23 +30,23 @@ const maxJWKSBytes = 256 << 10
 // fetchTimeout is the timeout for fetching a JWKS.
 const fetchTimeout = 5 * time.Second
 
-// FileInterval is the interval between two reads of a file with keys.
-const FileInterval = 10 * time.Second
+// FilePollInterval is the interval between two reads of a file with keys.
+const FilePollInterval = 10 * time.Second
 
-// newSource returns the source for a URL or a file name. It returns the errors of
+// newJWKSSource returns the source for a URL or a file name. It returns the errors of
 // CheckJWKSLocation.
-func newSource(location string) (source, error) {
+func newJWKSSource(location string) (jwksSource, error) {
 	if err := CheckJWKSLocation(location); err != nil {
-		return source{}, err
+		return jwksSource{}, err
 	}
 	if !isURL(location) {
-		return source{read: func(context.Context) ([]byte, error) { return readJWKSFile(location) }, refreshInterval: FileInterval, minInterval: time.Second}, nil
+		return jwksSource{read: func(context.Context) ([]byte, error) { return readJWKSFile(location) }, refreshInterval: FilePollInterval, minInterval: time.Second}, nil
 	}
-	client := newClient()
-	return source{read: func(ctx context.Context) ([]byte, error) { return fetchJWKS(ctx, client, location) }, refreshInterval: 30 * time.Second, minInterval: 10 * time.Second}, nil
+	client := newHTTPClient()
+	return jwksSource{read: func(ctx context.Context) ([]byte, error) { return fetchJWKS(ctx, client, location) }, refreshInterval: 30 * time.Second, minInterval: 10 * time.Second}, nil
 }
 
-func newClient() *http.Client {
+func newHTTPClient() *http.Client {
 	return &http.Client{
 		Timeout: fetchTimeout,
 		// Redirects are not followed, because the target may have other keys and has not been validated

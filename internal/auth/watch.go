@@ -19,14 +19,14 @@ const recheckInterval = 15 * time.Second
 // This happens if the token expires, its key is removed, or its customer is deleted. If the lookup
 // of the customer fails, the watch continues. The returned function stops the watch.
 func (a *Authenticator) Watch(identity Identity, onInvalid func(error)) (stop func()) {
-	w := &watch{authenticator: a, identity: identity, onInvalid: onInvalid}
+	w := &tokenWatch{authenticator: a, identity: identity, onInvalid: onInvalid}
 	w.schedule(0)
 	return w.cancel
 }
 
-// watch checks the token of one connection periodically. Between two checks it uses only a timer
+// tokenWatch checks the token of one connection periodically. Between two checks it uses only a timer
 // and no goroutine.
-type watch struct {
+type tokenWatch struct {
 	authenticator *Authenticator
 	identity      Identity
 	onInvalid     func(error)
@@ -38,7 +38,7 @@ type watch struct {
 }
 
 // schedule schedules the next check.
-func (w *watch) schedule(after time.Duration) {
+func (w *tokenWatch) schedule(after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped {
@@ -47,7 +47,7 @@ func (w *watch) schedule(after time.Duration) {
 }
 
 // check ends the watch if the token is no longer valid. Otherwise, it schedules the next check.
-func (w *watch) check() {
+func (w *tokenWatch) check() {
 	err := w.authenticator.recheck(w.identity)
 	if errors.Is(err, ErrUnauthenticated) {
 		if w.markStopped() {
@@ -64,7 +64,7 @@ func (w *watch) check() {
 }
 
 // markStopped stops the watch and reports whether the watch was active.
-func (w *watch) markStopped() bool {
+func (w *tokenWatch) markStopped() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	active := !w.stopped
@@ -73,7 +73,7 @@ func (w *watch) markStopped() bool {
 }
 
 // cancel stops the watch without calling onInvalid.
-func (w *watch) cancel() {
+func (w *tokenWatch) cancel() {
 	if w.markStopped() {
 		w.stopTimer()
 	}

@@ -106,12 +106,12 @@ func (k Key) Token(t testing.TB, claims any, header Object) string {
 	if !raw {
 		payload = encode(t, claims)
 	}
-	return Assemble(encode(t, override(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
+	return AssembleToken(encode(t, override(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
 }
 
-// Assemble returns a token with the given parts, which need not be valid. sign returns the
+// AssembleToken returns a token with the given parts, which need not be valid. sign returns the
 // signature of input.
-func Assemble(header, payload []byte, sign func(input []byte) []byte) string {
+func AssembleToken(header, payload []byte, sign func(input []byte) []byte) string {
 	input := base64URL(header) + "." + base64URL(payload)
 	return input + "." + base64URL(sign([]byte(input)))
 }

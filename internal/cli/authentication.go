@@ -40,7 +40,7 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 	}
 	jwt := cfg.JWT
 	jwt.RefreshOnUse = opts.Graph.Feed == nil // in AWS Lambda
-	jwt.Log, jwt.Verifications, jwt.AfterFunc = opts.Log, opts.Admission[admission.PoolVerifications], env.AfterFunc
+	jwt.Log, jwt.Verifications, jwt.AfterFunc = opts.Log, opts.Admission[admission.PoolTokenVerifications], env.AfterFunc
 	jwt.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		return customerExists(ctx, opts.Graph.Store, id)
 	}

@@ -27,26 +27,26 @@ const (
 	checkConcurrency = 8
 )
 
-// statusError is an error that determines the exit status of the command. If err is nil, the
+// exitStatusError is an error that determines the exit status of the command. If err is nil, the
 // command has already printed the reason.
-type statusError struct {
+type exitStatusError struct {
 	status int
 	err    error
 }
 
-func (e *statusError) Error() string {
+func (e *exitStatusError) Error() string {
 	if e.err == nil {
 		return ""
 	}
 	return e.err.Error()
 }
 
-func (e *statusError) Unwrap() error { return e.err }
+func (e *exitStatusError) Unwrap() error { return e.err }
 
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
-		storeFlags(set, &env)
+		defineStoreFlags(set, &env)
 		set.BoolVar(&repair, "repair", false, "repair the inconsistencies that can be repaired automatically")
 		set.BoolVar(&asJSON, "json", false, "write one line of JSON per inconsistency, and one for the summary")
 	}, nil)
@@ -56,13 +56,13 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	summary, err := checkTable(ctx, repair, asJSON, env)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &statusError{exitIncomplete, errors.New("check: interrupted before the end")}
+		return &exitStatusError{exitIncomplete, errors.New("check: interrupted before the end")}
 	case err != nil:
-		return &statusError{exitIncomplete, err}
-	case summary.Left() > 0:
-		return &statusError{exitFailed, nil}
+		return &exitStatusError{exitIncomplete, err}
+	case summary.UnrepairedCount() > 0:
+		return &exitStatusError{exitFailed, nil}
 	case summary.Unverified > 0:
-		return &statusError{exitIncomplete, nil}
+		return &exitStatusError{exitIncomplete, nil}
 	}
 	return nil
 }
@@ -77,25 +77,25 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 		return check.Summary{}, withTableName(cfg, err)
 	}
 	stdout := &stickyErrorWriter{w: env.Stdout}
-	var out checkOutput = &checkText{w: stdout, repair: repair, table: cfg.Table.Table}
+	var out checkOutput = &checkTextOutput{w: stdout, repair: repair, table: cfg.Table.Table}
 	if asJSON {
-		out = &checkJSON{w: json.NewEncoder(stdout)}
+		out = &checkJSONOutput{w: json.NewEncoder(stdout)}
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
 	opts := check.Options{Segments: checkSegments, Parallel: checkConcurrency, Repair: repair}
 	opts.OnDrift = func(d check.Drift) {
 		progress.clear()
-		out.drift(d)
+		out.writeDrift(d)
 	}
-	opts.OnUnverified = func(u check.Unverified) {
+	opts.OnUnverified = func(u check.UnverifiedRecord) {
 		progress.clear()
-		out.unverified(u)
+		out.writeUnverified(u)
 	}
 	opts.OnProgress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
 	// A check can take an hour, so print the summary of an incomplete check, too.
-	out.summary(summary, err == nil)
+	out.writeSummary(summary, err == nil)
 	switch {
 	case err != nil:
 		return summary, withTableName(cfg, err)
@@ -123,21 +123,21 @@ func (f *stickyErrorWriter) Write(b []byte) (int, error) {
 
 // checkOutput writes the results of a check, either as text or as JSON.
 type checkOutput interface {
-	drift(check.Drift)
-	unverified(check.Unverified)
-	// summary writes the last lines of the output. complete reports whether the check read the whole
+	writeDrift(check.Drift)
+	writeUnverified(check.UnverifiedRecord)
+	// writeSummary writes the last lines of the output. complete reports whether the check read the whole
 	// table.
-	summary(s check.Summary, complete bool)
+	writeSummary(s check.Summary, complete bool)
 }
 
-// checkText writes text for people.
-type checkText struct {
+// checkTextOutput writes text for people.
+type checkTextOutput struct {
 	w      io.Writer
 	repair bool
 	table  string
 }
 
-func (t *checkText) drift(d check.Drift) {
+func (t *checkTextOutput) writeDrift(d check.Drift) {
 	note := ""
 	switch kind := findKind(d.Kind); {
 	case d.Repaired && d.StandIn:
@@ -164,11 +164,11 @@ func findKind(name string) repair.DriftKind {
 	return repair.DriftKind{}
 }
 
-func (t *checkText) unverified(u check.Unverified) {
+func (t *checkTextOutput) writeUnverified(u check.UnverifiedRecord) {
 	fmt.Fprintf(t.w, "unverified  %s %s: %s\n", u.PK, u.SK, u.Reason)
 }
 
-func (t *checkText) summary(s check.Summary, complete bool) {
+func (t *checkTextOutput) writeSummary(s check.Summary, complete bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
@@ -196,13 +196,13 @@ func (t *checkText) summary(s check.Summary, complete bool) {
 	if s.Unverified > 0 {
 		fmt.Fprintf(t.w, "unverified records: %d, listed above; run the check again\n", s.Unverified)
 	}
-	fmt.Fprintln(t.w, t.outcome(s, complete))
+	fmt.Fprintln(t.w, t.outcomeLine(s, complete))
 }
 
-// outcome returns the last line of the output: the number of remaining inconsistencies, and what to
+// outcomeLine returns the last line of the output: the number of remaining inconsistencies, and what to
 // do about them.
-func (t *checkText) outcome(s check.Summary, complete bool) string {
-	left := s.Left()
+func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
+	left := s.UnrepairedCount()
 	byRepair := left - s.ByHand
 	switch {
 	case !complete:
@@ -232,17 +232,17 @@ func (t *checkText) outcome(s check.Summary, complete bool) string {
 	}
 }
 
-// checkJSON writes one line of JSON per inconsistency and per unverified record, and one for the
+// checkJSONOutput writes one line of JSON per inconsistency and per unverified record, and one for the
 // summary. The underlying stickyErrorWriter keeps write errors.
-type checkJSON struct{ w *json.Encoder }
+type checkJSONOutput struct{ w *json.Encoder }
 
-func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }
+func (j *checkJSONOutput) writeDrift(d check.Drift) { _ = j.w.Encode(d) }
 
-func (j *checkJSON) unverified(u check.Unverified) {
-	_ = j.w.Encode(map[string]check.Unverified{"unverified": u})
+func (j *checkJSONOutput) writeUnverified(u check.UnverifiedRecord) {
+	_ = j.w.Encode(map[string]check.UnverifiedRecord{"unverified": u})
 }
 
-func (j *checkJSON) summary(s check.Summary, complete bool) {
+func (j *checkJSONOutput) writeSummary(s check.Summary, complete bool) {
 	type summary struct {
 		Clean      bool           `json:"clean"`
 		Complete   bool           `json:"complete"`
@@ -262,7 +262,7 @@ func (j *checkJSON) summary(s check.Summary, complete bool) {
 		ReadUnits  float64        `json:"readUnits"`
 	}
 	_ = j.w.Encode(map[string]summary{"summary": {
-		complete && s.Left() == 0 && s.Unverified == 0, complete, s.Records, s.External, s.Orders, s.Customers, s.Products, s.Employees,
-		s.Warehouses, s.Found, s.Repaired, s.Left(), s.ByHand, s.Unverified, s.Requests, s.ReadUnits,
+		complete && s.UnrepairedCount() == 0 && s.Unverified == 0, complete, s.Records, s.External, s.Orders, s.Customers, s.Products, s.Employees,
+		s.Warehouses, s.Found, s.Repaired, s.UnrepairedCount(), s.ByHand, s.Unverified, s.Requests, s.ReadUnits,
 	}})
 }

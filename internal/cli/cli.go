@@ -75,8 +75,8 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var usage usageError
 	var invalid *config.InvalidError
-	var status *statusError
-	var help *helpRequest
+	var status *exitStatusError
+	var help *helpRequestedError
 	switch {
 	case err == nil:
 		return exitOK
@@ -108,7 +108,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 
 func run(ctx context.Context, args []string, env Environment) error {
 	command := "serve"
-	if len(args) == 0 && env.Getenv(lambdaRuntimeAPI) != "" {
+	if len(args) == 0 && env.Getenv(lambdaRuntimeAPIVariable) != "" {
 		command = "lambda"
 	}
 	if len(args) > 0 && isHelpFlag(args[0]) {
@@ -187,7 +187,7 @@ func parseFlags(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		return &helpRequest{set}
+		return &helpRequestedError{set}
 	}
 	if err != nil {
 		return usageError{fmt.Sprintf("%s: %v", set.Name(), err)}
@@ -235,7 +235,7 @@ func describeError(err error, getenv func(string) string) string {
 	case errors.Is(err, table.ErrAccessDenied):
 		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the IAM role, and the IAM policy (%s)", rootMessage(err))
 	case errors.As(err, &clock):
-		return fmt.Sprintf("the clock of this machine is %s DynamoDB's clock, so records would have the wrong time: set the clock and run the command again", clock.Difference())
+		return fmt.Sprintf("the clock of this machine is %s DynamoDB's clock, so records would have the wrong time: set the clock and run the command again", clock.DifferenceText())
 	case errors.Is(err, table.ErrUnavailable):
 		location := ""
 		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
@@ -273,17 +273,17 @@ func openStore(ctx context.Context, command string, env Environment) (*dynamo.St
 	if cfg.Store == config.Embedded && cfg.Data == "" {
 		return nil, cfg, fmt.Errorf("%s requires DynamoDB or a file, because the embedded store in memory exists only while the server runs: set ORDERGRAPH_STORE=%s, or name the file with -data", command, config.DynamoDB)
 	}
-	store, _, err := openConfigured(ctx, cfg, env, nil)
+	store, _, err := openConfiguredStore(ctx, cfg, env, nil)
 	return store, cfg, err
 }
 
-// openConfigured opens the configured store, and the Source that reports the store's changes to
+// openConfiguredStore opens the configured store, and the Source that reports the store's changes to
 // subscriptions. The store writes its messages to log.
-func openConfigured(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
+func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	opts := cfg.Table
 	opts.Log = log
 	if cfg.Store == config.Embedded {
-		engine, err := openEngine(cfg.Data, env)
+		engine, err := openEmbeddedStore(cfg.Data, env)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -298,9 +298,9 @@ func openConfigured(ctx context.Context, cfg config.Config, env Environment, log
 	return store, feed.StreamSource(streams, feed.StreamOptions{}), err
 }
 
-// openEngine opens the embedded store in the file at path, or in memory if path is empty. The store
+// openEmbeddedStore opens the embedded store in the file at path, or in memory if path is empty. The store
 // is closed when the command has ended.
-func openEngine(path string, env Environment) (*embedded.Store, error) {
+func openEmbeddedStore(path string, env Environment) (*embedded.Store, error) {
 	if path == "" {
 		engine := embedded.New()
 		*env.closers = append(*env.closers, engine.Close)
@@ -319,7 +319,7 @@ const startTimeout = 30 * time.Second
 func serve(ctx context.Context, args []string, env Environment) error {
 	sample := false
 	err := parseArgs("serve", args, 0, func(set *flag.FlagSet) {
-		defineSettings(set, &env)
+		defineSettingFlags(set, &env)
 		set.BoolVar(&sample, "sample", false, "load the sample data if the file of the embedded store is new")
 	}, nil)
 	if err != nil {
@@ -396,7 +396,7 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
-	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursors(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
+	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {
 		return nil, serving, err
@@ -437,7 +437,7 @@ func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, lo
 func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	store, source, err := openConfigured(ctx, cfg, env, log)
+	store, source, err := openConfiguredStore(ctx, cfg, env, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -453,7 +453,7 @@ func openForServing(ctx context.Context, cfg config.Config, sample bool, env Env
 	if err := store.CheckTable(ctx); err != nil {
 		return nil, nil, withTableName(cfg, err)
 	}
-	if err := store.StartOrderCounts(ctx); err != nil {
+	if err := store.InitOrderCounts(ctx); err != nil {
 		log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
 	}
 	if reason := store.FastPathDisabledBy(); reason != "" && cfg.Store == config.DynamoDB {
@@ -534,7 +534,7 @@ func browsableAddr(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { storeFlags(set, &env) }, &words); err != nil {
+	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { defineStoreFlags(set, &env) }, &words); err != nil {
 		return err
 	}
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
@@ -623,7 +623,7 @@ func patternsCommand(_ context.Context, args []string, env Environment) error {
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, p := range model.AccessPatterns() {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.Description, markdown.Request(p), markdown.ReadKeys(p))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.Description, markdown.OperationAndIndex(p), markdown.DescribeKeys(p))
 	}
 	for _, p := range model.WritePatterns() {
 		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, markdown.WrittenEntities(p))

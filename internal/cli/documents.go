@@ -152,7 +152,7 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	case stdout.err != nil:
 		return fmt.Errorf("write the results: %w", stdout.err)
 	case !fine:
-		return &statusError{exitFailed, nil}
+		return &exitStatusError{exitFailed, nil}
 	}
 	return nil
 }

@@ -47,10 +47,10 @@ func commands() []command {
 	}
 }
 
-// helpRequest is returned as the error if a command is called with -h.
-type helpRequest struct{ flags *flag.FlagSet }
+// helpRequestedError is returned as the error if a command is called with -h.
+type helpRequestedError struct{ flags *flag.FlagSet }
 
-func (h *helpRequest) Error() string { return "help requested" }
+func (h *helpRequestedError) Error() string { return "help requested" }
 
 // printUsage prints all commands.
 func printUsage(w io.Writer) {

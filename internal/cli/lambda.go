@@ -15,10 +15,10 @@ import (
 
 // Environment variables that Lambda sets.
 const (
-	// lambdaRuntimeAPI is the address of Lambda's runtime API.
-	lambdaRuntimeAPI = "AWS_LAMBDA_RUNTIME_API"
-	// lambdaMemory is the memory of the function in MB.
-	lambdaMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
+	// lambdaRuntimeAPIVariable is the address of Lambda's runtime API.
+	lambdaRuntimeAPIVariable = "AWS_LAMBDA_RUNTIME_API"
+	// lambdaMemoryVariable is the memory of the function in MB.
+	lambdaMemoryVariable = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 )
 
 // serveLambda serves queries and mutations in AWS Lambda. It does not open the change feed and does
@@ -27,8 +27,8 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err := parseArgs("lambda", args, 0, nil, nil); err != nil {
 		return err
 	}
-	if env.Getenv(lambdaRuntimeAPI) == "" {
-		return fmt.Errorf("%s is not set, so this process does not run in AWS Lambda: use the command serve instead", lambdaRuntimeAPI)
+	if env.Getenv(lambdaRuntimeAPIVariable) == "" {
+		return fmt.Errorf("%s is not set, so this process does not run in AWS Lambda: use the command serve instead", lambdaRuntimeAPIVariable)
 	}
 	cfg, err := env.readConfig()
 	if err != nil {
@@ -37,14 +37,14 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	switch {
 	case cfg.Store != config.DynamoDB:
 		return fmt.Errorf("ORDERGRAPH_STORE is %s, but the embedded store would lose its data when Lambda stops the process: set ORDERGRAPH_STORE=%s", cfg.Store, config.DynamoDB)
-	case cfg.Limits.Answer > lambda.MaxAnswer:
-		return fmt.Errorf("ORDERGRAPH_MAX_ANSWER is %d, but the responses of Lambda are limited to 6 MB: set it to at most %d", cfg.Limits.Answer, lambda.MaxAnswer)
+	case cfg.Limits.Answer > lambda.MaxDataBytes:
+		return fmt.Errorf("ORDERGRAPH_MAX_ANSWER is %d, but the responses of Lambda are limited to 6 MB: set it to at most %d", cfg.Limits.Answer, lambda.MaxDataBytes)
 	}
 	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
 	log := newLog(cfg, env)
-	if megabytes, err := strconv.ParseUint(env.Getenv(lambdaMemory), 10, 32); err == nil {
+	if megabytes, err := strconv.ParseUint(env.Getenv(lambdaMemoryVariable), 10, 32); err == nil {
 		cfg.GCTuning.Memory = megabytes << 20
 	}
 	defer gctuning.Start(cfg.GCTuning)()

@@ -24,7 +24,7 @@ const (
 func serveLocal(ctx context.Context, args []string, env Environment) error {
 	addr := ""
 	err := parseArgs("local", args, 0, func(set *flag.FlagSet) {
-		storeFlags(set, &env)
+		defineStoreFlags(set, &env)
 		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so use an address of this machine only")
 	}, nil)
 	if err != nil {
@@ -33,11 +33,11 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is not a valid address: use HOST:PORT, such as %s", addr, localAddr)}
 	}
-	path, err := env.sources().Text("ORDERGRAPH_DATA")
+	path, err := env.sources().SettingText("ORDERGRAPH_DATA")
 	if err != nil {
 		return err
 	}
-	engine, err := openEngine(path, env)
+	engine, err := openEmbeddedStore(path, env)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func newMetrics(cfg config.Config) *metrics {
 		return nil
 	}
 	built := version.Get()
-	return &metrics{telemetry.New(telemetry.Options{Codes: append(errcode.All(), document.AllCodes()...), Version: built.Version, Commit: built.Commit})}
+	return &metrics{telemetry.New(telemetry.Options{Codes: append(errcode.All(), document.AllLimitCodes()...), Version: built.Version, Commit: built.Commit})}
 }
 
 // observer returns the observer that measures requests to DynamoDB, or nil if m is nil.
@@ -67,7 +67,7 @@ func (m *metrics) listen(cfg config.Config, handler http.Handler, opts server.Op
 	if m == nil {
 		return nil, func() {}, nil
 	}
-	pages := admin.New(admin.Options{Metrics: m.Handler(), Health: handler, HealthPaths: []string{server.PathHealth, server.PathReady}, Log: opts.Log,
+	pages := admin.NewHandler(admin.Options{Metrics: m.Handler(), Health: handler, HealthPaths: []string{server.PathHealth, server.PathReady}, Log: opts.Log,
 		Config: func(w io.Writer) error { return config.WriteEffective(w, cfg) }})
 	l, err := admin.Listen(cfg.AdminAddr, pages, opts.Log)
 	if err != nil {

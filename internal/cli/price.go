@@ -170,7 +170,7 @@ func (m *meter) document(o price.Operation) (string, error) {
 // execute executes the setup of an operation and then the operation, on a new embedded store. It
 // returns the units of the operation without the setup.
 func (m *meter) execute(ctx context.Context, o price.Operation, text string) (price.Units, error) {
-	engine, err := openEngine("", m.env)
+	engine, err := openEmbeddedStore("", m.env)
 	if err != nil {
 		return price.Units{}, err
 	}
@@ -186,7 +186,7 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 	if err != nil {
 		return price.Units{}, err
 	}
-	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: paging.NewCursors(m.cfg.CursorKey), Limits: m.cfg.Limits})
+	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: paging.NewCursorSigner(m.cfg.CursorKey), Limits: m.cfg.Limits})
 	for _, setup := range o.Setup {
 		if _, err := executeOnce(ctx, executor, setup, nil); err != nil {
 			return price.Units{}, fmt.Errorf("setup: %w", err)

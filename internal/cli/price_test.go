@@ -19,7 +19,7 @@ const shopProfile = "../../deploy/shop-profile.json"
 func TestGoldenShopPrices(t *testing.T) {
 	c := run(t, "price "+shopProfile)
 	c.checkSucceeded(t)
-	golden.Section(t, "../../docs/capacity.md", "prices", "```text\n"+c.stdout.String()+"```\n")
+	golden.CheckSection(t, "../../docs/capacity.md", "prices", "```text\n"+c.stdout.String()+"```\n")
 }
 
 // profileOf returns the JSON of a profile with one operation. rest contains the members of the

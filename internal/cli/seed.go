@@ -28,7 +28,7 @@ type generateOptions struct {
 	from int
 }
 
-func (o *generateOptions) define(set *flag.FlagSet) {
+func (o *generateOptions) defineFlags(set *flag.FlagSet) {
 	o.shape = sampledata.DefaultShape()
 	set.BoolVar(&o.generate, "generate", false, "generate a dataset; equal flags generate equal records, and different flags generate different IDs")
 	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("number of customers (default %d)", o.shape.Customers))
@@ -61,9 +61,9 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	var opts generateOptions
 	var parsed *flag.FlagSet
 	err := parseArgs("seed", args, 1, func(set *flag.FlagSet) {
-		storeFlags(set, &env)
+		defineStoreFlags(set, &env)
 		parsed = set
-		opts.define(set)
+		opts.defineFlags(set)
 	}, &files)
 	if err != nil {
 		return err
@@ -141,13 +141,13 @@ func generateAndLoad(ctx context.Context, opts generateOptions, files []string, 
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
 	progress.enableLog(env.Stderr)
-	stock := bulk.Loaded{}
+	stock := bulk.LoadProgress{}
 	if opts.from == 0 {
-		stock, err = store.LoadAll(ctx, generator.MasterData(), func(l bulk.Loaded) { progress.show("%d records, no orders yet", l.Records) })
+		stock, err = store.LoadAll(ctx, generator.MasterData(), func(l bulk.LoadProgress) { progress.show("%d records, no orders yet", l.Records) })
 	}
-	orders := bulk.Loaded{}
+	orders := bulk.LoadProgress{}
 	if err == nil {
-		orders, err = store.LoadAll(ctx, generator.Orders(opts.from), func(l bulk.Loaded) {
+		orders, err = store.LoadAll(ctx, generator.Orders(opts.from), func(l bulk.LoadProgress) {
 			progress.show("%d of %d orders, %d records", opts.from+l.Orders, opts.shape.Orders, stock.Records+l.Records)
 		})
 	}

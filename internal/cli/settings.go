@@ -41,31 +41,31 @@ func (f *settingFlag) Set(text string) error {
 // String implements flag.Value.
 func (f *settingFlag) String() string { return "" }
 
-// defineSettings defines a flag for each setting. The help of the command lists only the most
+// defineSettingFlags defines a flag for each setting. The help of the command lists only the most
 // common flags.
-func defineSettings(set *flag.FlagSet, env *Environment) {
+func defineSettingFlags(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
-			defineSetting(set, env, s, "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA")
+			defineSettingFlag(set, env, s, "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA")
 		}
 	}
 }
 
-// storeFlags defines the flags -config and -data. Every command that opens the store has these
+// defineStoreFlags defines the flags -config and -data. Every command that opens the store has these
 // flags.
-func storeFlags(set *flag.FlagSet, env *Environment) {
+func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
 			if s.Name == "ORDERGRAPH_CONFIG" || s.Name == "ORDERGRAPH_DATA" {
-				defineSetting(set, env, s, s.Name)
+				defineSettingFlag(set, env, s, s.Name)
 			}
 		}
 	}
 }
 
-// defineSetting defines the flag of one setting. listed contains the names of the settings whose
+// defineSettingFlag defines the flag of one setting. listed contains the names of the settings whose
 // flags are in the help.
-func defineSetting(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
+func defineSettingFlag(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
 	if name := s.Flag(); name != "" {
 		variables := s.Variables()
 		variable := variables[len(variables)-1] // the flag of a secret is the name of a file
@@ -80,7 +80,7 @@ func configCommand(_ context.Context, args []string, env Environment) error {
 	asJSON := false
 	err := parseArgs(configCommandName, args, 0, func(set *flag.FlagSet) {
 		set.BoolVar(&asJSON, "json", false, "print one JSON object")
-		defineSettings(set, &env)
+		defineSettingFlags(set, &env)
 		set.Bool("sample", false, "has no effect on the settings")
 	}, nil)
 	if err != nil {
@@ -101,9 +101,9 @@ func configCommand(_ context.Context, args []string, env Environment) error {
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
 		writeErr := encoder.Encode(struct {
-			Settings []config.Effective `json:"settings"`
-			Problems []string           `json:"problems"`
-			Warnings []string           `json:"warnings"`
+			Settings []config.EffectiveSetting `json:"settings"`
+			Problems []string                  `json:"problems"`
+			Warnings []string                  `json:"warnings"`
 		}{cfg.Effective, problems, append([]string{}, cfg.Warnings...)})
 		if writeErr != nil {
 			return writeErr
@@ -117,7 +117,7 @@ func configCommand(_ context.Context, args []string, env Environment) error {
 		}
 	}
 	if err != nil {
-		return &statusError{exitFailed, err}
+		return &exitStatusError{exitFailed, err}
 	}
 	return nil
 }

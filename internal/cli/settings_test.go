@@ -235,13 +235,13 @@ func TestConfigCommand(t *testing.T) {
 	asJSON := run(t, "config -json", variables...)
 	asJSON.checkSucceeded(t)
 	var got struct {
-		Settings           []config.Effective
+		Settings           []config.EffectiveSetting
 		Problems, Warnings []string
 	}
 	if err := json.Unmarshal([]byte(asJSON.stdout.String()), &got); err != nil || len(got.Settings) != len(lines) || got.Problems == nil || got.Warnings == nil || len(got.Problems) > 0 {
 		t.Errorf("%s: %v", asJSON.stdout.String(), err)
 	}
-	if i := slices.IndexFunc(got.Settings, func(e config.Effective) bool { return e.Name == "ORDERGRAPH_JWT_SECRET" }); i < 0 || got.Settings[i] != (config.Effective{Name: "ORDERGRAPH_JWT_SECRET", Value: "********", Source: "environment", SecretFile: secret}) {
+	if i := slices.IndexFunc(got.Settings, func(e config.EffectiveSetting) bool { return e.Name == "ORDERGRAPH_JWT_SECRET" }); i < 0 || got.Settings[i] != (config.EffectiveSetting{Name: "ORDERGRAPH_JWT_SECRET", Value: "********", Source: "environment", SecretFile: secret}) {
 		t.Errorf("the JSON of the secret is in %+v", got.Settings)
 	}
 

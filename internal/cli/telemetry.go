@@ -31,6 +31,6 @@ func openTelemetry(ctx context.Context, cfg *config.Config, m *metrics, log *slo
 	}
 	var err error
 	t.Tracer, err = tracing.New(ctx, version.Get().Version, log)
-	cfg.Table.Observer = trace.Observers(m.observer(), t.Tracer.Requests(cfg.Table.Table))
+	cfg.Table.Observer = trace.CombineObservers(m.observer(), t.Tracer.RequestObserver(cfg.Table.Table))
 	return t, err
 }

@@ -94,7 +94,7 @@ func TestGoldenTrace(t *testing.T) {
 		}
 	}
 	spans := c.Spans()
-	golden.Section(t, "../../docs/operations.md", "trace", "```text\n"+tracetest.Tree(spans)+"```\n")
+	golden.CheckSection(t, "../../docs/operations.md", "trace", "```text\n"+tracetest.Tree(spans)+"```\n")
 	if len(spans) != 2 || len(s.log) != 2 {
 		t.Fatalf("2 operations have %d spans and %d log entries: %s", len(spans), len(s.log), s.logText)
 	}
@@ -116,7 +116,7 @@ func TestGoldenTrace(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"service.name": "ordergraph", "deployment.environment.name": "test", "telemetry.sdk.language": "go"} {
-		if got := c.Resource(name); got != want {
+		if got := c.ResourceAttribute(name); got != want {
 			t.Errorf("the resource has %s=%q, want %q", name, got, want)
 		}
 	}
@@ -187,8 +187,8 @@ func TestTelemetryContainsNoInput(t *testing.T) {
 	if strings.Contains(s.logText, marker) {
 		t.Errorf("the log contains a part of a request: %s", s.logText)
 	}
-	if c.Resource("service.name") != "orders" {
-		t.Errorf("the service is %q", c.Resource("service.name"))
+	if c.ResourceAttribute("service.name") != "orders" {
+		t.Errorf("the service is %q", c.ResourceAttribute("service.name"))
 	}
 	codes := ""
 	for _, entry := range s.log {

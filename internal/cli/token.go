@@ -16,25 +16,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// maxTTL is the maximum lifetime of a development token. It is short because the token cannot be
+// maxTokenTTL is the maximum lifetime of a development token. It is short because the token cannot be
 // revoked.
-const maxTTL = 24 * time.Hour
+const maxTokenTTL = 24 * time.Hour
 
-// tokenRequest is the values of the token command's flags.
-type tokenRequest struct {
+// tokenOptions is the values of the token command's flags.
+type tokenOptions struct {
 	role, customer, subject, key string
 	ttl                          time.Duration
 }
 
 // tokenCommand implements the commands token and token key.
 func tokenCommand(_ context.Context, args []string, env Environment) error {
-	var r tokenRequest
+	var r tokenOptions
 	var words []string
 	err := parseMixedArgs("token", args, 2, func(set *flag.FlagSet) {
 		set.StringVar(&r.role, "role", "", "role: CUSTOMER, STAFF, ADMIN or SERVICE")
 		set.StringVar(&r.customer, "customer", "", "customer ID, required with -role CUSTOMER")
 		set.StringVar(&r.subject, "subject", "", "subject of the token (default: the customer ID, or a name such as development-admin)")
-		set.DurationVar(&r.ttl, "ttl", 15*time.Minute, fmt.Sprintf("lifetime, such as 5m, up to %s (default 15m)", maxTTL))
+		set.DurationVar(&r.ttl, "ttl", 15*time.Minute, fmt.Sprintf("lifetime, such as 5m, up to %s (default 15m)", maxTokenTTL))
 		set.StringVar(&r.key, "key", "", "file with the private key that signs the token, in PEM format (PKCS #8); without -key, ORDERGRAPH_JWT_SECRET signs the token")
 	}, &words)
 	switch {
@@ -46,14 +46,14 @@ func tokenCommand(_ context.Context, args []string, env Environment) error {
 		return usageError{fmt.Sprintf("token: unexpected argument %q; `token key FILE` creates a key", words[0])}
 	case len(words) == 1:
 		return usageError{"token key: the argument FILE is missing: name a file for the new key"}
-	case r != tokenRequest{ttl: 15 * time.Minute}:
+	case r != tokenOptions{ttl: 15 * time.Minute}:
 		return usageError{"token key accepts no flags"}
 	}
 	return createTokenKeyPair(words[1], env.Stdout)
 }
 
 // printToken signs and prints a token.
-func printToken(r tokenRequest, env Environment) error {
+func printToken(r tokenOptions, env Environment) error {
 	role, ok := commerce.ParseRole(strings.ToUpper(r.role))
 	switch {
 	case r.role == "" || !ok:
@@ -62,8 +62,8 @@ func printToken(r tokenRequest, env Environment) error {
 		return usageError{"token: -role CUSTOMER requires -customer ID"}
 	case role != commerce.RoleCustomer && r.customer != "":
 		return usageError{"token: -customer requires -role CUSTOMER"}
-	case r.ttl < time.Second || r.ttl > maxTTL:
-		return usageError{fmt.Sprintf("token: -ttl is %s: use 1s to %s", r.ttl, maxTTL)}
+	case r.ttl < time.Second || r.ttl > maxTokenTTL:
+		return usageError{fmt.Sprintf("token: -ttl is %s: use 1s to %s", r.ttl, maxTokenTTL)}
 	}
 	if r.customer != "" {
 		if _, err := commerce.ParseID[commerce.CustomerID](r.customer); err != nil {

@@ -21,7 +21,7 @@ const standardStream = "-"
 func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
-		storeFlags(set, &env)
+		defineStoreFlags(set, &env)
 		set.Func("segments", fmt.Sprintf("number of table segments to scan in parallel, 1 to %d (default 4)", bulk.MaxSegments), func(text string) (err error) {
 			opts.Segments, err = parseSegments(text)
 			return err
@@ -62,7 +62,7 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 func importTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ImportOptions{}
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
-		storeFlags(set, &env)
+		defineStoreFlags(set, &env)
 		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace existing records that differ (default: keep them)")
 		set.BoolVar(&opts.DryRun, "dry-run", false, "print what an import would do, but write nothing")
 		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "skip lines that cannot be imported (default: the first such line stops the import)")
@@ -120,7 +120,7 @@ func importAdvice(opts transfer.ImportOptions) string {
 // printImportReport prints the result of a completed import. It returns an error if a record of the
 // file was not imported, because of an invalid line or a conflict.
 func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.ImportResult, opts transfer.ImportOptions) error {
-	if done.Records() == 0 {
+	if done.RecordCount() == 0 {
 		return fmt.Errorf("%s contains no records", file)
 	}
 	intro := "Imported into table"

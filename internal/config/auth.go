@@ -20,7 +20,7 @@ const (
 // jwtSettings returns the settings that apply only to AuthJWT.
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "`catalog` lets requests [without a token](authentication.md#a-storefront-without-a-token) read products"},
+		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.ParsedBy(&c.Anonymous, "off", "catalog or off", parseAnonymousAccess), Meaning: "`catalog` lets requests [without a token](authentication.md#a-storefront-without-a-token) read products"},
 		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "https URL or file of the JWKS with the public keys"},
 		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs tokens, instead of `ORDERGRAPH_JWT_JWKS`", auth.MinSecretBytes)},
 		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "required claim `iss` of the tokens"},
@@ -31,13 +31,13 @@ func (c *Config) jwtSettings() []setting.Setting {
 	}
 }
 
-func parseAnonymous(text string) (on, ok bool) {
+func parseAnonymousAccess(text string) (on, ok bool) {
 	return text == "catalog", text == "catalog" || text == "off"
 }
 
 // resolveAuth copies the value of the deprecated setting AUTH to ORDERGRAPH_AUTH, and validates the
 // settings that depend on ORDERGRAPH_AUTH.
-func (r *reader) resolveAuth() error {
+func (r *settingsReader) resolveAuth() error {
 	name := "ORDERGRAPH_AUTH"
 	switch {
 	case r.authAlias == "":
@@ -47,7 +47,7 @@ func (r *reader) resolveAuth() error {
 		return fmt.Errorf("ORDERGRAPH_AUTH is %q and AUTH is %q: both have the same meaning, so set only one of them", r.Auth, r.authAlias)
 	}
 	if r.AuthFromAlias {
-		r.derived("ORDERGRAPH_AUTH", r.Auth, r.found[name].place)
+		r.setDerived("ORDERGRAPH_AUTH", r.Auth, r.found[name].place)
 	}
 	if r.Auth == AuthJWT {
 		return checkJWT(r.JWT)
@@ -59,7 +59,7 @@ func (r *reader) resolveAuth() error {
 	}
 	if r.Auth == "" && r.Store == Embedded {
 		r.Auth = AuthNone
-		r.derived("ORDERGRAPH_AUTH", r.Auth, sourceDefault)
+		r.setDerived("ORDERGRAPH_AUTH", r.Auth, defaultSourceText)
 	}
 	return nil
 }

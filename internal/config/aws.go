@@ -35,8 +35,8 @@ const credentialsTimeout = 10 * time.Second
 
 // The SDK's environment variables for the endpoints of DynamoDB and of DynamoDB Streams.
 const (
-	tablesEndpoint  = "AWS_ENDPOINT_URL_DYNAMODB"
-	streamsEndpoint = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
+	tablesEndpointVariable  = "AWS_ENDPOINT_URL_DYNAMODB"
+	streamsEndpointVariable = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
 // lambdaTracer is an HTTP client that adds the trace ID of the Lambda invocation to each request.
@@ -59,7 +59,7 @@ func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
 //
 // It returns an error that names the missing setting.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
-	for _, name := range []string{tablesEndpoint, streamsEndpoint} {
+	for _, name := range []string{tablesEndpointVariable, streamsEndpointVariable} {
 		if endpoint := os.Getenv(name); endpoint != "" {
 			if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return nil, nil, fmt.Errorf("%s is %q: set it to a URL such as http://localhost:8000", name, endpoint)

@@ -104,7 +104,7 @@ type Config struct {
 	// Traces reports whether traces are exported. The OpenTelemetry SDK reads its own variables.
 	Traces bool
 	// Effective contains the value and the source of each setting. Secrets are masked.
-	Effective []Effective
+	Effective []EffectiveSetting
 	// Warnings contains a sentence for each name that is not a setting and therefore has no effect.
 	Warnings []string
 
@@ -133,8 +133,8 @@ var tableNamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 // scheme's default. An origin may contain a star, which stands for any characters.
 var originPattern = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 
-// reader reads the settings into a Config.
-type reader struct {
+// settingsReader reads the settings into a Config.
+type settingsReader struct {
 	Config
 	port int
 	// file is the path of the configuration file.
@@ -144,22 +144,22 @@ type reader struct {
 	traces    traceSettings
 
 	// found maps the name of a setting to its text and its source.
-	found    map[string]found
+	found    map[string]foundText
 	problems []string
 	// flagInvalid reports whether a problem is in the value of a flag.
 	flagInvalid bool
 }
 
 // Sections returns all settings except the settings that the AWS SDK reads.
-func Sections() []setting.Section { return new(reader).sections() }
+func Sections() []setting.Section { return new(settingsReader).sections() }
 
-func (r *reader) sections() []setting.Section {
+func (r *settingsReader) sections() []setting.Section {
 	return []setting.Section{
 		{Title: "Server", Settings: []setting.Setting{
-			{Name: fileSetting, Value: setting.Text(&r.file, ""), Meaning: "[file](#file) with settings"},
+			{Name: fileSettingName, Value: setting.Text(&r.file, ""), Meaning: "[file](#file) with settings"},
 			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on; `:8080` listens on all addresses"},
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the host is 127.0.0.1, or all addresses with `ORDERGRAPH_AUTH=jwt`"},
-			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.Parsed(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), off by default; a port alone means 127.0.0.1"},
+			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.ParsedBy(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), off by default; a port alone means 127.0.0.1"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "additional host names that a [server without authentication](authentication.md#without-authentication) accepts"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters (`openssl rand -hex 32`) that signs cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`; the default is not secret", minCursorKeyBytes)},
@@ -167,11 +167,11 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest of [trusted documents](operations.md#trusted-documents)"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents"},
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
-			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
+			{Name: "ORDERGRAPH_LOG", Value: setting.ParsedBy(&r.LogLevel, "info", "debug, info, warn or error", parseLogLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
 			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, logging.JSON, logging.JSON, logging.Text), Meaning: "`json` or `text`"},
 			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` logs [each request](operations.md#logs)"},
 			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server [refuses connections](operations.md#shutdown-and-rolling-updates)"},
-			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.Parsed(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "maximum time to complete requests after `ORDERGRAPH_SHUTDOWN_DELAY`"},
+			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.ParsedBy(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "maximum time to complete requests after `ORDERGRAPH_SHUTDOWN_DELAY`"},
 			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC)"},
 			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's limit"},
 		}},
@@ -181,7 +181,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "table name"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of [shards](data-model.md#shards) per sharded partition key; the same for all servers and commands"},
 			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "`on` rejects operations while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
-			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without a currency"},
+			{Name: "ORDERGRAPH_CURRENCY", Value: setting.ParsedBy(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without a currency"},
 		}},
 		{Title: "Traces", Settings: r.traces.settings()},
 		{Title: "Authentication", Settings: append([]setting.Setting{
@@ -190,7 +190,7 @@ func (r *reader) sections() []setting.Section {
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors by role that multiply [shares](limits.md#shares), such as `ADMIN=2,SERVICE=8`"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors by role that multiply [shares](limits.md#shares), such as `ADMIN=2,SERVICE=8`"},
 		}},
 	}
 }
@@ -222,25 +222,25 @@ func Read(getenv func(string) string) (Config, error) { return ReadFrom(Sources{
 // ReadFrom reads the settings from all sources. It returns an *InvalidError if settings are
 // invalid. Even in that case, Config.Effective and Config.Warnings are complete.
 func ReadFrom(sources Sources) (Config, error) {
-	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}, Warnings: sources.misspelled()}, found: map[string]found{}}
+	r := &settingsReader{Config: Config{Rates: rate.Options{Burst: burstNotSet}, Warnings: sources.misspellingWarnings()}, found: map[string]foundText{}}
 	layers, problems := sources.layers()
 	r.problems = problems
 	for _, section := range r.sections() {
 		for _, s := range section.Settings {
-			r.read(s, layers)
+			r.readSetting(s, layers)
 		}
 	}
 	// If a setting is invalid, validating combinations of settings could report the same problem
 	// again.
 	if len(r.problems) == 0 {
-		r.resolve()
+		r.resolveDependentSettings()
 	}
 	return r.Config, newInvalidError(r.problems, r.flagInvalid)
 }
 
-// read reads one setting and adds it to Effective.
-func (r *reader) read(s setting.Setting, layers []layer) {
-	f, err := find(s, layers)
+// readSetting reads one setting and adds it to Effective.
+func (r *settingsReader) readSetting(s setting.Setting, layers []sourceLayer) {
+	f, err := findText(s, layers)
 	if err == nil {
 		if err = s.Set(f.text); err != nil {
 			label := f.label
@@ -251,7 +251,7 @@ func (r *reader) read(s setting.Setting, layers []layer) {
 		}
 	}
 	r.found[s.Name] = f
-	e := newEffective(s, f)
+	e := newEffectiveSetting(s, f)
 	if err != nil {
 		e.Problem = err.Error()
 		r.problems = append(r.problems, e.Problem)
@@ -262,8 +262,8 @@ func (r *reader) read(s setting.Setting, layers []layer) {
 	r.Effective = append(r.Effective, e)
 }
 
-// resolve sets the values that depend on several settings, and validates combinations of settings.
-func (r *reader) resolve() {
+// resolveDependentSettings sets the values that depend on several settings, and validates combinations of settings.
+func (r *settingsReader) resolveDependentSettings() {
 	check := func(err error) {
 		if err != nil {
 			r.problems = append(r.problems, err.Error())
@@ -277,11 +277,11 @@ func (r *reader) resolve() {
 			host = ""
 		}
 		r.Addr = net.JoinHostPort(host, strconv.Itoa(r.port))
-		r.derived("ORDERGRAPH_ADDR", r.Addr, r.found["PORT"].place)
+		r.setDerived("ORDERGRAPH_ADDR", r.Addr, r.found["PORT"].place)
 	}
 	if r.Auth != AuthJWT && len(r.CursorKey) == 0 {
 		r.CursorKey = defaultCursorKey(r.Table.Table)
-		r.derived("ORDERGRAPH_CURSOR_KEY", "derived from the table's name", sourceDefault)
+		r.setDerived("ORDERGRAPH_CURSOR_KEY", "derived from the table's name", defaultSourceText)
 	}
 	if r.Data != "" && r.Store != Embedded {
 		check(errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: remove one of them"))
@@ -292,15 +292,15 @@ func (r *reader) resolve() {
 	check(r.resolveBurst())
 }
 
-// derived sets the effective value and source of a setting whose value comes from other settings.
-func (r *reader) derived(name, value, source string) {
-	i := slices.IndexFunc(r.Effective, func(e Effective) bool { return e.Name == name })
+// setDerived sets the effective value and source of a setting whose value comes from other settings.
+func (r *settingsReader) setDerived(name, value, source string) {
+	i := slices.IndexFunc(r.Effective, func(e EffectiveSetting) bool { return e.Name == name })
 	r.Effective[i].Value, r.Effective[i].Source = value, source
 }
 
 // resolveBurst sets the default of Rates.Burst. Without authentication, all callers share one token
 // bucket, so the default is no rate limit.
-func (r *reader) resolveBurst() error {
+func (r *settingsReader) resolveBurst() error {
 	switch {
 	case r.Rates.Burst > 0 && r.Rates.Burst < r.Limits.Cost:
 		return fmt.Errorf("ORDERGRAPH_RATE_BURST is %d, so an operation of the maximum cost %d (ORDERGRAPH_MAX_COST) could never be executed: raise ORDERGRAPH_RATE_BURST, or lower ORDERGRAPH_MAX_COST", r.Rates.Burst, r.Limits.Cost)
@@ -311,7 +311,7 @@ func (r *reader) resolveBurst() error {
 	default:
 		r.Rates.Burst = 0
 	}
-	r.derived("ORDERGRAPH_RATE_BURST", strconv.Itoa(r.Rates.Burst), sourceDefault)
+	r.setDerived("ORDERGRAPH_RATE_BURST", strconv.Itoa(r.Rates.Burst), defaultSourceText)
 	return nil
 }
 
@@ -341,7 +341,7 @@ func parseCurrency(text string) (commerce.Currency, bool) {
 	return c, err == nil
 }
 
-func parseLevel(text string) (slog.Level, bool) {
+func parseLogLevel(text string) (slog.Level, bool) {
 	var level slog.Level
 	err := level.UnmarshalText([]byte(text))
 	return level, err == nil

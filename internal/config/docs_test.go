@@ -43,7 +43,7 @@ func TestGoldenSettingDocs(t *testing.T) {
 		}
 	}
 	for file, table := range map[string]string{"docs/configuration.md": "\n" + reference, "docs/limits.md": limits} {
-		golden.Section(t, root+file, "settings", table)
+		golden.CheckSection(t, root+file, "settings", table)
 	}
 }
 

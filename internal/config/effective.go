@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Effective is the value of one setting for display. It contains no secret.
-type Effective struct {
+// EffectiveSetting is the value of one setting for display. It contains no secret.
+type EffectiveSetting struct {
 	// Name is the name of the setting.
 	Name string `json:"name"`
 	// Value is the value. A secret is masked. Value is empty if the setting has no value.
@@ -26,15 +26,15 @@ type Effective struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// mask is displayed in place of a secret.
-const mask = "********"
+// secretMask is displayed in place of a secret.
+const secretMask = "********"
 
-func newEffective(s setting.Setting, f found) Effective {
-	e := Effective{Name: s.Name, Source: f.place, SecretFile: f.secretFile, Value: cmp.Or(f.text, s.Default)}
+func newEffectiveSetting(s setting.Setting, f foundText) EffectiveSetting {
+	e := EffectiveSetting{Name: s.Name, Source: f.place, SecretFile: f.secretFile, Value: cmp.Or(f.text, s.Default)}
 	switch {
 	case e.Value == "":
 	case s.Secret:
-		e.Value = mask
+		e.Value = secretMask
 	default:
 		e.Value = maskURL(e.Value)
 	}
@@ -49,13 +49,13 @@ func maskURL(text string) string {
 		return text
 	}
 	if _, err := url.Parse(text); err != nil && !strings.Contains(text, ",") {
-		return mask
+		return secretMask
 	}
 	if i := strings.LastIndex(after, "@"); i >= 0 {
-		after = mask + after[i:]
+		after = secretMask + after[i:]
 	}
 	if i := strings.IndexAny(after, "?#"); i >= 0 {
-		after = after[:i+1] + mask
+		after = after[:i+1] + secretMask
 	}
 	return before + "://" + after
 }

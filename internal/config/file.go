@@ -16,8 +16,8 @@ import (
 // maxFileBytes is the maximum size in bytes of a configuration file or of a file with a secret.
 const maxFileBytes = 1 << 20
 
-// namePattern matches the names of environment variables in a configuration file.
-var namePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,99}$`)
+// variableNamePattern matches the names of environment variables in a configuration file.
+var variableNamePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,99}$`)
 
 // fileLine is a line NAME=value of a configuration file.
 type fileLine struct {
@@ -48,7 +48,7 @@ func parseFile(text string) (lines []fileLine, problems []string) {
 			continue
 		case !assigns:
 			problem = "write NAME=value, or start a comment with #"
-		case !namePattern.MatchString(name):
+		case !variableNamePattern.MatchString(name):
 			problem = "the name before = must consist of A-Z, 0-9 and _, without spaces and without export"
 		case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
 			problem = name + " has a control character or invalid UTF-8"
@@ -97,19 +97,19 @@ func withoutPath(err error) error {
 
 // loadFile reads the configuration file at path. It returns the values in the file as a layer. It
 // also returns a problem for each invalid line and for each name that is not a setting.
-func loadFile(path string) (layer, []string) {
+func loadFile(path string) (sourceLayer, []string) {
 	text, err := readFile(path)
 	if err != nil {
-		return layer{}, []string{fmt.Sprintf("%s names the file %s, which cannot be read: %v", fileSetting, path, err)}
+		return sourceLayer{}, []string{fmt.Sprintf("%s names the file %s, which cannot be read: %v", fileSettingName, path, err)}
 	}
 	lines, problems := parseFile(text)
-	known := variables()
+	known := settingVariables()
 	for i, p := range problems {
 		problems[i] = path + ": " + p
 	}
 	for _, l := range lines {
 		switch {
-		case l.name == fileSetting:
+		case l.name == fileSettingName:
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s cannot be set in the file itself", path, l.number, l.name))
 		case strings.HasPrefix(l.name, "AWS_") || strings.HasPrefix(l.name, "OTEL_"):
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s is read from the environment only: set it there", path, l.number, l.name))
@@ -118,7 +118,7 @@ func loadFile(path string) (layer, []string) {
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s", path, l.number, describeUnknown(l.name)))
 		}
 	}
-	return layer{source: SourceFile, get: func(name string) (string, string, bool) {
+	return sourceLayer{source: SourceFile, get: func(name string) (string, string, bool) {
 		i := slices.IndexFunc(lines, func(l fileLine) bool { return l.name == name })
 		if i < 0 {
 			return "", "", false

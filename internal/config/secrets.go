@@ -54,7 +54,7 @@ type WatchOptions struct {
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// WatchSecrets rereads the files of secrets until ctx ends. Its interval is auth.FileInterval, as
+// WatchSecrets rereads the files of secrets until ctx ends. Its interval is auth.FilePollInterval, as
 // for a JWKS file. If a file is unreadable or its secret is invalid, the previous secret remains in
 // use, and the problem is logged once.
 func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
@@ -80,9 +80,9 @@ func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
 		for _, f := range files {
 			f.reread(ctx, opts)
 		}
-		opts.AfterFunc(auth.FileInterval, reread)
+		opts.AfterFunc(auth.FilePollInterval, reread)
 	}
-	opts.AfterFunc(auth.FileInterval, reread)
+	opts.AfterFunc(auth.FilePollInterval, reread)
 }
 
 // reread reads the file again and calls OnChange if the secret has changed.

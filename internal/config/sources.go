@@ -24,8 +24,8 @@ const (
 	SourceFlag
 )
 
-// sourceDefault is the text for SourceDefault in Effective.Source.
-const sourceDefault = "default"
+// defaultSourceText is the text for SourceDefault in Effective.Source.
+const defaultSourceText = "default"
 
 // Sources contains the inputs that ReadFrom reads.
 type Sources struct {
@@ -45,21 +45,21 @@ func Getenv(name string) string { return os.Getenv(name) }
 // Environ returns the environment variables of this process in the form NAME=value.
 func Environ() []string { return os.Environ() }
 
-// fileSetting is the name of the setting that contains the path of the configuration file.
-const fileSetting = "ORDERGRAPH_CONFIG"
+// fileSettingName is the name of the setting that contains the path of the configuration file.
+const fileSettingName = "ORDERGRAPH_CONFIG"
 
-// layer is a source of values. get returns the text of a variable and reports whether the variable
+// sourceLayer is a source of values. get returns the text of a variable and reports whether the variable
 // is set. place describes where the text is, for messages. An empty environment variable or an
 // empty value in the file counts as not set.
-type layer struct {
+type sourceLayer struct {
 	source Source
 	get    func(name string) (text, place string, ok bool)
 }
 
 // layers returns the layers of the flags, the environment and the configuration file (if any), in
 // this order of precedence. layers also returns the problems of the file.
-func (s Sources) layers() ([]layer, []string) {
-	all := []layer{
+func (s Sources) layers() ([]sourceLayer, []string) {
+	all := []sourceLayer{
 		{SourceFlag, func(name string) (string, string, bool) {
 			text, ok := s.Flags[name]
 			return text, "flag", ok
@@ -69,9 +69,9 @@ func (s Sources) layers() ([]layer, []string) {
 			return text, "environment", text != ""
 		}},
 	}
-	path, ok := s.Flags[fileSetting]
+	path, ok := s.Flags[fileSettingName]
 	if !ok {
-		path = s.Getenv(fileSetting)
+		path = s.Getenv(fileSettingName)
 	}
 	if path == "" {
 		return all, nil
@@ -83,9 +83,9 @@ func (s Sources) layers() ([]layer, []string) {
 	return all, problems
 }
 
-// Text returns the text of one setting, which must not be a secret. The text is empty if no source
+// SettingText returns the text of one setting, which must not be a secret. The text is empty if no source
 // sets the setting. Text does not validate other settings.
-func (s Sources) Text(name string) (string, error) {
+func (s Sources) SettingText(name string) (string, error) {
 	layers, problems := s.layers()
 	for _, l := range layers {
 		if text, _, ok := l.get(name); ok {
@@ -95,8 +95,8 @@ func (s Sources) Text(name string) (string, error) {
 	return "", newInvalidError(problems, false)
 }
 
-// found is the text of a setting.
-type found struct {
+// foundText is the text of a setting.
+type foundText struct {
 	text   string
 	source Source
 	// place describes the source in messages and in Effective.Source. label names the setting in error
@@ -106,16 +106,16 @@ type found struct {
 	secretFile string
 }
 
-// find returns the text of a setting from the first layer that sets it. It returns an error if this
+// findText returns the text of a setting from the first layer that sets it. It returns an error if this
 // layer sets both the secret and the file of the secret, or if the file is unreadable.
-func find(s setting.Setting, layers []layer) (found, error) {
+func findText(s setting.Setting, layers []sourceLayer) (foundText, error) {
 	for _, l := range layers {
 		for _, name := range slices.Backward(s.Variables()) {
 			text, place, ok := l.get(name)
 			if !ok {
 				continue
 			}
-			f := found{text: text, source: l.source, place: place, label: name}
+			f := foundText{text: text, source: l.source, place: place, label: name}
 			switch l.source {
 			case SourceFlag:
 				f.label = "-" + s.Flag()
@@ -137,11 +137,11 @@ func find(s setting.Setting, layers []layer) (found, error) {
 			return f, nil
 		}
 	}
-	return found{place: sourceDefault, label: s.Name}, nil
+	return foundText{place: defaultSourceText, label: s.Name}, nil
 }
 
-// variables returns the names of all environment variables that set a setting.
-func variables() (names []string) {
+// settingVariables returns the names of all environment variables that set a setting.
+func settingVariables() (names []string) {
 	for _, section := range Sections() {
 		for _, s := range section.Settings {
 			names = append(names, s.Variables()...)
@@ -150,21 +150,21 @@ func variables() (names []string) {
 	return names
 }
 
-// injectedPattern matches the environment variables that Kubernetes sets in each Pod for each
+// kubernetesVariablePattern matches the environment variables that Kubernetes sets in each Pod for each
 // Service. If the name of a Service begins with ordergraph, the names of its variables begin with
 // ORDERGRAPH_.
-var injectedPattern = regexp.MustCompile(`^[A-Z0-9_]+(_SERVICE_HOST|_SERVICE_PORT|_SERVICE_PORT_[A-Z0-9_]+|_PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|_PORT=(tcp|udp|sctp)://.*)(=|$)`)
+var kubernetesVariablePattern = regexp.MustCompile(`^[A-Z0-9_]+(_SERVICE_HOST|_SERVICE_PORT|_SERVICE_PORT_[A-Z0-9_]+|_PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|_PORT=(tcp|udp|sctp)://.*)(=|$)`)
 
-// misspelled returns a warning for each environment variable that begins with ORDERGRAPH_ and is
+// misspellingWarnings returns a warning for each environment variable that begins with ORDERGRAPH_ and is
 // not a setting. It ignores variables for tests, and variables that Kubernetes sets.
-func (s Sources) misspelled() (warnings []string) {
+func (s Sources) misspellingWarnings() (warnings []string) {
 	if s.Environ == nil {
 		return nil
 	}
-	known := variables()
+	known := settingVariables()
 	for _, v := range s.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, "ORDERGRAPH_") && !strings.HasPrefix(name, "ORDERGRAPH_TEST_") && !slices.Contains(known, name) && !injectedPattern.MatchString(v) {
+		if strings.HasPrefix(name, "ORDERGRAPH_") && !strings.HasPrefix(name, "ORDERGRAPH_TEST_") && !slices.Contains(known, name) && !kubernetesVariablePattern.MatchString(v) {
 			warnings = append(warnings, "the environment variable "+describeUnknown(name))
 		}
 	}
@@ -175,7 +175,7 @@ func (s Sources) misspelled() (warnings []string) {
 // describeUnknown returns a message for a name that is not a setting. If a setting has a similar
 // name, the message suggests that setting.
 func describeUnknown(name string) string {
-	known := variables()
+	known := settingVariables()
 	nearest := slices.MinFunc(known, func(a, b string) int {
 		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
 	})

@@ -24,9 +24,9 @@ func write(t *testing.T, text string) string {
 }
 
 // effective returns the effective value of a setting.
-func effective(t *testing.T, c config.Config, name string) config.Effective {
+func effective(t *testing.T, c config.Config, name string) config.EffectiveSetting {
 	t.Helper()
-	i := slices.IndexFunc(c.Effective, func(e config.Effective) bool { return e.Name == name })
+	i := slices.IndexFunc(c.Effective, func(e config.EffectiveSetting) bool { return e.Name == name })
 	if i < 0 {
 		t.Fatalf("no effective value of %s", name)
 	}
@@ -77,7 +77,7 @@ func TestSources(t *testing.T) {
 		}
 		text := validText(t, s)
 		for _, variable := range s.Variables() {
-			given, want := text, config.Effective{Name: s.Name, Value: text}
+			given, want := text, config.EffectiveSetting{Name: s.Name, Value: text}
 			if s.Secret {
 				want.Value = "********"
 			}
@@ -137,7 +137,7 @@ func TestPrecedence(t *testing.T) {
 		if e := effective(t, got, "ORDERGRAPH_SHARDS"); e.Source != "default" {
 			t.Errorf("the empty line of the file sets %+v", e)
 		}
-		text, err := c.sources.Text("ORDERGRAPH_TABLE")
+		text, err := c.sources.SettingText("ORDERGRAPH_TABLE")
 		if err != nil || text != c.table && c.table != "ordergraph" || text != "" && c.table == "ordergraph" {
 			t.Errorf("Text returns %q, %v", text, err)
 		}

@@ -64,7 +64,7 @@ func runVictim(variant string) {
 		cmd := exec.Command("sleep", "600")
 		start := startWithShell
 		if variant == "panic" {
-			start = startGuarded
+			start = startKilledOnExit
 		}
 		if _, err := start(cmd); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -209,7 +209,7 @@ func TestStartShowsTheLog(t *testing.T) {
 		t.Skip("no java")
 	}
 	_, err = startOnFreePort(t.Context(), java, t.TempDir()) // no jars there
-	if !errors.Is(err, errEnded) {
+	if !errors.Is(err, errJVMEnded) {
 		t.Fatalf("want errEnded, got %v", err)
 	}
 	if !strings.Contains(err.Error(), "ServerRunner") {

@@ -4,6 +4,6 @@ package dynamolocal
 
 import "os/exec"
 
-// startGuarded starts cmd. When this process ends for any reason, cmd is killed. When cmd has
+// startKilledOnExit starts cmd. When this process ends for any reason, cmd is killed. When cmd has
 // ended, the returned channel receives the result of cmd and is closed.
-func startGuarded(cmd *exec.Cmd) (<-chan error, error) { return startWithShell(cmd) }
+func startKilledOnExit(cmd *exec.Cmd) (<-chan error, error) { return startWithShell(cmd) }

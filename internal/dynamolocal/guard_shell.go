@@ -13,7 +13,7 @@ const watchScript = `exec 3<&0
 (cat <&3 >/dev/null 2>&1; kill -9 $$) >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`
 
-// startWithShell implements startGuarded for systems in which the kernel cannot kill a child
+// startWithShell implements startKilledOnExit for systems in which the kernel cannot kill a child
 // process. A shell reads from a pipe, and only this process can write to the pipe. When this
 // process ends for any reason, the operating system closes the pipe. Then a background job of the
 // shell kills the command.

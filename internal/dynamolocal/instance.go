@@ -75,16 +75,16 @@ func Start(ctx context.Context) (*Instance, error) {
 			return inst, nil
 		}
 		errs = append(errs, err)
-		if !errors.Is(err, errEnded) || ctx.Err() != nil {
+		if !errors.Is(err, errJVMEnded) || ctx.Err() != nil {
 			break
 		}
 	}
 	return nil, errors.Join(errs...)
 }
 
-// errEnded means that the JVM ended before its first response. Only after this error does Start try
+// errJVMEnded means that the JVM ended before its first response. Only after this error does Start try
 // another port.
-var errEnded = errors.New("the JVM ended before its first response")
+var errJVMEnded = errors.New("the JVM ended before its first response")
 
 // startOnFreePort starts the JVM on one free port.
 func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
@@ -105,7 +105,7 @@ func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
 	cmd.Dir = os.TempDir()
 	cmd.Stdout, cmd.Stderr = log, log
-	ended, err := startGuarded(cmd)
+	ended, err := startKilledOnExit(cmd)
 	if err != nil {
 		os.Remove(log.Name())
 		return nil, fmt.Errorf("start DynamoDB Local: run java: %w", err)
@@ -147,7 +147,7 @@ func (i *Instance) waitUntilUp(ctx context.Context) error {
 		_, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})
 		select {
 		case exit := <-i.ended:
-			return fmt.Errorf("%w: %w", errEnded, exitError(exit))
+			return fmt.Errorf("%w: %w", errJVMEnded, exitError(exit))
 		default:
 		}
 		if err == nil {
@@ -155,7 +155,7 @@ func (i *Instance) waitUntilUp(ctx context.Context) error {
 		}
 		select {
 		case exit := <-i.ended:
-			return fmt.Errorf("%w: %w", errEnded, exitError(exit))
+			return fmt.Errorf("%w: %w", errJVMEnded, exitError(exit))
 		case <-ctx.Done():
 			return fmt.Errorf("DynamoDB Local does not respond: %w (last error: %w)", ctx.Err(), err)
 		case <-ticker.C:

@@ -14,6 +14,6 @@ func lock(ctx context.Context, _ string) (unlock func(), err error) {
 // Without locks, each test process has its own instance.
 const keeperEnv = ""
 
-func join(ctx context.Context) (*Instance, error) { return Start(ctx) }
+func joinShared(ctx context.Context) (*Instance, error) { return Start(ctx) }
 
-func keep(string) int { return 1 }
+func runKeeper(string) int { return 1 }

@@ -61,20 +61,20 @@ func (s *sharedInstance) stop() {
 // process crashed. TestMain must call [Main].
 func Shared(t testing.TB) *Instance {
 	t.Helper()
-	return require(t, shared.get)
+	return requireInstance(t, shared.get)
 }
 
 // Private starts an instance for one test, and stops it when the test ends. Other tests do not slow
 // it down with their requests and their garbage. Errors are as for [Shared].
 func Private(t testing.TB) *Instance {
 	t.Helper()
-	inst := require(t, func() (*Instance, error) { return Start(t.Context()) })
+	inst := requireInstance(t, func() (*Instance, error) { return Start(t.Context()) })
 	t.Cleanup(inst.Stop)
 	return inst
 }
 
-// require calls get, and skips or fails the test if get returns an error.
-func require(t testing.TB, get func() (*Instance, error)) *Instance {
+// requireInstance calls get, and skips or fails the test if get returns an error.
+func requireInstance(t testing.TB, get func() (*Instance, error)) *Instance {
 	t.Helper()
 	inst, err := get()
 	if err == nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// maxItem is the maximum size of an item in bytes.
+// maxItemBytes is the maximum size of an item in bytes.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-const maxItem = 400 << 10
+const maxItemBytes = 400 << 10
 
-// verb is what an action does to its item.
-type verb int
+// actionVerb is what an action does to its item.
+type actionVerb int
 
 const (
-	verbPut verb = iota
+	verbPut actionVerb = iota
 	verbUpdate
 	verbDelete
 	verbCheck
@@ -48,7 +48,7 @@ type actionInput struct {
 // action is the write of one item, or a condition check. It is a request of its own, or belongs to
 // a batch or transaction.
 type action struct {
-	verb      verb
+	verb      actionVerb
 	item      attr.Item
 	lookup    attr.Item
 	update    *expr.Update
@@ -59,9 +59,9 @@ type action struct {
 	storage.Change
 }
 
-// action parses the expressions of a write and validates its values. transacted reports whether the
+// parse parses the expressions of a write and validates its values. transacted reports whether the
 // write belongs to a transaction.
-func (in *actionInput) action(v verb, transacted bool) (*action, error) {
+func (in *actionInput) parse(v actionVerb, transacted bool) (*action, error) {
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: transacted}
 	a := &action{verb: v, item: in.Item, lookup: in.Key, returnOld: in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 	err := p.Check(in.UpdateExpression != nil || in.ConditionExpression != nil)
@@ -69,10 +69,10 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 		a.update, err = expr.ParseUpdate(*in.UpdateExpression, p)
 	}
 	if err == nil && in.ConditionExpression != nil {
-		a.condition, err = expr.ParseCondition(expr.ConditionName, *in.ConditionExpression, p)
+		a.condition, err = expr.ParseCondition(expr.ConditionExpression, *in.ConditionExpression, p)
 	}
 	if err == nil {
-		err = p.Unused()
+		err = p.CheckAllUsed()
 	}
 	if err == nil {
 		values := in.Key
@@ -93,20 +93,20 @@ func (a *action) setTable(t *schema.Table) error {
 	a.Table = t
 	paths := a.condition.Paths()
 	if a.update != nil {
-		paths = slices.Concat(paths, a.update.Paths(), a.update.Reads())
+		paths = slices.Concat(paths, a.update.ChangedPaths(), a.update.ReadPaths())
 	}
-	if err := t.CheckPaths(paths); err != nil {
+	if err := t.CheckKeyPaths(paths); err != nil {
 		return wire.AsInvalid(err)
 	}
 	if a.verb == verbPut {
 		var fault *schema.KeyFault
-		if a.Key, fault = t.KeyOf(a.item); fault != nil {
+		if a.Key, fault = t.EncodeItemKey(a.item); fault != nil {
 			if fault.Early {
 				return wire.AsInvalid(fault)
 			}
 			return wire.InvalidItem("%s", fault.Error())
 		}
-		if a.NewSize = a.item.Size(); a.NewSize > maxItem {
+		if a.NewSize = a.item.Size(); a.NewSize > maxItemBytes {
 			return wire.Invalid("Item size has exceeded the maximum allowed size")
 		}
 		// Encode the item here: commits run one after another and should be short.
@@ -121,7 +121,7 @@ func (a *action) setTable(t *schema.Table) error {
 		return wire.AsInvalid(err)
 	}
 	if a.update != nil {
-		for _, path := range a.update.Paths() {
+		for _, path := range a.update.ChangedPaths() {
 			for _, k := range t.Key {
 				if path[0].Name == k.Name {
 					return wire.Invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", k.Name)
@@ -135,7 +135,7 @@ func (a *action) setTable(t *schema.Table) error {
 // evaluate reads the item and computes its new content. It returns ConditionalCheckFailedException
 // if the condition is false, and ValidationException if the action is invalid for the item.
 func (a *action) evaluate(items *bbolt.Bucket) error {
-	if err := a.Load(items); err != nil {
+	if err := a.LoadOld(items); err != nil {
 		return err
 	}
 	if !a.condition.Matches(a.Old) {
@@ -182,7 +182,7 @@ func (a *action) applyUpdate() error {
 			}
 		}
 	}
-	if a.NewSize = a.New.Size(); a.NewSize > maxItem {
+	if a.NewSize = a.New.Size(); a.NewSize > maxItemBytes {
 		return wire.InvalidItem("Item size to update has exceeded the maximum allowed size")
 	}
 	return nil
@@ -193,12 +193,12 @@ func (a *action) updatedPaths() []expr.Path {
 	if a.update == nil {
 		return nil
 	}
-	return a.update.Paths()
+	return a.update.ChangedPaths()
 }
 
 // write stores the new item, its index entries and its stream record. It writes nothing if the item
 // has not changed.
-func (a *action) write(c *change, b *bbolt.Bucket) error {
+func (a *action) write(c *commitState, b *bbolt.Bucket) error {
 	if a.verb == verbCheck {
 		return nil
 	}
@@ -212,14 +212,14 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if err := a.Store(b); err != nil {
 		return err
 	}
-	if a.Table.Streams() {
+	if a.Table.HasStream() {
 		return stream.Record(c.tx.Bucket(bucketStreams), &a.Change, a.expired, c.now())
 	}
 	return nil
 }
 
-// executeOne executes a PutItem, UpdateItem or DeleteItem request.
-func (s *Store) executeOne(name string, a *action) error {
+// executeSingleWrite executes a PutItem, UpdateItem or DeleteItem request.
+func (s *Store) executeSingleWrite(name string, a *action) error {
 	return retryChanged(func() error {
 		t, err := s.table(name)
 		if err != nil {
@@ -228,8 +228,8 @@ func (s *Store) executeOne(name string, a *action) error {
 		if err := a.setTable(t); err != nil {
 			return err
 		}
-		return s.commit(func(c *change) error {
-			b, err := c.buckets(t)
+		return s.commit(func(c *commitState) error {
+			b, err := c.tableBucket(t)
 			if err != nil {
 				return err
 			}
@@ -239,7 +239,7 @@ func (s *Store) executeOne(name string, a *action) error {
 			if err := a.write(c, b); err != nil {
 				return err
 			}
-			c.observe(a)
+			c.notifyObservers(a)
 			return nil
 		})
 	})
@@ -259,28 +259,28 @@ type writeInput struct {
 
 // check validates the parameters. required is the item of a put, or the key of another write. field
 // is the name of this parameter in error messages.
-func (in *writeInput) check(v verb, required attr.Item, field string) error {
+func (in *writeInput) check(v actionVerb, required attr.Item, field string) error {
 	found := &wire.Violations{}
 	if required == nil {
-		found.CheckCapacity(in.ReturnConsumedCapacity)
-		found.Table(in.TableName)
-		found.ReturnValues(in.ReturnValues)
-		found.CheckMetrics(in.ReturnItemCollectionMetrics)
+		found.CheckReturnCapacity(in.ReturnConsumedCapacity)
+		found.CheckTableName(in.TableName)
+		found.CheckReturnValues(in.ReturnValues)
+		found.CheckReturnMetrics(in.ReturnItemCollectionMetrics)
 		found.AddMissing(field)
 		return found.Err()
 	}
-	if !found.Table(in.TableName) {
+	if !found.CheckTableName(in.TableName) {
 		return found.Err()
 	}
 	values := &wire.Violations{}
-	if values.ReturnValues(in.ReturnValues); v == verbUpdate && values.Found() {
+	if values.CheckReturnValues(in.ReturnValues); v == verbUpdate && values.Found() {
 		// DynamoDB's list has a value that does not exist.
 		return wire.Invalid("1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]")
 	}
-	found.CheckCapacity(in.ReturnConsumedCapacity)
-	found.CheckMetrics(in.ReturnItemCollectionMetrics)
-	found.ReturnValues(in.ReturnValues)
-	found.CheckOnFailure(in.ReturnValuesOnConditionCheckFailure)
+	found.CheckReturnCapacity(in.ReturnConsumedCapacity)
+	found.CheckReturnMetrics(in.ReturnItemCollectionMetrics)
+	found.CheckReturnValues(in.ReturnValues)
+	found.CheckReturnOnFailure(in.ReturnValuesOnConditionCheckFailure)
 	if err := found.Err(); err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (s *Store) updateItem(_ context.Context, in *writeInput) ([]byte, error) {
 }
 
 // write executes PutItem, UpdateItem or DeleteItem.
-func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) ([]byte, error) {
+func (s *Store) write(v actionVerb, in *writeInput, required attr.Item, field string) ([]byte, error) {
 	if err := in.check(v, required, field); err != nil {
 		return nil, err
 	}
@@ -309,37 +309,37 @@ func (s *Store) write(v verb, in *writeInput, required attr.Item, field string) 
 	if v != verbUpdate && !slices.Contains([]string{"NONE", "ALL_OLD"}, returned) {
 		return nil, wire.WithDetectedPrefix(wire.Invalid("ReturnValues can only be ALL_OLD or NONE"))
 	}
-	a, err := in.action(v, false)
+	a, err := in.parse(v, false)
 	if err != nil {
 		return nil, wire.WithDetectedPrefix(err)
 	}
-	if err := s.executeOne(*in.TableName, a); err != nil {
+	if err := s.executeSingleWrite(*in.TableName, a); err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
-	if attributes := a.returned(returned); len(attributes) > 0 {
+	o := wire.NewObjectWriter()
+	if attributes := a.returnedAttributes(returned); len(attributes) > 0 {
 		o.Item("Attributes", attributes)
 	}
 	u := capacity.New(in.ReturnConsumedCapacity)
 	u.AddWrite(&a.Change, 1)
-	u.WriteSingle(o)
-	m := newMetrics(in.ReturnItemCollectionMetrics)
+	u.AppendSingleTable(o)
+	m := newCollectionMetrics(in.ReturnItemCollectionMetrics)
 	m.add(a)
-	m.single(o)
+	m.writeSingle(o)
 	return o.Done(), nil
 }
 
-// returned returns the attributes for a value of ReturnValues.
-func (a *action) returned(values string) attr.Item {
+// returnedAttributes returns the attributes for a value of ReturnValues.
+func (a *action) returnedAttributes(values string) attr.Item {
 	switch values {
 	case "ALL_OLD":
 		return a.Old
 	case "ALL_NEW":
 		return a.New
 	case "UPDATED_OLD":
-		return expr.Projection(a.updatedPaths()).Updated(a.Old)
+		return expr.Projection(a.updatedPaths()).ApplyOrNone(a.Old)
 	case "UPDATED_NEW":
-		return expr.Projection(a.updatedPaths()).Updated(a.New)
+		return expr.Projection(a.updatedPaths()).ApplyOrNone(a.New)
 	}
 	return nil
 }

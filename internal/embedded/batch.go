@@ -36,14 +36,14 @@ type batchWriteInput struct {
 // check validates the parameters.
 func (in *batchWriteInput) check() error {
 	v := &wire.Violations{}
-	v.CheckCapacity(in.ReturnConsumedCapacity)
-	v.CheckMetrics(in.ReturnItemCollectionMetrics)
+	v.CheckReturnCapacity(in.ReturnConsumedCapacity)
+	v.CheckReturnMetrics(in.ReturnItemCollectionMetrics)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		n := len(in.RequestItems[name])
 		total += n
 		if n < 1 || n > maxBatchWrites {
-			v.Add(fmt.Sprintf("'{%s=%s}'", name, describeList(n, "WriteRequest")), "requestItems",
+			v.Add(fmt.Sprintf("'{%s=%s}'", name, formatList(n, "WriteRequest")), "requestItems",
 				"Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
 		}
 	}
@@ -51,7 +51,7 @@ func (in *batchWriteInput) check() error {
 		return err
 	}
 	if len(in.RequestItems) == 0 {
-		return noRequestItems()
+		return noRequestItemsError()
 	}
 	if total > maxBatchWrites {
 		return wire.Invalid("Too many items requested for the BatchWriteItem call")
@@ -79,8 +79,8 @@ func (r writeRequest) check() (err error) {
 	return wire.AsInvalid(attr.OlderMessage(err))
 }
 
-// noRequestItems returns the error for a batch without tables.
-func noRequestItems() error {
+// noRequestItemsError returns the error for a batch without tables.
+func noRequestItemsError() error {
 	return wire.Invalid("1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 }
 
@@ -93,10 +93,10 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 		if actions, err = in.actions(s); err != nil {
 			return err
 		}
-		return s.commit(func(c *change) error {
+		return s.commit(func(c *commitState) error {
 			buckets := make([]*bbolt.Bucket, len(actions))
 			for i, a := range actions {
-				if buckets[i], err = c.buckets(a.Table); err != nil {
+				if buckets[i], err = c.tableBucket(a.Table); err != nil {
 					return err
 				}
 				if err := a.evaluate(storage.ItemBucket(buckets[i])); err != nil {
@@ -107,7 +107,7 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 				if err := a.write(c, buckets[i]); err != nil {
 					return err
 				}
-				c.observe(a)
+				c.notifyObservers(a)
 			}
 			return nil
 		})
@@ -115,21 +115,21 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	o.Nested("UnprocessedItems", func() {})
 	u := capacity.New(in.ReturnConsumedCapacity)
-	m := newMetrics(in.ReturnItemCollectionMetrics)
+	m := newCollectionMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		u.AddWrite(&a.Change, 1)
 		m.add(a)
 	}
-	u.WriteList(o)
-	m.list(o)
+	u.AppendTableList(o)
+	m.writeList(o)
 	return o.Done(), nil
 }
 
-// actions validates the writes of a batch.
-func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
+// parseActions validates the writes of a batch.
+func (in *batchWriteInput) actions(s *Store) (parseActions []*action, _ error) {
 	seen := map[string]bool{}
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
@@ -158,13 +158,13 @@ func (in *batchWriteInput) actions(s *Store) (actions []*action, _ error) {
 			}
 			seen[id] = true
 			size += a.NewSize
-			actions = append(actions, a)
+			parseActions = append(parseActions, a)
 		}
 	}
 	if size > maxBatchBytes {
 		return nil, wire.Invalid("The total size of the items of a batch exceeds %d bytes", maxBatchBytes)
 	}
-	return actions, nil
+	return parseActions, nil
 }
 
 // keysAndAttributes are the keys of one table in BatchGetItem.
@@ -197,7 +197,7 @@ func (in *batchGetInput) check() error {
 			break
 		}
 	}
-	v.CheckCapacity(in.ReturnConsumedCapacity)
+	v.CheckReturnCapacity(in.ReturnConsumedCapacity)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		n := len(in.RequestItems[name].Keys)
@@ -213,7 +213,7 @@ func (in *batchGetInput) check() error {
 		return err
 	}
 	if len(in.RequestItems) == 0 {
-		return noRequestItems()
+		return noRequestItemsError()
 	}
 	if total > maxBatchGets {
 		return wire.Invalid("Too many items requested for the BatchGetItem call")
@@ -256,12 +256,12 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 			gets[name] = append(gets[name], &g)
 		}
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	u := capacity.New(in.ReturnConsumedCapacity)
 	unprocessed := map[string][]attr.Item{}
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		size := 0
-		o.Name("Responses")
+		o.BeginMember("Responses")
 		o.Open()
 		for _, name := range names {
 			found := [][]byte{}
@@ -300,6 +300,6 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 			})
 		}
 	})
-	u.WriteList(o)
+	u.AppendTableList(o)
 	return o.Done(), nil
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// commits is the queue of writes. Writes that arrive during a commit wait, and then share the next
+// commitQueue is the queue of writes. Writes that arrive during a commit wait, and then share the next
 // commit.
-type commits struct {
+type commitQueue struct {
 	mu      sync.Mutex
 	running bool
-	waiting []*write
+	waiting []*pendingWrite
 }
 
-// maxCommit is the maximum number of writes in one commit.
-const maxCommit = 256
+// maxCommitWrites is the maximum number of writes in one commit.
+const maxCommitWrites = 256
 
-// write is one request that changes the store.
-type write struct {
+// pendingWrite is one request that changes the store.
+type pendingWrite struct {
 	// apply makes the changes. If it returns a *wire.Failure, it must have changed nothing. Any other
 	// error undoes the complete commit.
-	apply func(*change) error
+	apply func(*commitState) error
 	err   error
 	// turn receives a value when the goroutine of this write must continue. If done is true, the write
 	// is committed or has failed. Otherwise, this goroutine must commit the waiting writes.
@@ -35,8 +35,8 @@ type write struct {
 	done bool
 }
 
-// change is the state of one commit.
-type change struct {
+// commitState is the state of one commit.
+type commitState struct {
 	*Store
 	tx      *bbolt.Tx
 	changed bool
@@ -52,8 +52,8 @@ var errCommitFailed = errors.New("the commit failed, nothing was written")
 
 // commit applies a write and returns after the write is durable. It returns the error of apply, or
 // a file error. After an error, the store is unchanged.
-func (s *Store) commit(apply func(*change) error) error {
-	w := &write{apply: apply, turn: make(chan struct{}, 1)}
+func (s *Store) commit(apply func(*commitState) error) error {
+	w := &pendingWrite{apply: apply, turn: make(chan struct{}, 1)}
 	c := &s.commits
 	c.mu.Lock()
 	c.waiting = append(c.waiting, w)
@@ -67,7 +67,7 @@ func (s *Store) commit(apply func(*change) error) error {
 		}
 	}
 	c.mu.Lock()
-	batch := c.waiting[:min(len(c.waiting), maxCommit)]
+	batch := c.waiting[:min(len(c.waiting), maxCommitWrites)]
 	c.waiting = slices.Clone(c.waiting[len(batch):])
 	c.mu.Unlock()
 	defer func() { // also if an observer panics
@@ -83,13 +83,13 @@ func (s *Store) commit(apply func(*change) error) error {
 			}
 		}
 	}()
-	s.commitAll(batch)
+	s.commitBatch(batch)
 	return w.err
 }
 
-// commitAll commits a batch of writes.
-func (s *Store) commitAll(batch []*write) {
-	c := &change{Store: s, tables: *s.tables.Load()}
+// commitBatch commits a batch of writes.
+func (s *Store) commitBatch(batch []*pendingWrite) {
+	c := &commitState{Store: s, tables: *s.tables.Load()}
 	err := c.run(batch)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errCommitFailed, err)
@@ -107,7 +107,7 @@ func (s *Store) commitAll(batch []*write) {
 
 // run applies the writes of a batch and commits them. If it returns an error, none of the writes
 // has taken effect.
-func (c *change) run(batch []*write) (err error) {
+func (c *commitState) run(batch []*pendingWrite) (err error) {
 	if c.tx, err = c.db.Begin(true); err != nil {
 		return err
 	}

@@ -16,15 +16,15 @@ import (
 const (
 	// expiryInterval is the time between two deletions of expired items.
 	expiryInterval = 10 * time.Minute
-	// maxExpired is the maximum number of expired items of one table that a commit deletes.
-	maxExpired = 100
+	// maxExpiredPerCommit is the maximum number of expired items of one table that a commit deletes.
+	maxExpiredPerCommit = 100
 	// maxExpiryAge limits how far in the past a time to live may be. DynamoDB ignores older values,
 	// because they are probably not times in seconds.
 	maxExpiryAge = 5 * 365 * 24 * time.Hour
 )
 
-// expireLater starts or stops the timer for expired items.
-func (s *Store) expireLater() {
+// updateExpiryTimer starts or stops the timer for expired items.
+func (s *Store) updateExpiryTimer() {
 	needed := false
 	for _, t := range *s.tables.Load() {
 		needed = needed || t.Expiry != ""
@@ -37,7 +37,7 @@ func (s *Store) expireLater() {
 		w := weak.Make(s) // the timer does not keep the store alive
 		s.expiring = time.AfterFunc(expiryInterval, func() {
 			if s := w.Value(); s != nil {
-				s.expireAndContinue()
+				s.expireAndReschedule()
 			}
 		})
 	default:
@@ -46,7 +46,7 @@ func (s *Store) expireLater() {
 	}
 }
 
-func (s *Store) expireAndContinue() {
+func (s *Store) expireAndReschedule() {
 	_ = s.Expire() // the next call tries again
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,11 +59,11 @@ func (s *Store) expireAndContinue() {
 // old. While a table has a time to live, the store calls Expire every ten minutes.
 func (s *Store) Expire() error {
 	for more := true; more; {
-		err := s.commit(func(c *change) (err error) {
+		err := s.commit(func(c *commitState) (err error) {
 			if more, err = c.expire(); err != nil {
 				return err
 			}
-			dropped, err := stream.DropOld(c.tx.Bucket(bucketStreams), c.now())
+			dropped, err := stream.DropDisabledStreams(c.tx.Bucket(bucketStreams), c.now())
 			c.changed = c.changed || dropped
 			return err
 		})
@@ -74,9 +74,9 @@ func (s *Store) Expire() error {
 	return nil
 }
 
-// expire deletes up to maxExpired expired items of each table. more reports whether more expired
+// expire deletes up to maxExpiredPerCommit expired items of each table. more reports whether more expired
 // items may exist.
-func (c *change) expire() (more bool, _ error) {
+func (c *commitState) expire() (more bool, _ error) {
 	now := c.now()
 	from := binary.BigEndian.AppendUint64(nil, uint64(now.Add(-maxExpiryAge).Unix()))
 	to := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
@@ -87,7 +87,7 @@ func (c *change) expire() (more bool, _ error) {
 		}
 		var keys [][]byte
 		cursor := storage.ExpiryBucket(b).Cursor()
-		for k, key := cursor.Seek(from); k != nil && bytes.Compare(k[:8], to) < 0 && len(keys) < maxExpired; k, key = cursor.Next() {
+		for k, key := cursor.Seek(from); k != nil && bytes.Compare(k[:8], to) < 0 && len(keys) < maxExpiredPerCommit; k, key = cursor.Next() {
 			keys = append(keys, bytes.Clone(key))
 		}
 		for _, key := range keys {
@@ -98,9 +98,9 @@ func (c *change) expire() (more bool, _ error) {
 			if err := a.write(c, b); err != nil {
 				return false, err
 			}
-			c.observe(a)
+			c.notifyObservers(a)
 		}
-		more = more || len(keys) == maxExpired
+		more = more || len(keys) == maxExpiredPerCommit
 	}
 	return more, nil
 }
@@ -113,7 +113,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	}
 }) ([]byte, error) {
 	v := &wire.Violations{}
-	v.Table(in.TableName)
+	v.CheckTableName(in.TableName)
 	set := in.TimeToLiveSpecification
 	switch {
 	case set == nil:
@@ -126,7 +126,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	err := s.commit(func(c *change) error {
+	err := s.commit(func(c *commitState) error {
 		old, err := c.table(*in.TableName)
 		if err != nil {
 			return &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
@@ -143,7 +143,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 		if d.Expiry = ""; set.Enabled {
 			d.Expiry = set.AttributeName
 		}
-		t := schema.New(d)
+		t := schema.NewTable(d)
 		if err := storage.FillExpiry(c.tx.Bucket(t.BucketName), t); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	o.Value("TimeToLiveSpecification", set)
 	return o.Done(), nil
 }
@@ -165,7 +165,7 @@ func (s *Store) describeTimeToLive(_ context.Context, in *tableInput) ([]byte, e
 	if err != nil {
 		return nil, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	o.Nested("TimeToLiveDescription", func() {
 		if t.Expiry == "" {
 			o.Text("TimeToLiveStatus", "DISABLED")

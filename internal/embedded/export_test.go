@@ -9,7 +9,7 @@ import (
 
 // Commit calls apply within a commit, like a write. The write fails if apply returns an error.
 func (s *Store) Commit(apply func() error) error {
-	return s.commit(func(c *change) error {
+	return s.commit(func(c *commitState) error {
 		c.changed = true
 		return apply()
 	})

@@ -18,8 +18,8 @@ type collectionMetrics struct {
 	collections map[string][]attr.Item
 }
 
-// newMetrics returns metrics for a value of ReturnItemCollectionMetrics.
-func newMetrics(mode string) *collectionMetrics {
+// newCollectionMetrics returns metrics for a value of ReturnItemCollectionMetrics.
+func newCollectionMetrics(mode string) *collectionMetrics {
 	return &collectionMetrics{reported: mode == "SIZE", collections: map[string][]attr.Item{}}
 }
 
@@ -40,30 +40,30 @@ func (m *collectionMetrics) add(a *action) {
 	}
 }
 
-// single adds the metrics to the response of PutItem, UpdateItem or DeleteItem.
-func (m *collectionMetrics) single(o *wire.Object) {
+// writeSingle adds the metrics to the response of PutItem, UpdateItem or DeleteItem.
+func (m *collectionMetrics) writeSingle(o *wire.ObjectWriter) {
 	for _, keys := range m.collections {
-		o.Name("ItemCollectionMetrics")
-		describeCollection(o, keys[0])
+		o.BeginMember("ItemCollectionMetrics")
+		writeCollectionMetrics(o, keys[0])
 	}
 }
 
-// list adds the metrics to the response of BatchWriteItem or TransactWriteItems.
-func (m *collectionMetrics) list(o *wire.Object) {
+// writeList adds the metrics to the response of BatchWriteItem or TransactWriteItems.
+func (m *collectionMetrics) writeList(o *wire.ObjectWriter) {
 	if len(m.collections) == 0 {
 		return
 	}
 	o.Nested("ItemCollectionMetrics", func() {
 		for _, name := range slices.Sorted(maps.Keys(m.collections)) {
 			keys := m.collections[name]
-			o.List(name, len(keys), func(i int) { describeCollection(o, keys[i]) })
+			o.List(name, len(keys), func(i int) { writeCollectionMetrics(o, keys[i]) })
 		}
 	})
 }
 
-// describeCollection adds the metrics of one item collection. The estimated size is always 0 to 1
+// writeCollectionMetrics adds the metrics of one item collection. The estimated size is always 0 to 1
 // GB.
-func describeCollection(o *wire.Object, key attr.Item) {
+func writeCollectionMetrics(o *wire.ObjectWriter, key attr.Item) {
 	o.Open()
 	o.Item("ItemCollectionKey", key)
 	o.Raw("SizeEstimateRangeGB", []byte("[0,1]"))

@@ -8,13 +8,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// item is an item as the SDK's type.
-type item = map[string]types.AttributeValue
+// sdkItem is an item as the SDK's type.
+type sdkItem = map[string]types.AttributeValue
 
 // observer is a callback that receives the changes of a table.
 type observer struct {
 	table   string
-	observe func(before, after []item)
+	observe func(before, after []sdkItem)
 }
 
 // Observe calls observe for every change of the table's items, until the caller calls stop. before
@@ -37,17 +37,17 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 	}
 }
 
-// observe notifies the observers about the actions after the commit.
-func (c *change) observe(actions ...*action) {
+// notifyObservers notifies the observers about the actions after the commit.
+func (c *commitState) notifyObservers(actions ...*action) {
 	// Read the list of observers after the commit, because an observer may be added during the commit.
 	c.after = append(c.after, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for o := range c.observers {
-			var before, after []item
+			var before, after []sdkItem
 			for _, a := range actions {
 				if a.Table.TableName == o.table && a.verb != verbCheck && !(attr.Value{Kind: attr.Map, Map: a.Old}).Equal(attr.Value{Kind: attr.Map, Map: a.New}) {
-					before, after = append(before, itemOf(a.Old)), append(after, itemOf(a.New))
+					before, after = append(before, toSDKItem(a.Old)), append(after, toSDKItem(a.New))
 				}
 			}
 			if len(before) > 0 {
@@ -57,20 +57,20 @@ func (c *change) observe(actions ...*action) {
 	})
 }
 
-// itemOf converts an item to the SDK's type. It returns nil if the item does not exist.
-func itemOf(from attr.Item) item {
+// toSDKItem converts an item to the SDK's type. It returns nil if the item does not exist.
+func toSDKItem(from attr.Item) sdkItem {
 	if from == nil {
 		return nil
 	}
-	to := make(item, len(from))
+	to := make(sdkItem, len(from))
 	for name, v := range from {
-		to[name] = valueOf(v)
+		to[name] = toSDKValue(v)
 	}
 	return to
 }
 
-// valueOf converts a value to the SDK's type.
-func valueOf(v attr.Value) types.AttributeValue {
+// toSDKValue converts a value to the SDK's type.
+func toSDKValue(v attr.Value) types.AttributeValue {
 	switch v.Kind {
 	case attr.String:
 		return &types.AttributeValueMemberS{Value: v.Text}
@@ -81,11 +81,11 @@ func valueOf(v attr.Value) types.AttributeValue {
 	case attr.Bool:
 		return &types.AttributeValueMemberBOOL{Value: v.Bool}
 	case attr.Map:
-		return &types.AttributeValueMemberM{Value: itemOf(v.Map)}
+		return &types.AttributeValueMemberM{Value: toSDKItem(v.Map)}
 	case attr.List:
 		values := make([]types.AttributeValue, len(v.List))
 		for i, e := range v.List {
-			values[i] = valueOf(e)
+			values[i] = toSDKValue(e)
 		}
 		return &types.AttributeValueMemberL{Value: values}
 	case attr.StringSet:

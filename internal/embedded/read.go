@@ -22,11 +22,11 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	AttributesToGet          any
 }) ([]byte, error) {
 	v := &wire.Violations{}
-	v.Table(in.TableName)
+	v.CheckTableName(in.TableName)
 	if in.Key == nil {
 		v.AddMissing("key")
 	}
-	v.CheckCapacity(in.ReturnConsumedCapacity)
+	v.CheckReturnCapacity(in.ReturnConsumedCapacity)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	if err := g.SetTable(t, in.Key); err != nil {
 		return nil, wire.AsInvalid(err)
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		if err := g.Read(tx); err != nil {
 			return err
@@ -59,28 +59,28 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	}
 	u := capacity.New(in.ReturnConsumedCapacity)
 	u.Add(t, capacity.ReadUnits(g.Size, in.ConsistentRead), nil)
-	u.WriteSingle(o)
+	u.AppendSingleTable(o)
 	return o.Done(), nil
 }
 
-func (s *Store) query(_ context.Context, in *read.ListInput) ([]byte, error) {
+func (s *Store) query(_ context.Context, in *read.QueryOrScanInput) ([]byte, error) {
 	l, err := read.NewQuery(in)
 	if err != nil {
 		return nil, err
 	}
-	return s.list(l)
+	return s.queryOrScan(l)
 }
 
-func (s *Store) scan(_ context.Context, in *read.ListInput) ([]byte, error) {
+func (s *Store) scan(_ context.Context, in *read.QueryOrScanInput) ([]byte, error) {
 	l, err := read.NewScan(in)
 	if err != nil {
 		return nil, err
 	}
-	return s.list(l)
+	return s.queryOrScan(l)
 }
 
-// list executes a Query or a Scan.
-func (s *Store) list(l *read.List) (response []byte, err error) {
+// queryOrScan executes a Query or a Scan.
+func (s *Store) queryOrScan(l *read.QueryOrScan) (response []byte, err error) {
 	t, err := s.table(*l.TableName)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (s *Store) list(l *read.List) (response []byte, err error) {
 		return nil, err
 	}
 	err = s.db.View(func(tx *bbolt.Tx) (err error) {
-		response, err = l.Run(tx)
+		response, err = l.ReadPage(tx)
 		return err
 	})
 	return response, err

@@ -67,7 +67,7 @@ import (
 type Store struct {
 	db      *bbolt.DB
 	now     func() time.Time
-	commits commits
+	commits commitQueue
 
 	// tables contains the definitions of all tables. Code replaces the map, but never modifies it.
 	tables atomic.Pointer[map[string]*schema.Table]
@@ -96,9 +96,9 @@ var (
 // formatVersion is the version of the file's layout.
 const formatVersion = "3"
 
-// mappedBytes is the initial size of the address space to which a file is mapped. A write that
+// initialMmapBytes is the initial size of the address space to which a file is mapped. A write that
 // makes the file larger than its mapping waits for all reads.
-const mappedBytes = 1 << 35
+const initialMmapBytes = 1 << 35
 
 // New returns an empty store in memory.
 func New() *Store {
@@ -124,7 +124,7 @@ func open(path string, options Options) (*Store, error) {
 		config.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return memoryFile() }
 		config.NoSync, config.NoGrowSync, config.NoFreelistSync = true, true, true
 	} else if strconv.IntSize == 64 && runtime.GOOS != "windows" {
-		config.InitialMmapSize = mappedBytes
+		config.InitialMmapSize = initialMmapBytes
 	}
 	db, err := openDatabase(path, config)
 	switch {
@@ -142,7 +142,7 @@ func open(path string, options Options) (*Store, error) {
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store %s: %w", path, err), db.Close())
 	}
-	s.expireLater()
+	s.updateExpiryTimer()
 	return s, nil
 }
 
@@ -303,7 +303,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var status int
 	var body []byte
 	if err != nil {
-		status, body = (&wire.Failure{Code: wire.CodeSerialized, Message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).Response()
+		status, body = (&wire.Failure{Code: wire.CodeSerialization, Message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).Response()
 	} else {
 		status, body = s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
 	}
@@ -325,7 +325,7 @@ func (s *Store) execute(ctx context.Context, target string, request []byte) (sta
 	}()
 	operation, ok := operations[target]
 	if !ok {
-		return (&wire.Failure{Code: wire.CodeUnknown, Message: "The store does not have the operation " + strconv.Quote(target)}).Response()
+		return (&wire.Failure{Code: wire.CodeUnknownOperation, Message: "The store does not have the operation " + strconv.Quote(target)}).Response()
 	}
 	body, err := operation(s, ctx, request)
 	if err != nil {
@@ -338,41 +338,41 @@ func (s *Store) execute(ctx context.Context, target string, request []byte) (sta
 var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte, error) {
 	all := map[string]func(*Store, context.Context, []byte) ([]byte, error){}
 	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
-		"BatchGetItem":       decoded((*Store).batchGetItem),
-		"BatchWriteItem":     decoded((*Store).batchWriteItem),
-		"CreateTable":        decoded((*Store).createTable),
-		"DeleteItem":         decoded((*Store).deleteItem),
-		"DeleteTable":        decoded((*Store).deleteTable),
-		"DescribeEndpoints":  decoded((*Store).describeEndpoints),
-		"DescribeLimits":     decoded((*Store).describeLimits),
-		"DescribeTable":      decoded((*Store).describeTable),
-		"DescribeTimeToLive": decoded((*Store).describeTimeToLive),
-		"GetItem":            decoded((*Store).getItem),
-		"ListTables":         decoded((*Store).listTables),
-		"PutItem":            decoded((*Store).putItem),
-		"Query":              decoded((*Store).query),
-		"Scan":               decoded((*Store).scan),
-		"TransactGetItems":   decoded((*Store).transactGetItems),
-		"TransactWriteItems": decoded((*Store).transactWriteItems),
-		"UpdateItem":         decoded((*Store).updateItem),
-		"UpdateTable":        decoded((*Store).updateTable),
-		"UpdateTimeToLive":   decoded((*Store).updateTimeToLive),
+		"BatchGetItem":       decodingOperation((*Store).batchGetItem),
+		"BatchWriteItem":     decodingOperation((*Store).batchWriteItem),
+		"CreateTable":        decodingOperation((*Store).createTable),
+		"DeleteItem":         decodingOperation((*Store).deleteItem),
+		"DeleteTable":        decodingOperation((*Store).deleteTable),
+		"DescribeEndpoints":  decodingOperation((*Store).describeEndpoints),
+		"DescribeLimits":     decodingOperation((*Store).describeLimits),
+		"DescribeTable":      decodingOperation((*Store).describeTable),
+		"DescribeTimeToLive": decodingOperation((*Store).describeTimeToLive),
+		"GetItem":            decodingOperation((*Store).getItem),
+		"ListTables":         decodingOperation((*Store).listTables),
+		"PutItem":            decodingOperation((*Store).putItem),
+		"Query":              decodingOperation((*Store).query),
+		"Scan":               decodingOperation((*Store).scan),
+		"TransactGetItems":   decodingOperation((*Store).transactGetItems),
+		"TransactWriteItems": decodingOperation((*Store).transactWriteItems),
+		"UpdateItem":         decodingOperation((*Store).updateItem),
+		"UpdateTable":        decodingOperation((*Store).updateTable),
+		"UpdateTimeToLive":   decodingOperation((*Store).updateTimeToLive),
 	} {
 		all["DynamoDB_20120810."+name] = operation
 	}
 	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
-		"DescribeStream":   decoded(streamOperation(stream.DescribeStream)),
-		"GetRecords":       decoded(streamOperation(stream.GetRecords)),
-		"GetShardIterator": decoded(streamOperation(stream.GetShardIterator)),
-		"ListStreams":      decoded(streamOperation(stream.ListStreams)),
+		"DescribeStream":   decodingOperation(streamOperation(stream.DescribeStream)),
+		"GetRecords":       decodingOperation(streamOperation(stream.GetRecords)),
+		"GetShardIterator": decodingOperation(streamOperation(stream.GetShardIterator)),
+		"ListStreams":      decodingOperation(streamOperation(stream.ListStreams)),
 	} {
 		all["DynamoDBStreams_20120810."+name] = operation
 	}
 	return all
 }()
 
-// decoded returns an operation that decodes its request.
-func decoded[In any](operation func(*Store, context.Context, *In) ([]byte, error)) func(*Store, context.Context, []byte) ([]byte, error) {
+// decodingOperation returns an operation that decodes its request.
+func decodingOperation[In any](operation func(*Store, context.Context, *In) ([]byte, error)) func(*Store, context.Context, []byte) ([]byte, error) {
 	return func(s *Store, ctx context.Context, request []byte) ([]byte, error) {
 		in, err := wire.Decode[In](request)
 		if err != nil {

@@ -20,22 +20,22 @@ import (
 // table returns the table with the given name or Amazon Resource Name. It returns
 // ResourceNotFoundException if the table does not exist.
 func (s *Store) table(name string) (*schema.Table, error) {
-	if t := (*s.tables.Load())[schema.TableName(name)]; t != nil {
+	if t := (*s.tables.Load())[schema.TableNameFromARN(name)]; t != nil {
 		return t, nil
 	}
 	return nil, wire.NotFound()
 }
 
 // table is like Store.table, but includes the changes of this commit.
-func (c *change) table(name string) (*schema.Table, error) {
-	if t := c.tables[schema.TableName(name)]; t != nil {
+func (c *commitState) table(name string) (*schema.Table, error) {
+	if t := c.tables[schema.TableNameFromARN(name)]; t != nil {
 		return t, nil
 	}
 	return nil, wire.NotFound()
 }
 
 // putTable stores the definition of a table. Reads use the new definition once it is committed.
-func (c *change) putTable(t *schema.Table) error {
+func (c *commitState) putTable(t *schema.Table) error {
 	encoded, err := json.Marshal(t.Definition)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (c *change) putTable(t *schema.Table) error {
 
 // replaceTable replaces the table with the given name by t, or deletes it if t is nil. The function
 // write makes the same change in the bucket of definitions.
-func (c *change) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
+func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
 	tables := maps.Clone(c.tables)
 	if tables[name] = t; t == nil {
@@ -54,15 +54,15 @@ func (c *change) replaceTable(name string, t *schema.Table, write func(*bbolt.Bu
 	c.tables = tables
 	c.after = append(c.after, func() {
 		c.Store.tables.Store(&tables)
-		c.expireLater()
+		c.updateExpiryTimer()
 	})
 	return write(c.tx.Bucket(bucketTables))
 }
 
-// buckets returns the bucket of a table. It returns ResourceNotFoundException if the table has been
+// tableBucket returns the bucket of a table. It returns ResourceNotFoundException if the table has been
 // deleted since the request began. If the table's definition has changed, it returns errChanged,
 // and the request must start again.
-func (c *change) buckets(t *schema.Table) (*bbolt.Bucket, error) {
+func (c *commitState) tableBucket(t *schema.Table) (*bbolt.Bucket, error) {
 	current, err := c.table(t.TableName)
 	if err != nil {
 		return nil, err
@@ -91,18 +91,18 @@ func (s *Store) createTable(_ context.Context, in *schema.CreateTableInput) ([]b
 	}
 	d := in.Definition(uuid.NewString(), s.now())
 	var t *schema.Table
-	err := s.commit(func(c *change) (err error) {
+	err := s.commit(func(c *commitState) (err error) {
 		if c.tables[d.TableName] != nil {
 			return &wire.Failure{Code: wire.CodeInUse, Message: "Table already exists: " + d.TableName}
 		}
 		if d.Bucket, err = c.tx.Bucket(bucketTables).NextSequence(); err != nil {
 			return err
 		}
-		t = schema.New(d)
-		if err := storage.Create(c.tx, t); err != nil {
+		t = schema.NewTable(d)
+		if err := storage.CreateBuckets(c.tx, t); err != nil {
 			return err
 		}
-		if t.Streams() {
+		if t.HasStream() {
 			if err := stream.Create(c.tx.Bucket(bucketStreams), t, c.now()); err != nil {
 				return err
 			}
@@ -112,11 +112,11 @@ func (s *Store) createTable(_ context.Context, in *schema.CreateTableInput) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return s.described("TableDescription", t, "ACTIVE")
+	return s.tableDescriptionResponse("TableDescription", t, "ACTIVE")
 }
 
-// describe adds a table's description to a response.
-func (s *Store) describe(o *wire.Object, member string, t *schema.Table, status string) error {
+// writeTableDescription adds a table's description to a response.
+func (s *Store) writeTableDescription(o *wire.ObjectWriter, member string, t *schema.Table, status string) error {
 	return s.db.View(func(tx *bbolt.Tx) error {
 		var table schema.Counts
 		indexes := map[string]schema.Counts{}
@@ -131,10 +131,10 @@ func (s *Store) describe(o *wire.Object, member string, t *schema.Table, status 
 	})
 }
 
-// described returns a response that is a table's description.
-func (s *Store) described(member string, t *schema.Table, status string) ([]byte, error) {
-	o := wire.NewObject()
-	if err := s.describe(o, member, t, status); err != nil {
+// tableDescriptionResponse returns a response that is a table's description.
+func (s *Store) tableDescriptionResponse(member string, t *schema.Table, status string) ([]byte, error) {
+	o := wire.NewObjectWriter()
+	if err := s.writeTableDescription(o, member, t, status); err != nil {
 		return nil, err
 	}
 	return o.Done(), nil
@@ -145,7 +145,7 @@ type tableInput struct{ TableName *string }
 
 func (in *tableInput) check() error {
 	v := &wire.Violations{}
-	v.Table(in.TableName)
+	v.CheckTableName(in.TableName)
 	return v.Err()
 }
 
@@ -157,7 +157,7 @@ func (s *Store) describeTable(_ context.Context, in *tableInput) ([]byte, error)
 	if err != nil {
 		return nil, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
 	}
-	return s.described("Table", t, "ACTIVE")
+	return s.tableDescriptionResponse("Table", t, "ACTIVE")
 }
 
 func (s *Store) deleteTable(_ context.Context, in *tableInput) ([]byte, error) {
@@ -165,18 +165,18 @@ func (s *Store) deleteTable(_ context.Context, in *tableInput) ([]byte, error) {
 		return nil, err
 	}
 	var t *schema.Table
-	o := wire.NewObject()
-	err := s.commit(func(c *change) (err error) {
+	o := wire.NewObjectWriter()
+	err := s.commit(func(c *commitState) (err error) {
 		if t, err = c.table(*in.TableName); err != nil {
 			return &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
 		}
 		if t.DeletionProtectionEnabled {
 			return wire.Invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 		}
-		if err := s.describe(o, "TableDescription", t, "DELETING"); err != nil {
+		if err := s.writeTableDescription(o, "TableDescription", t, "DELETING"); err != nil {
 			return err
 		}
-		if t.Streams() {
+		if t.HasStream() {
 			if err := stream.Disable(c.tx.Bucket(bucketStreams), t); err != nil {
 				return err
 			}
@@ -204,14 +204,14 @@ func (s *Store) listTables(_ context.Context, in *struct {
 		v.AtMost(limit, 100, "limit")
 	}
 	if in.ExclusiveStartTableName != "" {
-		v.Name(in.ExclusiveStartTableName, "exclusiveStartTableName", 3)
+		v.CheckName(in.ExclusiveStartTableName, "exclusiveStartTableName", 3)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(*s.tables.Load()))
 	names = slices.DeleteFunc(names, func(name string) bool { return name <= in.ExclusiveStartTableName })
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	page := names[:min(limit, len(names))]
 	o.List("TableNames", len(page), func(i int) { o.Element(attr.AppendQuote(nil, page[i])) })
 	if len(page) < len(names) {
@@ -221,7 +221,7 @@ func (s *Store) listTables(_ context.Context, in *struct {
 }
 
 func (s *Store) describeEndpoints(context.Context, *struct{}) ([]byte, error) {
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	o.List("Endpoints", 1, func(int) {
 		o.Open()
 		o.Text("Address", "localhost")
@@ -232,7 +232,7 @@ func (s *Store) describeEndpoints(context.Context, *struct{}) ([]byte, error) {
 }
 
 func (s *Store) describeLimits(context.Context, *struct{}) ([]byte, error) {
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	for _, name := range []string{"AccountMaxReadCapacityUnits", "AccountMaxWriteCapacityUnits"} {
 		o.Int(name, 80000)
 	}
@@ -247,7 +247,7 @@ func (s *Store) updateTable(_ context.Context, in *schema.UpdateTableInput) ([]b
 		return nil, err
 	}
 	var t *schema.Table
-	err := s.commit(func(c *change) error {
+	err := s.commit(func(c *commitState) error {
 		old, err := c.table(*in.TableName)
 		if err != nil {
 			return &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Table: " + *in.TableName + " not found"}
@@ -256,14 +256,14 @@ func (s *Store) updateTable(_ context.Context, in *schema.UpdateTableInput) ([]b
 		if err := in.Apply(&d); err != nil {
 			return err
 		}
-		t = schema.New(d)
+		t = schema.NewTable(d)
 		// All parameters are valid. From here on, only file errors can occur.
-		if in.StreamSpecification != nil && old.Streams() {
+		if in.StreamSpecification != nil && old.HasStream() {
 			if err := stream.Disable(c.tx.Bucket(bucketStreams), old); err != nil {
 				return err
 			}
 		}
-		if in.StreamSpecification != nil && t.Streams() {
+		if in.StreamSpecification != nil && t.HasStream() {
 			if err := stream.Create(c.tx.Bucket(bucketStreams), t, c.now()); err != nil {
 				return err
 			}
@@ -288,5 +288,5 @@ func (s *Store) updateTable(_ context.Context, in *schema.UpdateTableInput) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return s.described("TableDescription", t, "ACTIVE")
+	return s.tableDescriptionResponse("TableDescription", t, "ACTIVE")
 }

@@ -52,11 +52,11 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 	if len(in.ClientRequestToken) > 36 {
 		v.Add(wire.Quote(in.ClientRequestToken), "clientRequestToken", "Member must have length less than or equal to 36")
 	}
-	v.List(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactWriteItem") })
-	v.CheckCapacity(in.ReturnConsumedCapacity)
-	v.CheckMetrics(in.ReturnItemCollectionMetrics)
+	v.CheckListLength(len(in.TransactItems), maxActions, "transactItems", func() string { return formatList(len(in.TransactItems), "TransactWriteItem") })
+	v.CheckReturnCapacity(in.ReturnConsumedCapacity)
+	v.CheckReturnMetrics(in.ReturnItemCollectionMetrics)
 	for i, item := range in.TransactItems {
-		for _, m := range item.members() {
+		for _, m := range item.writes() {
 			m.check(v, fmt.Sprintf("transactItems.%d.member.%s.", i+1, m.name))
 		}
 	}
@@ -64,7 +64,7 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 		return nil, nil, err
 	}
 	for _, item := range in.TransactItems {
-		members := item.members()
+		members := item.writes()
 		switch len(members) {
 		case 0:
 			return nil, nil, wire.Invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
@@ -72,7 +72,7 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 		default:
 			return nil, nil, wire.Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
-		a, err := members[0].action(members[0].verb, true)
+		a, err := members[0].parse(members[0].verb, true)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -84,13 +84,13 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 // transactWrite is one write of a transaction.
 type transactWrite struct {
 	*actionInput
-	verb verb
+	verb actionVerb
 	name string
 }
 
-// members returns the writes in one element of TransactItems. A valid element contains exactly one
+// writes returns the writes in one element of TransactItems. A valid element contains exactly one
 // write.
-func (i *transactItem) members() []transactWrite {
+func (i *transactItem) writes() []transactWrite {
 	all := []transactWrite{{i.ConditionCheck, verbCheck, "conditionCheck"}, {i.Put, verbPut, "put"}, {i.Delete, verbDelete, "delete"}, {i.Update, verbUpdate, "update"}}
 	return slices.DeleteFunc(all, func(m transactWrite) bool { return m.actionInput == nil })
 }
@@ -101,7 +101,7 @@ func (m transactWrite) check(v *wire.Violations, prefix string) {
 	if m.TableName == nil {
 		v.AddMissing(prefix + "tableName")
 	} else if !strings.HasPrefix(*m.TableName, "arn:") {
-		v.Name(*m.TableName, prefix+"tableName", 1)
+		v.CheckName(*m.TableName, prefix+"tableName", 1)
 	}
 	if m.verb == verbPut && m.Item == nil {
 		v.AddMissing(prefix + "item")
@@ -115,12 +115,12 @@ func (m transactWrite) check(v *wire.Violations, prefix string) {
 	if m.verb == verbCheck && m.ConditionExpression == nil {
 		v.AddMissing(prefix + "conditionExpression")
 	}
-	v.Enum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+	v.CheckEnum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// describeList returns a list of n elements in the notation of DynamoDB's error messages. of is the
+// formatList returns a list of n elements in the notation of DynamoDB's error messages. of is the
 // type of the elements.
-func describeList(n int, of string) string {
+func formatList(n int, of string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(of+"(), ", n), ", ") + "]"
 }
 
@@ -132,11 +132,11 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	replayed := false
 	err = retryChanged(func() error {
 		early := make([]*wire.Failure, len(actions))
-		if err := s.prepare(actions, tables, early); err != nil {
+		if err := s.prepareTransaction(actions, tables, early); err != nil {
 			return err
 		}
 		digest := in.digest(actions)
-		return s.commit(func(c *change) (err error) {
+		return s.commit(func(c *commitState) (err error) {
 			if replayed, err = c.replayed(in.ClientRequestToken, digest); replayed || err != nil {
 				return err
 			}
@@ -146,15 +146,15 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 			if in.ClientRequestToken == "" {
 				return nil
 			}
-			return c.remember(in.ClientRequestToken, digest)
+			return c.storeToken(in.ClientRequestToken, digest)
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	u := capacity.New(in.ReturnConsumedCapacity)
-	m := newMetrics(in.ReturnItemCollectionMetrics)
+	m := newCollectionMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		if replayed {
 			// If a transaction is repeated with the same token, DynamoDB only reads its items.
@@ -168,8 +168,8 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	if replayed {
 		u.Kind = "ReadCapacityUnits"
 	}
-	u.WriteList(o)
-	m.list(o)
+	u.AppendTableList(o)
+	m.writeList(o)
 	return o.Done(), nil
 }
 
@@ -198,7 +198,7 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 			}
 			if encoded := actions[i].Encoded; actions[i].verb == verbPut && encoded != nil {
 				h.Write(b)
-				_, json := storage.Split(encoded)
+				_, json := storage.SplitItem(encoded)
 				h.Write(json)
 				b = b[:0]
 			} else {
@@ -211,9 +211,9 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	return h.Sum(nil)
 }
 
-// prepare finds the tables and validates the keys. A key that is invalid for its table cancels the
+// prepareTransaction finds the tables and validates the keys. A key that is invalid for its table cancels the
 // transaction later. prepare stores such a failure in early, at the index of the action.
-func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failure) error {
+func (s *Store) prepareTransaction(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
 	for i, a := range actions {
@@ -244,15 +244,15 @@ func (s *Store) prepare(actions []*action, tables []string, early []*wire.Failur
 
 // transact executes all actions of a transaction. It returns TransactionCanceledException if one of
 // them fails.
-func (c *change) transact(actions []*action, early []*wire.Failure) error {
-	reasons := make([]wire.Reason, len(actions))
+func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
+	reasons := make([]wire.CancellationReason, len(actions))
 	cancelled := false
 	buckets := make([]*bbolt.Bucket, len(actions))
 	size := 0
 	for i, a := range actions {
 		f := early[i]
 		if f == nil {
-			b, err := c.buckets(a.Table)
+			b, err := c.tableBucket(a.Table)
 			if err != nil {
 				return err
 			}
@@ -265,10 +265,10 @@ func (c *change) transact(actions []*action, early []*wire.Failure) error {
 			}
 			size += max(a.OldSize, a.NewSize)
 		}
-		reasons[i] = wire.Reason{Code: wire.ReasonNone}
+		reasons[i] = wire.CancellationReason{Code: wire.ReasonNone}
 		if f != nil {
 			cancelled = true
-			reasons[i] = wire.Reason{Code: wire.ReasonValidation, Message: f.Message, Item: f.Item}
+			reasons[i] = wire.CancellationReason{Code: wire.ReasonValidation, Message: f.Message, Item: f.Item}
 			if f.Code == wire.CodeCondition {
 				reasons[i].Code = wire.ReasonCondition
 			}
@@ -289,7 +289,7 @@ func (c *change) transact(actions []*action, early []*wire.Failure) error {
 			return err
 		}
 	}
-	c.observe(actions...)
+	c.notifyObservers(actions...)
 	return nil
 }
 
@@ -304,7 +304,7 @@ func tokenTimeKey(at time.Time, token string) []byte {
 
 // replayed reports whether a transaction with this token was committed in the last ten minutes. If
 // that transaction had other actions, replayed returns IdempotentParameterMismatchException.
-func (c *change) replayed(token string, digest []byte) (bool, error) {
+func (c *commitState) replayed(token string, digest []byte) (bool, error) {
 	if token == "" {
 		return false, nil
 	}
@@ -313,13 +313,13 @@ func (c *change) replayed(token string, digest []byte) (bool, error) {
 		return false, nil
 	}
 	if !bytes.Equal(known[8:], digest) {
-		return false, &wire.Failure{Code: wire.CodeMismatch, Message: "The same ClientRequestToken was used with different parameters"}
+		return false, &wire.Failure{Code: wire.CodeIdempotencyMismatch, Message: "The same ClientRequestToken was used with different parameters"}
 	}
 	return true, nil
 }
 
-// remember stores a token, and deletes old tokens.
-func (c *change) remember(token string, digest []byte) error {
+// storeToken stores a token, and deletes old tokens.
+func (c *commitState) storeToken(token string, digest []byte) error {
 	b := c.tx.Bucket(bucketTokens)
 	now := c.now()
 	c.changed = true
@@ -361,8 +361,8 @@ type transactGetInput struct {
 
 func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byte, error) {
 	v := &wire.Violations{}
-	v.List(len(in.TransactItems), maxActions, "transactItems", func() string { return describeList(len(in.TransactItems), "TransactGetItem") })
-	v.CheckCapacity(in.ReturnConsumedCapacity)
+	v.CheckListLength(len(in.TransactItems), maxActions, "transactItems", func() string { return formatList(len(in.TransactItems), "TransactGetItem") })
+	v.CheckReturnCapacity(in.ReturnConsumedCapacity)
 	for i, item := range in.TransactItems {
 		field := fmt.Sprintf("transactItems.%d.member.get", i+1)
 		switch {
@@ -373,7 +373,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 		case item.Get.Key == nil:
 			v.AddMissing(field + ".key")
 		case !strings.HasPrefix(*item.Get.TableName, "arn:"):
-			v.Name(*item.Get.TableName, field+".tableName", 1)
+			v.CheckName(*item.Get.TableName, field+".tableName", 1)
 		}
 	}
 	if err := v.Err(); err != nil {
@@ -381,7 +381,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 	}
 	gets := make([]*read.Get, len(in.TransactItems))
 	seen := map[string]bool{}
-	reasons := make([]wire.Reason, len(gets))
+	reasons := make([]wire.CancellationReason, len(gets))
 	var cancelled []string
 	for i, item := range in.TransactItems {
 		p := &expr.Placeholders{Names: item.Get.ExpressionAttributeNames}
@@ -394,12 +394,12 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 			return nil, err
 		}
 		gets[i] = g
-		reasons[i] = wire.Reason{Code: wire.ReasonNone}
+		reasons[i] = wire.CancellationReason{Code: wire.ReasonNone}
 		if err := g.SetTable(t, item.Get.Key); err != nil {
 			if !errors.Is(err, schema.ErrKeySchema) {
 				return nil, wire.AsInvalid(err)
 			}
-			reasons[i] = wire.Reason{Code: wire.ReasonValidation, Message: err.Error()}
+			reasons[i] = wire.CancellationReason{Code: wire.ReasonValidation, Message: err.Error()}
 			cancelled = append(cancelled, wire.ReasonValidation)
 			continue
 		}
@@ -413,7 +413,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 	if strings.Contains(strings.Join(cancelled, ""), wire.ReasonValidation) {
 		return nil, &wire.Failure{Code: wire.CodeCancelled, Reasons: reasons, Message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(cancelled, ", ") + "]"}
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	u := capacity.New(in.ReturnConsumedCapacity)
 	u.Kind = "ReadCapacityUnits"
 	err := s.db.View(func(tx *bbolt.Tx) error {
@@ -440,6 +440,6 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	u.WriteList(o)
+	u.AppendTableList(o)
 	return o.Done(), nil
 }

@@ -35,7 +35,7 @@ const (
 	ThroughputExceeded Kind = "ProvisionedThroughputExceeded"
 	// Throttling is DynamoDB's ThrottlingException.
 	Throttling Kind = "Throttling"
-	// InternalServerError is DynamoDB's InternalServerError, with HTTP status 500.
+	// InternalServerError is DynamoDB's InternalServerError, with HTTPClient status 500.
 	InternalServerError Kind = "InternalServerError"
 	// TransactionConflict means that a concurrent transaction writes the same record.
 	// TransactWriteItems fails with a TransactionCanceledException, and a single write fails with a
@@ -123,29 +123,29 @@ func kinds() []Kind {
 	return []Kind{ThroughputExceeded, Throttling, InternalServerError, TransactionConflict, TransactionInProgress, ConnectionRefused, ExpiredIterator, TrimmedData, LimitExceeded, Delayed, ConnectionReset, ResponseTimeout, TruncatedResponse, Unprocessed}
 }
 
-// HTTP is the SDK's interface for an HTTP client.
-type HTTP interface {
+// HTTPClient is the SDK's interface for an HTTPClient client.
+type HTTPClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that makes requests fail. It is safe for concurrent use.
+// Client is an HTTPClient client that makes requests fail. It is safe for concurrent use.
 type Client struct {
-	next        HTTP
+	next        HTTPClient
 	mu          sync.Mutex
 	choose      Chooser
 	counts      map[Kind]int
 	lostCommits int
 }
 
-// Transient returns the faults that are transient: the same request may succeed if it is repeated.
-func Transient() []Kind {
+// TransientKinds returns the faults that are transient: the same request may succeed if it is repeated.
+func TransientKinds() []Kind {
 	return []Kind{ThroughputExceeded, InternalServerError, ConnectionReset, Throttling, ResponseTimeout}
 }
 
-// FirstRequests returns a Chooser that makes the first requests of each DynamoDB operation fail.
+// FailFirstRequests returns a Chooser that makes the first requests of each DynamoDB operation fail.
 // The first request fails with the first of kinds, and so on. After the last of kinds, no request
 // fails.
-func FirstRequests(kinds ...Kind) Chooser {
+func FailFirstRequests(kinds ...Kind) Chooser {
 	counts := map[string]int{}
 	return func(r Request) Kind {
 		if n := counts[r.Operation]; n < len(kinds) {
@@ -210,7 +210,7 @@ func (c *Client) Stop() {
 	c.choose = func(Request) Kind { return None }
 }
 
-// Do sends a request or makes it fail. It returns network errors, and the errors of the HTTP client
+// Do sends a request or makes it fail. It returns network errors, and the errors of the HTTPClient client
 // that it wraps.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")

@@ -8,7 +8,7 @@ import (
 	"net/url"
 )
 
-// NewProxy returns a Client to use as the HTTP handler of a proxy, for servers in other processes.
+// NewProxy returns a Client to use as the HTTPClient handler of a proxy, for servers in other processes.
 // The proxy forwards requests to a DynamoDB endpoint, or makes them fail with the faults that
 // choose returns.
 func NewProxy(endpoint *url.URL, choose Chooser) *Client {

@@ -92,8 +92,8 @@ type inputPackage struct {
 	fieldsRead map[string]bool
 }
 
-// readInputs parses package graph/input.
-func readInputs() *inputPackage {
+// parseInputPackage parses package graph/input.
+func parseInputPackage() *inputPackage {
 	in := &inputPackage{commands: map[string]string{}, rules: map[string]bool{}, fieldsRead: map[string]bool{}}
 	for _, name := range mustValue(filepath.Glob("graph/input/*.go")) {
 		if name == commandsFile || strings.HasSuffix(name, "_test.go") {
@@ -103,7 +103,7 @@ func readInputs() *inputPackage {
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if ok {
-				in.recordReads(f)
+				in.recordFieldReads(f)
 			}
 			switch {
 			case !ok:
@@ -121,9 +121,9 @@ func readInputs() *inputPackage {
 	return in
 }
 
-// recordReads finds the fields that a function reads from its receiver and its parameters. It adds
+// recordFieldReads finds the fields that a function reads from its receiver and its parameters. It adds
 // these fields to fieldsRead.
-func (in *inputPackage) recordReads(f *ast.FuncDecl) {
+func (in *inputPackage) recordFieldReads(f *ast.FuncDecl) {
 	typeOf := map[string]string{}
 	for _, list := range []*ast.FieldList{f.Recv, f.Type.Params} {
 		if list == nil {
@@ -151,8 +151,8 @@ func (in *inputPackage) recordReads(f *ast.FuncDecl) {
 	})
 }
 
-// checkRead fails if an input has a field that no hand-written function reads.
-func (in *inputPackage) checkRead(input *gql.Definition) {
+// checkFieldsRead fails if an input has a field that no hand-written function reads.
+func (in *inputPackage) checkFieldsRead(input *gql.Definition) {
 	for _, f := range input.Fields {
 		if name := input.Name + "." + templates.ToGo(f.Name); f.Name != "idempotencyKey" && !in.fieldsRead[name] {
 			fail("%s.%s: no function of graph/input reads the field %s: add the field to the input's command", input.Name, f.Name, name)
@@ -160,10 +160,10 @@ func (in *inputPackage) checkRead(input *gql.Definition) {
 	}
 }
 
-// rule returns the name of the function that validates a field. For the field email of
+// validationFunc returns the name of the function that validates a field. For the field email of
 // CustomerChange, which changes a Customer, it looks for customerChangeEmail, customerEmail and
 // email, in this order.
-func (in *inputPackage) rule(command, record, field string) (name string, takesChecks, found bool) {
+func (in *inputPackage) validationFunc(command, record, field string) (name string, takesChecks, found bool) {
 	for _, name := range []string{command + templates.UcFirst(field), record + templates.UcFirst(field), templates.UcFirst(field)} {
 		name = "parse" + name
 		if takesChecks, ok := in.rules[name]; ok {
@@ -197,7 +197,7 @@ func (w *commandWriter) write(input *gql.Definition, m mutation) {
 		if to == nil {
 			fail("%s.%s: commerce.%s has no field with this name: add the field to the Go command, or write the method Command by hand", input.Name, f.Name, name)
 		}
-		fmt.Fprintf(&w.out, "%s: %s,\n", to.Name(), w.value(input.Name, f, to, name, m.result))
+		fmt.Fprintf(&w.out, "%s: %s,\n", to.Name(), w.validationExpr(input.Name, f, to, name, m.result))
 		delete(fields, strings.ToLower(f.Name))
 	}
 	if left := slices.Sorted(maps.Keys(fields)); strings.HasSuffix(name, "Change") && len(left) > 0 {
@@ -206,15 +206,15 @@ func (w *commandWriter) write(input *gql.Definition, m mutation) {
 	w.out.WriteString("}\n}\n")
 }
 
-// value returns the Go expression that validates a field of an input.
-func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Var, command, record string) string {
+// validationExpr returns the Go expression that validates a field of an input.
+func (w *commandWriter) validationExpr(input string, f *gql.FieldDefinition, to *types.Var, command, record string) string {
 	defer prefixFailure("%s.%s", input, f.Name)
 	in := "in." + templates.ToGo(f.Name)
 	elem, pointer := to.Type(), false
 	if p, ok := elem.(*types.Pointer); ok {
 		elem, pointer = p.Elem(), true
 	}
-	parse, takesChecks, found := w.rules.rule(command, record, f.Name)
+	parse, takesChecks, found := w.rules.validationFunc(command, record, f.Name)
 	leaf := w.schema.Definitions.ForName(f.Type.Name())
 	switch {
 	case found && takesChecks && f.Type.Elem != nil && pointer:

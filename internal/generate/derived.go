@@ -42,8 +42,8 @@ type mutation struct {
 	repeatable bool
 }
 
-// derived is derived from the hand-written schema.
-type derived struct {
+// derivedSchema is derived from the hand-written schema.
+type derivedSchema struct {
 	// nodes are the types that have a connection type, in the order of the schema.
 	nodes []string
 	// mutations are the fields of Mutation by name.
@@ -58,8 +58,8 @@ type derived struct {
 // description of placeOrder in this file.
 const mutationsFile = "mutations.graphqls"
 
-// describeLimit writes commerce.MaxLines into the schema.
-func describeLimit(commerce *types.Package) {
+// writeMaxLines writes commerce.MaxLines into the schema.
+func writeMaxLines(commerce *types.Package) {
 	text := string(mustValue(os.ReadFile(mutationsFile)))
 	const begin, end = "Places an order of 1 to ", " products"
 	before, rest, found := strings.Cut(text, begin)
@@ -83,12 +83,12 @@ func parseHandWrittenSchema() *gql.SchemaDocument {
 	return mustValue(gqlparser.ParseSchemas(sources...))
 }
 
-// derive generates the connections, payloads and commands from the hand-written schema, and writes
+// deriveSchema generates the connections, payloads and commands from the hand-written schema, and writes
 // them to files.
-func derive(cfg *config.Config, store, commerce *types.Package) *derived {
-	describeLimit(commerce)
+func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSchema {
+	writeMaxLines(commerce)
 	schema := parseHandWrittenSchema()
-	d := &derived{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
+	d := &derivedSchema{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {
 		if len(entry.Model) == 1 && strings.HasPrefix(entry.Model[0], commerceImport+".") {
 			d.models[name] = strings.TrimPrefix(entry.Model[0], commerceImport+".")
@@ -110,11 +110,11 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	for _, t := range schema.Definitions {
 		if listed[t.Name] {
 			d.nodes = append(d.nodes, t.Name)
-			fmt.Fprintf(&connections, connectionSDL, plural(words(t.Name)), t.Name, article(t.Name))
+			fmt.Fprintf(&connections, connectionSDL, plural(lowerWords(t.Name)), t.Name, article(t.Name))
 		}
 	}
 	check(os.WriteFile(connectionsFile, connections.Bytes(), 0o644))
-	d.payloads(schema, store, commerce, cfg.Models)
+	d.writePayloads(schema, store, commerce, cfg.Models)
 	return d
 }
 
@@ -128,7 +128,7 @@ func enumConstants(enum *gql.Definition, model string, commerce *types.Package) 
 		for word := range strings.SplitSeq(v.Name, "_") {
 			name += word[:1] + strings.ToLower(word[1:])
 		}
-		for word := range strings.SplitSeq(" "+words(model), " ") {
+		for word := range strings.SplitSeq(" "+lowerWords(model), " ") {
 			candidate := templates.UcFirst(word) + name
 			if c := commerce.Scope().Lookup(candidate); c != nil && sameType(c.Type(), commerce.Scope().Lookup(model).Type()) {
 				values[v.Name] = config.EnumValue{Value: commerceImport + "." + candidate}
@@ -210,10 +210,10 @@ func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []str
 	return names
 }
 
-// payloads finds the Store's method for each mutation. It writes the payloads of the mutations and
+// writePayloads finds the Store's method for each mutation. It writes the payloads of the mutations and
 // the Command methods of their inputs.
-func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
-	inputs := readInputs()
+func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
+	inputs := parseInputPackage()
 	changes := storeMethodsOf(store)
 	commands := &commandWriter{schema: schema, rules: inputs, commerce: commerce, models: models}
 	var out bytes.Buffer
@@ -228,29 +228,29 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		fields := schema.Definitions.ForName(input).Fields
 		m.repeatable = fields.ForName("idempotencyKey") != nil
 		d.mutations[f.Name] = m
-		record := d.typeOf(m.result)
+		record := d.schemaTypeOf(m.result)
 		conflict, except := " If the mutation was rejected, the field is null.", ""
 		if fields.ForName("expectedVersion") != nil {
-			conflict = fmt.Sprintf(" If the user error is a `VersionConflict`, the field contains the current %[1]s, or null if the %[1]s does not exist. After any other user error, the field is null.", words(record))
+			conflict = fmt.Sprintf(" If the user error is a `VersionConflict`, the field contains the current %[1]s, or null if the %[1]s does not exist. After any other user error, the field is null.", lowerWords(record))
 			except = ". After a `VersionConflict`, however, it contains the current record"
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
 			fail("mutation %s has the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
 		}
-		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
+		fmt.Fprintf(&out, payloadSDL, f.Name, payload, lowerWords(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
 	}
 	for _, t := range schema.Definitions {
 		if t.Kind == gql.InputObject && strings.HasSuffix(t.Name, "Input") && !generated[t.Name] {
-			inputs.checkRead(t)
+			inputs.checkFieldsRead(t)
 		}
 	}
 	commands.save()
 	check(os.WriteFile(payloadsFile, out.Bytes(), 0o644))
 }
 
-// typeOf returns the type of the schema that gqlgen.yml binds to a type of package commerce.
-func (d *derived) typeOf(model string) string {
+// schemaTypeOf returns the type of the schema that gqlgen.yml binds to a type of package commerce.
+func (d *derivedSchema) schemaTypeOf(model string) string {
 	for name, goType := range d.models {
 		if goType == model {
 			return name
@@ -262,7 +262,7 @@ func (d *derived) typeOf(model string) string {
 
 // bind adds the Go types of connections, edges and payloads, and the constants of enums, to
 // gqlgen's configuration. It also writes the type aliases that the configuration refers to.
-func (d *derived) bind(cfg *config.Config) {
+func (d *derivedSchema) bind(cfg *config.Config) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "// Code generated by internal/generate. DO NOT EDIT.\n\npackage graph\n\nimport (\n%q\n%q\n)\n\n// The connections, edges and payloads of the schema.\ntype (\n", commerceImport, pagingPackage)
 	for _, node := range d.nodes {
@@ -278,7 +278,7 @@ func (d *derived) bind(cfg *config.Config) {
 	results := map[string]bool{}
 	for name, m := range d.mutations {
 		results[m.result] = true
-		record := d.typeOf(m.result)
+		record := d.schemaTypeOf(m.result)
 		cfg.Models[templates.UcFirst(name)+"Payload"] = config.TypeMapEntry{
 			Model:  config.StringList{graphPackage + "." + m.result + "Payload"},
 			Fields: map[string]config.TypeMapField{lcFirst(record): {FieldName: "Value"}},
@@ -296,8 +296,8 @@ func (d *derived) bind(cfg *config.Config) {
 	writeGo(aliasesFile, out.Bytes())
 }
 
-// load returns a type-checked package.
-func load(path string) *types.Package {
+// loadPackage returns a type-checked package.
+func loadPackage(path string) *types.Package {
 	loaded := mustValue(packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path))
 	if errs := loaded[0].Errors; len(errs) > 0 {
 		check(errs[0])
@@ -313,8 +313,8 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
-// words returns the words of a type's name in lower case, such as "order item".
-func words(name string) string {
+// lowerWords returns the words of a type's name in lower case, such as "order item".
+func lowerWords(name string) string {
 	var b strings.Builder
 	for i, r := range name {
 		if i > 0 && unicode.IsUpper(r) {

@@ -30,11 +30,11 @@ type generator struct {
 	body     bytes.Buffer
 	// patterns contains the access patterns in the order of their numbers. typedPatterns maps the ID
 	// of each access pattern to its Go types.
-	patterns      []pattern
+	patterns      []accessPattern
 	typedPatterns map[string]typedPattern
-	// limitMethods maps the Go type of an argument to a method of paging.Request. The method restricts
+	// filterMethods maps the Go type of an argument to a method of paging.Request. The method restricts
 	// a list to the records that match the argument.
-	limitMethods map[string]limitMethod
+	limitMethods map[string]filterMethod
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
 }
@@ -46,27 +46,27 @@ func newGenerator(data *codegen.Data) *generator {
 	}
 }
 
-// generate writes the part of the executor that depends on the schema. It fails if the schema or a
+// generateExecutor writes the part of the executor that depends on the schema. It fails if the schema or a
 // binding in gqlgen.yml uses a feature that the executor does not support. The error names the
 // field or type.
-func generate(data *codegen.Data) {
+func generateExecutor(data *codegen.Data) {
 	g := newGenerator(data)
 	for _, root := range []string{"Query", "Mutation", "Subscription"} {
 		g.collectType(root)
 	}
-	g.resolvers()
-	g.objectTypes()
+	g.writeResolversStruct()
+	g.writeObjectTypes()
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
-		g.object(g.objects[name])
+		g.writeObject(g.objects[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.abstract)) {
-		g.member(g.abstract[name])
+		g.writeAbstractType(g.abstract[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.lists)) {
-		g.list(name, g.lists[name])
+		g.writeList(name, g.lists[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.enums)) {
-		g.enum(name, g.enums[name])
+		g.writeEnum(name, g.enums[name])
 	}
 	g.write(executionFile)
 }
@@ -86,19 +86,19 @@ func (g *generator) write(name string) {
 // line writes a line of code.
 func (g *generator) line(line string, args ...any) { fmt.Fprintf(&g.body, line+"\n", args...) }
 
-// name returns the name of a Go type in the generated package. It adds the imports that this name
+// typeName returns the name of a Go type in the generated package. It adds the imports that this name
 // requires.
-func (g *generator) name(t types.Type) string {
+func (g *generator) typeName(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == g.pkg.Path() {
 			return ""
 		}
-		return g.imported(p.Path(), p.Name())
+		return g.addImport(p.Path(), p.Name())
 	})
 }
 
-// imported adds an import and returns the package's name.
-func (g *generator) imported(path, name string) string {
+// addImport adds an import and returns the package's name.
+func (g *generator) addImport(path, name string) string {
 	g.imports[path] = name
 	return name
 }
@@ -139,7 +139,7 @@ func withoutIntrospection(o *codegen.Object) *codegen.Object {
 func (g *generator) collectFieldType(ref *config.TypeReference) {
 	switch {
 	case ref.IsSlice():
-		g.lists[listName(ref)] = ref
+		g.lists[listElementName(ref)] = ref
 		g.collectFieldType(ref.Elem())
 	case ref.HasEnumValues():
 		g.enums[ref.Definition.Name] = ref
@@ -148,28 +148,28 @@ func (g *generator) collectFieldType(ref *config.TypeReference) {
 	}
 }
 
-// resolversOf returns the name of a field in the struct fieldResolvers. This field holds the
+// resolversFieldName returns the name of a field in the struct fieldResolvers. This field holds the
 // resolvers of a type.
-func resolversOf(typ string) string { return templates.ToGoPrivate(typ) + "Resolvers" }
+func resolversFieldName(typ string) string { return templates.ToGoPrivate(typ) + "Resolvers" }
 
-// resolvers writes the struct that holds the resolvers of all types.
-func (g *generator) resolvers() {
+// writeResolversStruct writes the struct that holds the resolvers of all types.
+func (g *generator) writeResolversStruct() {
 	g.line("\n// fieldResolvers holds the resolvers of all types. It is created once.\ntype fieldResolvers struct {")
 	names := slices.Sorted(maps.Keys(g.objects))
 	names = slices.DeleteFunc(names, func(name string) bool { return !g.objects[name].HasResolvers() })
 	for _, name := range names {
-		g.line("%s %sResolver", resolversOf(name), name)
+		g.line("%s %sResolver", resolversFieldName(name), name)
 	}
 	g.line("// generated reads the arguments of fields.\ngenerated *executionContext\n}")
 	g.line("\nfunc newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {\nreturn &fieldResolvers{")
 	for _, name := range names {
-		g.line("%s: root.%s(),", resolversOf(name), name)
+		g.line("%s: root.%s(),", resolversFieldName(name), name)
 	}
 	g.line("generated: generated,\n}\n}")
 }
 
-// objectTypes writes the function objectTypeOf, which describes each type to the executor.
-func (g *generator) objectTypes() {
+// writeObjectTypes writes the function objectTypeOf, which describes each type to the executor.
+func (g *generator) writeObjectTypes() {
 	g.line("\n// objectTypeOf describes a type to the executor. It returns the zero value for\n// types that the executor does not support.")
 	g.line("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
@@ -179,7 +179,7 @@ func (g *generator) objectTypes() {
 		g.line("case %q:\nreturn operation.ObjectType{Members: %#v}", name, possibleTypes(g.abstract[name]))
 	}
 	g.line("default:\nreturn operation.ObjectType{}\n}\n}")
-	g.imported(operationPackage, "operation")
+	g.addImport(operationPackage, "operation")
 }
 
 // possibleTypes returns the names of the possible types of an interface or union. The order is the
@@ -196,8 +196,8 @@ func possibleTypes(abstract *codegen.Interface) []string {
 // lcFirst returns a string with its first letter in lower case, as in gqlgen's variable names.
 func lcFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// object writes the code of an object type.
-func (g *generator) object(o *codegen.Object) {
+// writeObject writes the code of an object type.
+func (g *generator) writeObject(o *codegen.Object) {
 	g.line("\nfunc number%s(name string) (int, operation.ArgumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn operation.TypenameField, nil", o.Name)
 	for i, f := range o.Fields {
 		reader := "nil"
@@ -209,7 +209,7 @@ func (g *generator) object(o *codegen.Object) {
 	g.line("default:\nreturn 0, nil\n}\n}")
 	parameter, argument := "", ""
 	if !o.Root {
-		parameter, argument = ", obj "+g.name(o.Reference()), ", obj"
+		parameter, argument = ", obj "+g.typeName(o.Reference()), ", obj"
 		g.line("\n// object%s writes an object.\n// If a null makes the object null, it writes nothing and returns false.", o.Name)
 		g.line("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.openObject(), true", o.Name, parameter)
 		g.line("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.closeObject(from, valid)\n}", o.Name, argument)
@@ -221,16 +221,16 @@ func (g *generator) object(o *codegen.Object) {
 	}
 	for i, f := range o.Fields {
 		g.line("case %d: // %s", i+1, f.Name)
-		g.field(f, argument)
+		g.writeField(f, argument)
 	}
 	g.line("default:\npanic(\"%s has no field number \" + strconv.Itoa(f.Number))\n}\n}", o.Name)
-	g.imported("strconv", "strconv")
+	g.addImport("strconv", "strconv")
 	for _, f := range o.Fields {
 		if len(f.Args) > 0 {
-			g.arguments(f)
+			g.writeArguments(f)
 		}
 		if isCall(f) {
-			g.call(f, parameter)
+			g.writeCall(f, parameter)
 		}
 	}
 }
@@ -243,8 +243,8 @@ func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f
 // can fail or panic. All other values are fields of a struct.
 func isCall(f *codegen.Field) bool { return f.IsResolver || f.IsMethod() }
 
-// field writes the case of one field.
-func (g *generator) field(f *codegen.Field, argument string) {
+// writeField writes the case of one field.
+func (g *generator) writeField(f *codegen.Field, argument string) {
 	defer prefixFailure("%s", fullName(f))
 	ref := f.TypeReference
 	nullable := !ref.GQL.NonNull
@@ -257,29 +257,29 @@ func (g *generator) field(f *codegen.Field, argument string) {
 	}
 	if hasAppendMethod(f) {
 		g.line("x.out = scalar.AppendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
-		g.imported(scalarPackage, "scalar")
+		g.addImport(scalarPackage, "scalar")
 		return
 	}
 	v := "obj." + f.GoFieldName
 	if isCall(f) {
-		g.line("v, ok := x.resolve%s(f%s)\nif !ok {\nreturn %s\n}", funcName(f), argument, returnNull(nullable))
+		g.line("v, ok := x.resolve%s(f%s)\nif !ok {\nreturn %s\n}", funcName(f), argument, returnNullExpr(nullable))
 		v = "v"
 	}
-	g.value(ref, v, nullable)
+	g.writeValue(ref, v, nullable)
 }
 
-// returnNull returns the Go expression to return after the resolver of a field has failed. For a
+// returnNullExpr returns the Go expression to return after the resolver of a field has failed. For a
 // nullable field, this expression writes null.
-func returnNull(nullable bool) string {
+func returnNullExpr(nullable bool) string {
 	if nullable {
 		return "x.writeNull()"
 	}
 	return "false"
 }
 
-// value writes code that appends the value of a field to the response, and then returns from the
+// writeValue writes code that appends the value of a field to the response, and then returns from the
 // generated function.
-func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
+func (g *generator) writeValue(ref *config.TypeReference, v string, nullable bool) {
 	missing := "x.recordMissing(f, nullElement)"
 	if nullable {
 		missing = "x.writeNull()"
@@ -290,48 +290,48 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 		if nullable {
 			g.line("if %s == nil {\nreturn x.writeNull()\n}", v)
 		}
-		g.returnWritten(fmt.Sprintf("x.list%s(f, %s)", listName(ref), v), nullable)
+		g.writeReturn(fmt.Sprintf("x.list%s(f, %s)", listElementName(ref), v), nullable)
 		return
 	case ref.Definition.IsAbstractType():
 		fail("the executor supports interfaces and unions only in lists")
 	case object && ref.IsPtr():
 		g.line("if %s == nil {\nreturn %s\n}\nx.enter(f)\nwritten := x.object%s(f.Set, %s)\nx.leave()", v, missing, ref.Definition.Name, v)
-		g.returnWritten("written", nullable)
+		g.writeReturn("written", nullable)
 		return
 	case object:
 		g.line("x.enter(f)\nwritten := x.object%s(f.Set, &%s)\nx.leave()", ref.Definition.Name, v)
-		g.returnWritten("written", nullable)
+		g.writeReturn("written", nullable)
 		return
 	case ref.IsPtr():
 		g.line("if %s == nil {\nreturn %s\n}", v, missing)
 		v = "*" + v
 	}
-	g.line("%s\nreturn true", g.leaf(ref, v))
+	g.line("%s\nreturn true", g.leafStatement(ref, v))
 }
 
-// returnWritten writes a return statement. expression is a Go expression that reports whether the
+// writeReturn writes a return statement. expression is a Go expression that reports whether the
 // value of a field was written. If it is false and the field is nullable, the statement writes
 // null.
-func (g *generator) returnWritten(expression string, nullable bool) {
+func (g *generator) writeReturn(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.writeNull()"
 	}
 	g.line("return %s", expression)
 }
 
-// leaf returns the statement that appends a scalar or an enum to the response. For a scalar with
+// leafStatement returns the statement that appends a scalar or an enum to the response. For a scalar with
 // the marshaler MarshalName, the statement calls scalar.AppendName. leaf fails for a scalar whose
 // Go type implements its own marshaling.
-func (g *generator) leaf(ref *config.TypeReference, v string) string {
+func (g *generator) leafStatement(ref *config.TypeReference, v string) string {
 	switch {
 	case ref.HasEnumValues():
 		return fmt.Sprintf("x.out = append%s(x.out, %s)", ref.Definition.Name, v)
 	case ref.Marshaler == nil || ref.IsContext || ref.IsTargetNilable():
 		fail("the executor does not support the binding of %s to %s", ref.Definition.Name, ref.GO)
 	case ref.CastType != nil:
-		v = g.name(ref.CastType) + "(" + v + ")"
+		v = g.typeName(ref.CastType) + "(" + v + ")"
 	}
-	g.imported(scalarPackage, "scalar")
+	g.addImport(scalarPackage, "scalar")
 	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v)
 }
 
@@ -346,9 +346,9 @@ func hasAppendMethod(f *codegen.Field) bool {
 	return ok && method.Signature().String() == "func(b []byte) []byte"
 }
 
-// listName returns the name of the element type of a list. The name of the list's generated
+// listElementName returns the name of the element type of a list. The name of the list's generated
 // function ends with this text.
-func listName(ref *config.TypeReference) string {
+func listElementName(ref *config.TypeReference) string {
 	elem := ref.Elem()
 	name := elem.Definition.Name
 	if !elem.GQL.NonNull {
@@ -357,11 +357,11 @@ func listName(ref *config.TypeReference) string {
 	return name
 }
 
-// list writes the function that appends a list with elements of one type to the response.
-func (g *generator) list(name string, ref *config.TypeReference) {
+// writeList writes the function that appends a list with elements of one type to the response.
+func (g *generator) writeList(name string, ref *config.TypeReference) {
 	defer prefixFailure("lists of %s", name)
 	elem := ref.Elem()
-	g.line("\nfunc (x *execution) list%s(f *operation.Field, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.name(ref.GO))
+	g.line("\nfunc (x *execution) list%s(f *operation.Field, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.typeName(ref.GO))
 	g.line("for i%s := range list {\nx.element(i)", map[bool]string{true: ", v", false: ""}[elem.Definition.Kind != ast.Object || elem.IsPtr()])
 	object, nullable := elem.Definition.Kind == ast.Object, !elem.GQL.NonNull
 	switch {
@@ -378,21 +378,21 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 	case object && !nullable:
 		g.line("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
 	case !object && !elem.IsPtr() && !nullable:
-		g.line("%s", g.leaf(elem, "v"))
+		g.line("%s", g.leafStatement(elem, "v"))
 	default:
 		fail("the executor does not support elements of the type %s", elem.GO)
 	}
 	g.line("}\nreturn x.closeList(from, valid)\n}")
 }
 
-// member writes the function for an interface or union. The function writes the object type that
+// writeAbstractType writes the function for an interface or union. The function writes the object type that
 // belongs to the Go type of its argument.
-func (g *generator) member(abstract *codegen.Interface) {
+func (g *generator) writeAbstractType(abstract *codegen.Interface) {
 	g.line("\n// member%s writes an object of one of the possible types. If the object is null, it\n// writes nothing and returns false.", abstract.Name)
-	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
+	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.typeName(abstract.Type))
 	names := possibleTypes(abstract)
 	for _, i := range abstract.Implementors {
-		g.line("case %s:", g.name(i.Type))
+		g.line("case %s:", g.typeName(i.Type))
 		place, reference := slices.Index(names, i.Name), "obj"
 		if i.TakeRef {
 			reference = "&obj"
@@ -402,48 +402,48 @@ func (g *generator) member(abstract *codegen.Interface) {
 		g.line("return x.object%s(f.Members[%d], %s)", i.Name, place, reference)
 	}
 	g.line("default:\npanic(fmt.Sprintf(\"%s cannot be a %%T\", v))\n}\n}", abstract.Name)
-	g.imported("fmt", "fmt")
+	g.addImport("fmt", "fmt")
 }
 
-// enum writes the function that appends the name of an enum value. As in gqlgen's code, an unknown
+// writeEnum writes the function that appends the name of an enum value. As in gqlgen's code, an unknown
 // value has an empty name.
-func (g *generator) enum(name string, ref *config.TypeReference) {
+func (g *generator) writeEnum(name string, ref *config.TypeReference) {
 	t := ref.GO
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	g.line("\nfunc append%s(b []byte, v %s) []byte {\nswitch v {", name, g.name(t))
+	g.line("\nfunc append%s(b []byte, v %s) []byte {\nswitch v {", name, g.typeName(t))
 	for _, value := range ref.EnumValues {
 		constant := value.Object.Name()
 		if p := value.Object.Pkg(); p.Path() != g.pkg.Path() {
-			constant = g.imported(p.Path(), p.Name()) + "." + constant
+			constant = g.addImport(p.Path(), p.Name()) + "." + constant
 		}
 		g.line("case %s:\nreturn append(b, `%q`...)", constant, value.Definition.Name)
 	}
 	g.line("default:\nreturn append(b, `\"\"`...)\n}\n}")
 }
 
-// arguments writes the struct type of a field's arguments and the function that reads the
+// writeArguments writes the struct type of a field's arguments and the function that reads the
 // arguments.
-func (g *generator) arguments(f *codegen.Field) {
+func (g *generator) writeArguments(f *codegen.Field) {
 	name := argumentsType(f)
 	g.line("\ntype %s struct {", name)
 	for _, a := range f.Args {
-		g.line("%s %s", a.VarName, g.name(a.TypeReference.GO))
+		g.line("%s %s", a.VarName, g.typeName(a.TypeReference.GO))
 	}
 	g.line("}\n\nfunc read%sArguments(ctx context.Context, generated any, args map[string]any) (any, error) {", funcName(f))
-	g.imported("context", "context")
+	g.addImport("context", "context")
 	g.line("read, err := generated.(*executionContext).%s(ctx, args)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
 	for _, a := range f.Args {
-		g.line("%s: read[%q].(%s),", a.VarName, a.Name, g.name(a.TypeReference.GO))
+		g.line("%s: read[%q].(%s),", a.VarName, a.Name, g.typeName(a.TypeReference.GO))
 	}
 	g.line("}, nil\n}")
 }
 
-// call writes the function that calls the resolver or the method of a field.
-func (g *generator) call(f *codegen.Field, parameter string) {
+// writeCall writes the function that calls the resolver or the method of a field.
+func (g *generator) writeCall(f *codegen.Field, parameter string) {
 	defer prefixFailure("%s", fullName(f))
-	t := g.name(f.TypeReference.GO)
+	t := g.typeName(f.TypeReference.GO)
 	if f.Stream {
 		g.line("\nfunc (x *execution) open%s(f *operation.Field) (ok bool) {\ndefer x.recoverPanic(f, &ok)", funcName(f))
 	} else {
@@ -473,7 +473,7 @@ func (g *generator) call(f *codegen.Field, parameter string) {
 	receiver := "obj"
 	switch {
 	case f.IsResolver:
-		receiver = "x." + resolversOf(f.Object.Name)
+		receiver = "x." + resolversFieldName(f.Object.Name)
 		g.line("x.currentField = f")
 		if f.Arguments.ForName("first") != nil {
 			g.line("x.pages++")

@@ -87,14 +87,14 @@ func run() (err error) {
 	defer recoverFailure(&err)
 	patterns := declaredPatterns()
 	writePatterns(patterns)
-	commerce := load(commerceImport)
+	commerce := loadPackage(commerceImport)
 	writeApply(commerce)
-	store, model := load(storePackage), load(modelPackage)
+	store, model := loadPackage(storePackage), loadPackage(modelPackage)
 	cfg, err := config.LoadConfigFromDefaultLocations()
 	if err != nil {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
-	derived := derive(cfg, store, commerce)
+	derived := deriveSchema(cfg, store, commerce)
 	cfg = mustValue(config.LoadConfigFromDefaultLocations()) // derive has changed the schema
 	derived.bind(cfg)
 	log.SetOutput(io.Discard) // gqlgen logs the fields with resolvers
@@ -122,9 +122,9 @@ func updateGolden() error {
 // gqlgen's generator. Both generators therefore call the same resolvers and read the same struct
 // fields.
 type plugin struct {
-	patterns []pattern
+	patterns []accessPattern
 	model    *types.Package
-	derived  *derived
+	derived  *derivedSchema
 }
 
 // Name returns the name of the plugin in gqlgen's errors.
@@ -133,7 +133,7 @@ func (plugin) Name() string { return "ordergraph" }
 // GenerateCode writes the generated files.
 func (p plugin) GenerateCode(data *codegen.Data) (err error) {
 	defer recoverFailure(&err)
-	generate(data)
+	generateExecutor(data)
 	generateReads(data, p)
 	return nil
 }

@@ -26,22 +26,24 @@ const (
 
 // typedPattern is an access pattern with its Go types.
 type typedPattern struct {
-	pattern
+	accessPattern
 	// key is the type of the keys of a Lookup. It is nil for a List.
 	key types.Type
 	// value is the type of the records. It is nil if the pattern is neither a Lookup nor a List.
 	value types.Type
 }
 
-// planName returns the plural noun for the records, such as customers for *commerce.Customer. In
+// pluralRecordName returns the plural noun for the records, such as customers for *commerce.Customer. In
 // the generated code, a method of plan and a field of pendingRecords have this name.
-func (r typedPattern) planName() string { return plural(lcFirst(namedType(r.value).Obj().Name())) }
+func (r typedPattern) pluralRecordName() string {
+	return plural(lcFirst(namedType(r.value).Obj().Name()))
+}
 
 // typedPatterns returns the access patterns by ID.
-func typedPatterns(model *types.Package, patterns []pattern) map[string]typedPattern {
+func typedPatterns(model *types.Package, patterns []accessPattern) map[string]typedPattern {
 	found := map[string]typedPattern{}
 	for _, p := range patterns {
-		r := typedPattern{pattern: p}
+		r := typedPattern{accessPattern: p}
 		variable := model.Scope().Lookup(p.name)
 		if variable == nil {
 			fail("%s: package model has no variable %s", patternsFile, p.name)
@@ -76,10 +78,10 @@ type readsDirective struct {
 	byHand        bool
 }
 
-// reads returns the @reads directives of a field. generated reports whether the generator writes
+// readsDirectives returns the @reads directives of a field. generated reports whether the generator writes
 // the field's plan and resolver. It does so if the field has a @reads directive, and none has the
 // argument byHand. reads fails for an unknown access pattern or argument.
-func (g *generator) reads(f *codegen.Field) (all []readsDirective, generated bool) {
+func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, generated bool) {
 	defer prefixFailure("%s", fullName(f))
 	generated = true
 	for _, d := range f.FieldDefinition.Directives.ForNames("reads") {
@@ -124,44 +126,44 @@ func argumentsType(f *codegen.Field) string {
 // list. A cursor is valid only for one list.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
-// limitMethod is a method of paging.Request that restricts a list to the records that match an
+// filterMethod is a method of paging.Request that restricts a list to the records that match an
 // argument.
-type limitMethod struct {
+type filterMethod struct {
 	name string
 	// canReject reports whether the method can reject a value. If so, its first parameter is the name
 	// of the argument.
 	canReject bool
 }
 
-// requestFile declares the methods of paging.Request.
-const requestFile = "graph/paging/request.go"
+// pagingRequestFile declares the methods of paging.Request.
+const pagingRequestFile = "graph/paging/request.go"
 
-// prefixMethod is the method for prefix arguments. The function operation.IsPrefixArgument
+// prefixFilterMethod is the method for prefix arguments. The function operation.IsPrefixArgument
 // recognizes such arguments by name.
-var prefixMethod = limitMethod{name: "Prefix"}
+var prefixFilterMethod = filterMethod{name: "Prefix"}
 
-// limitMethods returns the methods for all arguments that are not prefix arguments. The keys are
+// filterMethods returns the methods for all arguments that are not prefix arguments. The keys are
 // the Go types of the arguments.
-func limitMethods() map[string]limitMethod {
-	found := map[string]limitMethod{}
-	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
+func filterMethods() map[string]filterMethod {
+	found := map[string]filterMethod{}
+	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), pagingRequestFile, nil, 0)).Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv == nil || types.ExprString(f.Recv.List[0].Type) != "*Request" || !f.Name.IsExported() || f.Name.Name == prefixMethod.name {
+		if !ok || f.Recv == nil || types.ExprString(f.Recv.List[0].Type) != "*Request" || !f.Name.IsExported() || f.Name.Name == prefixFilterMethod.name {
 			continue
 		}
 		parameters := f.Type.Params.List
 		argumentType := types.ExprString(parameters[len(parameters)-1].Type)
 		if found[argumentType].name != "" {
-			fail("%s: %s and %s have the same argument type: use different types", requestFile, found[argumentType].name, f.Name.Name)
+			fail("%s: %s and %s have the same argument type: use different types", pagingRequestFile, found[argumentType].name, f.Name.Name)
 		}
-		found[argumentType] = limitMethod{f.Name.Name, len(parameters) > 1}
+		found[argumentType] = filterMethod{f.Name.Name, len(parameters) > 1}
 	}
 	return found
 }
 
-// listArguments writes the method that copies the arguments of a list to a paging.Request. It fails
+// writeListArguments writes the method that copies the arguments of a list to a paging.Request. It fails
 // if paging.Request has no method for the Go type of an argument.
-func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
+func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
 	g.line("\n// list adds the arguments to a request. Cursors are valid only for the same arguments,\n// except the arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
@@ -174,10 +176,10 @@ func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
 		if slices.Contains(pagingArguments, a.Name) {
 			continue
 		}
-		method := prefixMethod
+		method := prefixFilterMethod
 		if !operation.IsPrefixArgument(a.Name) {
-			if method = g.limitMethods[g.name(a.TypeReference.GO)]; method.name == "" {
-				fail("%s: add a method to paging.Request for the argument %s of type %s", fullName(f), a.Name, g.name(a.TypeReference.GO))
+			if method = g.limitMethods[g.typeName(a.TypeReference.GO)]; method.name == "" {
+				fail("%s: add a method to paging.Request for the argument %s of type %s", fullName(f), a.Name, g.typeName(a.TypeReference.GO))
 			}
 		}
 		assignment := ""
@@ -202,7 +204,7 @@ func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
 			}
 		}
 		g.line("}")
-		g.imported(modelPackage, "model")
+		g.addImport(modelPackage, "model")
 	}
 	g.line("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 }
@@ -210,20 +212,20 @@ func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
 // isBatch reports whether a field takes a list of keys and returns the records with these keys.
 func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
 
-// batchArguments writes the method that converts a field's list of IDs to keys of records.
-func (g *generator) batchArguments(f *codegen.Field, key types.Type) {
+// writeBatchArguments writes the method that converts a field's list of IDs to keys of records.
+func (g *generator) writeBatchArguments(f *codegen.Field, key types.Type) {
 	g.line("\n// keys converts the argument to keys of records. A malformed ID becomes an empty key.")
-	g.line("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.name(key), g.name(key), f.Args[0].Name, f.Args[0].VarName)
+	g.line("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.typeName(key), g.typeName(key), f.Args[0].Name, f.Args[0].VarName)
 }
 
-// keyArguments writes the method that converts the arguments of a field to the key of a record.
-func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
-	name := g.name(key)
+// writeKeyArguments writes the method that converts the arguments of a field to the key of a record.
+func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
+	name := g.typeName(key)
 	g.line("\n// key converts the arguments to the key of a record. It returns false if an ID is malformed.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
 	if parts, ok := key.Underlying().(*types.Struct); ok {
 		for i := range parts.NumFields() {
 			part, a := parts.Field(i), f.Args[i]
-			g.line("if key.%s, ok = lookupID[%s](a.%s); !ok {\nreturn key, false\n}", part.Name(), g.name(part.Type()), a.VarName)
+			g.line("if key.%s, ok = lookupID[%s](a.%s); !ok {\nreturn key, false\n}", part.Name(), g.typeName(part.Type()), a.VarName)
 		}
 		g.line("return key, true\n}")
 		return
@@ -236,10 +238,10 @@ func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 // here: if two packages are loaded separately, each load creates its own copy of an imported type.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// member returns the name of the struct field that has the type t. If by is not empty, only the
+// fieldOfType returns the name of the struct field that has the type t. If by is not empty, only the
 // field with this name matches. If several fields match, member returns the field named ID. It
 // fails if it finds no such field.
-func member(structType types.Type, t types.Type, by string) string {
+func fieldOfType(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
 		fail("%s is not a struct", structType)
@@ -259,9 +261,9 @@ func member(structType types.Type, t types.Type, by string) string {
 	return found[0]
 }
 
-// ownKey returns the first access pattern that looks up records of a type by key. The keys of this
+// lookupPatternOf returns the first access pattern that looks up records of a type by key. The keys of this
 // access pattern identify the records.
-func (g *generator) ownKey(o *codegen.Object) (typedPattern, bool) {
+func (g *generator) lookupPatternOf(o *codegen.Object) (typedPattern, bool) {
 	for _, p := range g.patterns {
 		if r := g.typedPatterns[p.id()]; r.key != nil && o.Type != nil && namedType(r.value) != nil && sameType(namedType(r.value), namedType(o.Reference())) {
 			return r, true
@@ -277,12 +279,12 @@ type plannedField struct {
 	reads  []readsDirective
 }
 
-// fieldPlans writes the plans and resolvers of an object type. It handles the fields that return
+// writeFieldPlans writes the plans and resolvers of an object type. It handles the fields that return
 // the result of an access pattern.
-func (g *generator) fieldPlans(o *codegen.Object) {
+func (g *generator) writeFieldPlans(o *codegen.Object) {
 	var lists, lookups, references []plannedField
 	for i, f := range o.Fields {
-		all, generated := g.reads(f)
+		all, generated := g.readsDirectives(f)
 		p := plannedField{f, i + 1, all}
 		switch {
 		case !generated || all[0].value == nil: // the value is part of the parent's record
@@ -296,18 +298,18 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 		default:
 			fail("%s: the generator does not support fields that read a record by arguments and the parent's key: write the resolver by hand and add byHand to @reads", fullName(f))
 		}
-		g.resolver(p)
+		g.writeResolver(p)
 	}
-	own, _ := g.ownKey(o)
+	own, _ := g.lookupPatternOf(o)
 	if len(lists) > 0 {
-		g.listPlans(o, own, lists)
+		g.writeListPlans(o, own, lists)
 	}
 	if len(lookups) > 0 {
 		g.line("\n// rootRecord adds the key of the record that a field of Query reads by its arguments.\n// It returns false for other fields.")
 		g.line("func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {\nswitch f.Number {")
 		for _, f := range lookups {
 			g.line("case %d: // %s", f.number, f.Name)
-			list := "to." + f.reads[0].planName()
+			list := "to." + f.reads[0].pluralRecordName()
 			if isBatch(f.Field) {
 				g.line("addBatch(&%s, f, argumentsOf[%s](p, f))", list, argumentsType(f.Field))
 				continue
@@ -322,18 +324,18 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 		g.line("default:\nreturn false\n}\nreturn true\n}")
 	}
 	if len(references) > 0 {
-		g.referencePlans(o, own, references)
+		g.writeReferencePlans(o, own, references)
 	}
 }
 
-// listPlans writes the function that plans the lists of a type. The type is Query, or the type of a
+// writeListPlans writes the function that plans the lists of a type. The type is Query, or the type of a
 // record that has lists.
-func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
+func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
 		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
 	} else {
 		g.line("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
-		g.line("func (p plan) %sLists(ctx context.Context, targets []planTarget[%s]) {", lcFirst(o.Name), g.name(own.key))
+		g.line("func (p plan) %sLists(ctx context.Context, targets []planTarget[%s]) {", lcFirst(o.Name), g.typeName(own.key))
 	}
 	names := make([]string, len(lists))
 	for i, f := range lists {
@@ -355,18 +357,18 @@ func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plann
 	}
 	g.line("}\n}")
 	for _, f := range lists {
-		g.line("planList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].planName())
+		g.line("planList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].pluralRecordName())
 	}
 	g.line("}")
-	g.imported(storePackage, "dynamo")
-	g.imported(modelPackage, "model")
-	g.imported("context", "context")
+	g.addImport(storePackage, "dynamo")
+	g.addImport(modelPackage, "model")
+	g.addImport("context", "context")
 }
 
-// referencePlans writes a function for records that refer to other records, such as an order that
+// writeReferencePlans writes a function for records that refer to other records, such as an order that
 // refers to its customer. The function plans the reads of these other records. If the key of a
 // record contains the reference, the plan does not wait until the record is read.
-func (g *generator) referencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
+func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
 		if _, ok := own.key.Underlying().(*types.Struct); ok {
@@ -374,40 +376,40 @@ func (g *generator) referencePlans(o *codegen.Object, own typedPattern, referenc
 		}
 	}
 	g.line("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
-	g.line("func %sReference(%s %s, f *operation.Field, to *pendingRecords) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.name(parentType))
+	g.line("func %sReference(%s %s, f *operation.Field, to *pendingRecords) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.typeName(parentType))
 	for _, f := range references {
 		r := f.reads[0]
-		g.line("case %d: // %s\naddReference(&to.%s, f, %s.%s)", f.number, f.Name, r.planName(), parameter, member(parentType, r.key, r.by))
+		g.line("case %d: // %s\naddReference(&to.%s, f, %s.%s)", f.number, f.Name, r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
 	}
 	g.line("}\n}")
 }
 
-// resolver writes the resolver of a field. The resolver returns the value that the plan has read.
+// writeResolver writes the resolver of a field. The resolver returns the value that the plan has read.
 // If the plan has not read this value, the resolver reads it.
-func (g *generator) resolver(f plannedField) {
+func (g *generator) writeResolver(f plannedField) {
 	defer prefixFailure("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
 	if !f.Object.Root {
-		parameters += ", obj " + g.name(f.Object.Reference())
+		parameters += ", obj " + g.typeName(f.Object.Reference())
 	}
 	for i, a := range f.Args {
-		parameters += ", " + a.VarName + " " + g.name(a.TypeReference.GO)
+		parameters += ", " + a.VarName + " " + g.typeName(a.TypeReference.GO)
 		values[i] = a.VarName
 	}
 	r := f.reads[0]
-	g.imported("context", "context")
-	g.imported(modelPackage, "model")
-	g.line("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.name(f.TypeReference.GO))
+	g.addImport("context", "context")
+	g.addImport(modelPackage, "model")
+	g.line("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.typeName(f.TypeReference.GO))
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
 	case isList(f.Field):
 		parent := ""
 		if !f.Object.Root {
-			own, ok := g.ownKey(f.Object)
+			own, ok := g.lookupPatternOf(f.Object)
 			if !ok {
 				fail("no access pattern reads the records of %s by a key", f.Object.Name)
 			}
-			parent = ", string(obj." + member(f.Object.Reference(), own.key, "") + ")"
+			parent = ", string(obj." + fieldOfType(f.Object.Reference(), own.key, "") + ")"
 		}
 		g.line("q := r.pageRequest(%q%s)\n%s.list(&q, currentField(ctx).PageInfo)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), parent, arguments, r.name)
 	case isBatch(f.Field):
@@ -415,21 +417,21 @@ func (g *generator) resolver(f plannedField) {
 	case f.Object.Root:
 		g.line("key, ok := %s.key()\nif !ok {\nreturn nil, nil\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
-		g.line("return reference(ctx, model.%s, obj.%s)\n}", r.name, member(f.Object.Reference(), r.key, r.by))
+		g.line("return reference(ctx, model.%s, obj.%s)\n}", r.name, fieldOfType(f.Object.Reference(), r.key, r.by))
 	}
 }
 
-// readArguments writes the method that converts the arguments of a field: to a paging.Request for a
+// writeArgumentConversion writes the method that converts the arguments of a field: to a paging.Request for a
 // list, to several keys for a batch, or to one key for a record.
-func (g *generator) readArguments(f *codegen.Field) {
-	switch all, _ := g.reads(f); {
+func (g *generator) writeArgumentConversion(f *codegen.Field) {
+	switch all, _ := g.readsDirectives(f); {
 	case len(all) == 0:
 	case isList(f):
-		g.listArguments(f, all)
+		g.writeListArguments(f, all)
 	case isBatch(f):
-		g.batchArguments(f, all[0].key)
-	case f.Object.Root && all[0].key != nil && namedType(all[0].key) != nil && g.name(f.Args[0].TypeReference.GO) == "string":
-		g.keyArguments(f, all[0].key)
+		g.writeBatchArguments(f, all[0].key)
+	case f.Object.Root && all[0].key != nil && namedType(all[0].key) != nil && g.typeName(f.Args[0].TypeReference.GO) == "string":
+		g.writeKeyArguments(f, all[0].key)
 	}
 }
 
@@ -437,10 +439,10 @@ func (g *generator) readArguments(f *codegen.Field) {
 // pattern. It also writes the resolvers of mutations, and the types of all resolvers.
 func generateReads(data *codegen.Data, p plugin) {
 	g := newGenerator(data)
-	g.imported(operationPackage, "operation")
-	g.imported(pagingPackage, "paging")
+	g.addImport(operationPackage, "operation")
+	g.addImport(pagingPackage, "paging")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
-	g.typedPatterns, g.limitMethods = typedPatterns(p.model, p.patterns), limitMethods()
+	g.typedPatterns, g.limitMethods = typedPatterns(p.model, p.patterns), filterMethods()
 	var resolvers []string
 	for _, o := range data.Objects {
 		if o.HasResolvers() {
@@ -448,11 +450,11 @@ func generateReads(data *codegen.Data, p plugin) {
 		}
 		o = withoutIntrospection(o)
 		for _, f := range o.Fields {
-			g.readArguments(f)
+			g.writeArgumentConversion(f)
 		}
-		g.fieldPlans(o)
+		g.writeFieldPlans(o)
 		if o.Name == "Mutation" {
-			g.changes(o)
+			g.writeMutationResolvers(o)
 		}
 	}
 	slices.Sort(resolvers)
@@ -467,15 +469,15 @@ func generateReads(data *codegen.Data, p plugin) {
 	g.write(readsFile)
 }
 
-// changes writes the resolvers of mutations.
-func (g *generator) changes(o *codegen.Object) {
+// writeMutationResolvers writes the resolvers of mutations.
+func (g *generator) writeMutationResolvers(o *codegen.Object) {
 	for _, f := range o.Fields {
 		m, input := g.mutations[f.Name], f.Args[0]
 		key := "nil"
 		if m.repeatable {
 			key = input.VarName + ".IdempotencyKey"
 		}
-		g.line("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
+		g.line("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.typeName(input.TypeReference.GO), g.typeName(f.TypeReference.GO))
 		g.line("return executeMutation(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
 	}
 }

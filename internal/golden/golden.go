@@ -17,8 +17,8 @@ const testPrefix = "TestGolden"
 // Updating reports whether files are written instead of compared.
 func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
 
-// File fails t unless the content of the file equals text.
-func File(t testing.TB, name, text string) {
+// CheckFile fails t unless the content of the file equals text.
+func CheckFile(t testing.TB, name, text string) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), testPrefix) {
 		t.Fatalf("the test compares %s, so the name of the test must begin with %s", name, testPrefix)
@@ -37,9 +37,9 @@ func File(t testing.TB, name, text string) {
 	}
 }
 
-// Section fails t unless the Markdown file contains exactly the text between the comments <!--
+// CheckSection fails t unless the Markdown file contains exactly the text between the comments <!--
 // marker --> and <!-- /marker -->.
-func Section(t testing.TB, name, marker, text string) {
+func CheckSection(t testing.TB, name, marker, text string) {
 	t.Helper()
 	file, err := os.ReadFile(name)
 	if err != nil {
@@ -51,7 +51,7 @@ func Section(t testing.TB, name, marker, text string) {
 	if !opened || !closed {
 		t.Fatalf("%s lacks %q followed by %q", name, begin, end)
 	}
-	File(t, name, before+begin+text+end+after)
+	CheckFile(t, name, before+begin+text+end+after)
 }
 
 // diffLines returns the lines from the first to the last difference.

@@ -48,7 +48,7 @@ func TestSection(t *testing.T) {
 		t.Fatal(err)
 	}
 	section := func(name, marker, text string) func(testing.TB) {
-		return func(t testing.TB) { golden.Section(t, name, marker, text) }
+		return func(t testing.TB) { golden.CheckSection(t, name, marker, text) }
 	}
 	checkContent := func(want string) {
 		t.Helper()
@@ -65,7 +65,7 @@ func TestSection(t *testing.T) {
 		{"TestGoldenDocs", "", section(name, "table", "a\nb\nc\n")},
 		{"TestGoldenDocs", name + " is out of date: run go generate ./...\ncommitted:\nb\nderived:\nx\ny", section(name, "table", "a\nx\ny\nc\n")},
 		{"TestGoldenDocs", name + ` lacks "<!-- list -->\n" followed by "<!-- /list -->"`, section(name, "list", "")},
-		{"TestGoldenDocs", "open " + name + ".none: no such file or directory: run go generate ./...", func(t testing.TB) { golden.File(t, name+".none", "") }},
+		{"TestGoldenDocs", "open " + name + ".none: no such file or directory: run go generate ./...", func(t testing.TB) { golden.CheckFile(t, name+".none", "") }},
 		{"TestDocs", "the test compares " + name + ", so the name of the test must begin with TestGolden", section(name, "table", "a\nb\nc\n")},
 	} {
 		if got := failure(c.test, c.compare); got != c.want {

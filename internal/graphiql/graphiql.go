@@ -166,7 +166,7 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", a.cacheControl)
 	header.Set("ETag", tag)
 	header.Set("Vary", "Accept-Encoding")
-	if matches(r.Header.Values("If-None-Match"), tag) {
+	if etagMatches(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // wildcard. An encoding with the weight 0 is not allowed.
 func acceptsGzip(values []string) bool {
 	wildcard := false
-	for _, element := range accept.List(values) {
+	for _, element := range accept.SplitElements(values) {
 		coding, parameters, _ := strings.Cut(element, ";")
 		accepted := accept.Weight(parameters) > 0
 		switch strings.ToLower(strings.TrimSpace(coding)) {
@@ -23,10 +23,10 @@ func acceptsGzip(values []string) bool {
 	return wildcard
 }
 
-// matches reports whether the values of an If-None-Match header contain tag. The comparison is
+// etagMatches reports whether the values of an If-None-Match header contain tag. The comparison is
 // weak, because a proxy may have marked the tag as weak.
-func matches(values []string, tag string) bool {
-	for _, element := range accept.List(values) {
+func etagMatches(values []string, tag string) bool {
+	for _, element := range accept.SplitElements(values) {
 		if element == "*" || strings.TrimPrefix(element, "W/") == tag {
 			return true
 		}

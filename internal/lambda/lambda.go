@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// MaxAnswer is the maximum length in bytes of the data in a GraphQL response. The data in base64
+	// MaxDataBytes is the maximum length in bytes of the data in a GraphQL response. The data in base64
 	// leaves 600 KB of maxResponse for errors and the explain output.
-	MaxAnswer = 4 << 20
+	MaxDataBytes = 4 << 20
 	// maxResponse is the maximum length of a response in bytes
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
@@ -72,7 +72,7 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	// header.
 	r.Header.Del("Upgrade")
 	w := &responseWriter{header: http.Header{}}
-	if err := serve(i.handler, w, r.WithContext(ctx)); err != nil {
+	if err := callHandler(i.handler, w, r.WithContext(ctx)); err != nil {
 		return nil, err
 	}
 	// API Gateway sets these headers itself.
@@ -88,8 +88,8 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return encoded, err
 }
 
-// serve calls a handler. It returns an error if the handler aborts the response.
-func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
+// callHandler calls a handler. It returns an error if the handler aborts the response.
+func callHandler(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			aborted, ok := panicked.(error)

@@ -80,7 +80,7 @@ func TestResponses(t *testing.T) {
 	}
 	// A long body is shorter in base64 than as a JSON string.
 	response, err = invoke(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Repeat(`"`, MaxAnswer))
+		_, _ = io.WriteString(w, strings.Repeat(`"`, MaxDataBytes))
 	}, anyEvent)
 	if err != nil || response["isBase64Encoded"] != true {
 		t.Errorf("a long body: %v", err)

@@ -78,7 +78,7 @@ func (c *connectionTracker) closeAll() {
 func (c *connectionTracker) admit(conn net.Conn) *connection {
 	caller := admission.Caller{Key: "address/" + admission.Network(conn.RemoteAddr().String()), Anonymous: c.authenticated}
 	for c.pool.TryAcquire(caller, 1) != nil {
-		other := c.evictable()
+		other := c.connectionToEvict()
 		if other == nil {
 			return nil
 		}
@@ -88,18 +88,18 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open++
-	c.appendLocked(added)
+	c.moveToBackLocked(added)
 	return added
 }
 
-// evictable returns the connection to close when the pool is exhausted. It returns nil if no
+// connectionToEvict returns the connection to close when the pool is exhausted. It returns nil if no
 // connection can be closed.
 //
 // The connection belongs to the caller with the most connections. If anonymous callers use at least
 // half of the pool, evictable considers only anonymous callers. It returns the first connection in
 // the list of an anonymous caller, even if the connection serves a request. For an authenticated
 // caller, it returns the connection that has been idle for the longest time.
-func (c *connectionTracker) evictable() *connection {
+func (c *connectionTracker) connectionToEvict() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	anonymousCount := 0
@@ -136,8 +136,8 @@ func longestIdle(owned *list.List) *connection {
 	return nil
 }
 
-// appendLocked moves a connection to the end of the list of its caller. c.mu must be held.
-func (c *connectionTracker) appendLocked(conn *connection) {
+// moveToBackLocked moves a connection to the end of the list of its caller. c.mu must be held.
+func (c *connectionTracker) moveToBackLocked(conn *connection) {
 	c.removeLocked(conn)
 	conn.owner = conn.caller.Key
 	owned := c.byOwner[conn.owner]
@@ -165,7 +165,7 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 // server is shutting down.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, ok := r.Context().Value(connectionKey{}).(*connection)
+		conn, ok := r.Context().Value(connectionContextKey{}).(*connection)
 		if !ok {
 			next.ServeHTTP(w, r)
 			return
@@ -195,11 +195,11 @@ type connection struct {
 	element                      *list.Element
 }
 
-type connectionKey struct{}
+type connectionContextKey struct{}
 
 // SetCaller makes the given caller the owner of the connection in ctx.
 func SetCaller(ctx context.Context, caller admission.Caller) {
-	conn, ok := ctx.Value(connectionKey{}).(*connection)
+	conn, ok := ctx.Value(connectionContextKey{}).(*connection)
 	if !ok {
 		return
 	}
@@ -210,12 +210,12 @@ func SetCaller(ctx context.Context, caller admission.Caller) {
 	}
 	conn.tracker.pool.Transfer(conn.caller, caller, 1)
 	conn.caller = caller
-	conn.tracker.appendLocked(conn)
+	conn.tracker.moveToBackLocked(conn)
 }
 
 // MarkWebSocket records that the connection in ctx has become a WebSocket.
 func MarkWebSocket(ctx context.Context) {
-	if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
+	if conn, ok := ctx.Value(connectionContextKey{}).(*connection); ok {
 		conn.tracker.mu.Lock()
 		defer conn.tracker.mu.Unlock()
 		conn.isWebSocket = true
@@ -268,21 +268,21 @@ func (conn *connection) releaseLocked() {
 }
 
 // The server does not immediately close an evicted connection of an anonymous caller. It leaves the
-// connection open for evictionTime without serving it. Otherwise, a client could use most of the
-// processor time by opening a new connection for each closed connection. If maxEvicted evicted
+// connection open for evictionDelay without serving it. Otherwise, a client could use most of the
+// processor time by opening a new connection for each closed connection. If maxOpenEvicted evicted
 // connections are already open, the server closes further evicted connections immediately.
 const (
-	evictionTime = time.Second
-	maxEvicted   = 256
+	evictionDelay  = time.Second
+	maxOpenEvicted = 256
 )
 
 // evict stops serving the connection and releases its capacity. It closes the connection of an
 // authenticated caller immediately. It closes the connection of an anonymous caller only after
-// evictionTime, so that an attacker cannot reconnect quickly.
+// evictionDelay, so that an attacker cannot reconnect quickly.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()
-	if conn.closed || !conn.caller.Anonymous || t.evicted >= maxEvicted {
+	if conn.closed || !conn.caller.Anonymous || t.evicted >= maxOpenEvicted {
 		t.mu.Unlock()
 		_ = conn.Close()
 		return
@@ -293,7 +293,7 @@ func (conn *connection) evict() {
 	t.mu.Unlock()
 	// With a deadline in the past, reads and writes fail, so net/http stops serving the connection.
 	_ = conn.Conn.SetDeadline(time.Unix(1, 0))
-	time.AfterFunc(evictionTime, func() {
+	time.AfterFunc(evictionDelay, func() {
 		t.mu.Lock()
 		t.evicted--
 		t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// An evicted connection of an anonymous caller is not served, and stays open for evictionTime. So a
+// An evicted connection of an anonymous caller is not served, and stays open for evictionDelay. So a
 // client that opens a new connection for each closed one is slow.
 func TestEvictedConnectionsStayOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 		}
 		_ = first.Close()
 		began := time.Now()
-		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != evictionTime {
-			t.Errorf("the client reads %v after %v, want EOF after %v", err, time.Since(began), evictionTime)
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != evictionDelay {
+			t.Errorf("the client reads %v after %v, want EOF after %v", err, time.Since(began), evictionDelay)
 		}
 		synctest.Wait()
 		if c.evicted != 0 {
@@ -44,18 +44,18 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 		}
 		// A connection with a known caller is closed at once.
 		known, client := open()
-		SetCaller(context.WithValue(t.Context(), connectionKey{}, known), admission.Caller{Key: "known"})
+		SetCaller(context.WithValue(t.Context(), connectionContextKey{}, known), admission.Caller{Key: "known"})
 		known.evict()
 		began = time.Now()
 		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != 0 {
 			t.Errorf("the client of a known caller reads %v after %v, want EOF at once", err, time.Since(began))
 		}
 		// With too many evicted connections, further ones are closed at once.
-		for range maxEvicted + 2 {
+		for range maxOpenEvicted + 2 {
 			_, client = open()
 		}
-		if c.evicted != maxEvicted {
-			t.Errorf("%d evicted connections are open, want %d", c.evicted, maxEvicted)
+		if c.evicted != maxOpenEvicted {
+			t.Errorf("%d evicted connections are open, want %d", c.evicted, maxOpenEvicted)
 		}
 		last := client
 		for range 2 {
@@ -65,6 +65,6 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) != 0 {
 			t.Errorf("the client reads %v after %v, want EOF at once", err, time.Since(began))
 		}
-		time.Sleep(2 * evictionTime) // all timers of the bubble end
+		time.Sleep(2 * evictionDelay) // all timers of the bubble end
 	})
 }

@@ -68,7 +68,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	srv := &http.Server{
 		Handler: open.trackRequests(h),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, conn)
+			return context.WithValue(ctx, connectionContextKey{}, conn)
 		},
 		BaseContext:       func(net.Listener) context.Context { return withPhases(base, phases{ctx, stopping}) },
 		ReadHeaderTimeout: opts.HeaderTime,

@@ -91,7 +91,7 @@ func TestShutdown(t *testing.T) {
 			case r.URL.Path == "/slow":
 				<-release
 			case r.URL.Path == "/stream":
-				<-lifecycle.Stopping(r.Context()).Done()
+				<-lifecycle.StoppingContext(r.Context()).Done()
 			case lifecycle.ShuttingDown(r.Context()):
 				_, _ = io.WriteString(w, "shutting down")
 				return

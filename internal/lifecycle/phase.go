@@ -20,10 +20,10 @@ func ShuttingDown(ctx context.Context) bool {
 	return ok && p.shuttingDown.Err() != nil
 }
 
-// Stopping returns the context that ends when the server accepts no more connections. WebSockets
+// StoppingContext returns the context that ends when the server accepts no more connections. WebSockets
 // and event streams must then be closed. If ctx does not belong to a request of Serve, the returned
 // context never ends.
-func Stopping(ctx context.Context) context.Context {
+func StoppingContext(ctx context.Context) context.Context {
 	if p, ok := ctx.Value(phasesKey{}).(phases); ok {
 		return p.stopping
 	}

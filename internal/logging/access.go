@@ -12,11 +12,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// In each second, the access log has an entry for each of the first maxLines requests. After that,
-// it has an entry for one of every sampledShare requests.
+// In each second, the access log has an entry for each of the first maxLinesPerSecond requests. After that,
+// it has an entry for one of every sampleEvery requests.
 const (
-	maxLines     = 1000
-	sampledShare = 100
+	maxLinesPerSecond = 1000
+	sampleEvery       = 100
 )
 
 // principalHashLength is the number of bytes of the hash that identifies a principal.
@@ -25,7 +25,7 @@ const principalHashLength = 6
 // AccessLog writes an entry for each request. It is safe for concurrent use.
 //
 // An overloaded server must not spend its time on the access log. Therefore, AccessLog omits most
-// entries after the first maxLines in a second. Later, it logs the number of omitted entries.
+// entries after the first maxLinesPerSecond in a second. Later, it logs the number of omitted entries.
 type AccessLog struct {
 	log *slog.Logger
 	key []byte
@@ -131,7 +131,7 @@ func (a *AccessLog) sample() (written bool, omitted int) {
 		a.second, a.requests = now, 0
 	}
 	a.requests++
-	if a.requests > maxLines && a.requests%sampledShare != 0 {
+	if a.requests > maxLinesPerSecond && a.requests%sampleEvery != 0 {
 		a.omitted++
 		return false, omitted
 	}

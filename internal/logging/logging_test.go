@@ -94,7 +94,7 @@ func TestSampling(t *testing.T) {
 	access := logging.NewAccessLog(slog.New(logging.NewHandler(&log, logging.JSON, slog.LevelInfo)), nil, func() time.Time { return now })
 	record := func(n int) {
 		for range n {
-			access.Record(t.Context(), &logging.Entry{Operation: observe.Refused("OVERLOADED")})
+			access.Record(t.Context(), &logging.Entry{Operation: observe.RefusedOperation("OVERLOADED")})
 		}
 	}
 	count := func() (requests int, omitted float64) {

@@ -22,11 +22,11 @@ type Telemetry struct {
 	AccessLog *logging.AccessLog
 }
 
-// Metrics counts operations and HTTP responses. It must be safe for concurrent use.
+// Metrics counts operations and TransportHTTP responses. It must be safe for concurrent use.
 type Metrics interface {
 	// ObserveOperation counts an operation. If the operation has a span, ctx contains the span.
 	ObserveOperation(ctx context.Context, o observe.Operation)
-	// ObserveResponse counts an HTTP response.
+	// ObserveResponse counts an TransportHTTP response.
 	ObserveResponse(status int)
 }
 
@@ -44,14 +44,14 @@ func New(t Telemetry) *Observer {
 
 // Values of Entry.Transport in the access log.
 const (
-	HTTP        = "http"
-	EventStream = "event-stream"
-	WebSocket   = "websocket"
+	TransportHTTP        = "http"
+	TransportEventStream = "event-stream"
+	TransportWebSocket   = "websocket"
 )
 
 type requestKey struct{}
 
-// Request measures an HTTP request or an operation of a WebSocket. It is also the context of the
+// Request measures an TransportHTTP request or an operation of a TransportWebSocket. It is also the context of the
 // request. It must not be used by several goroutines at the same time. The methods of a nil Request
 // do nothing.
 type Request struct {
@@ -59,7 +59,7 @@ type Request struct {
 	observer  *Observer
 	start     time.Time
 	span      tracing.Span
-	transport tracing.Transport
+	transport tracing.RequestInfo
 	// counted reports whether the executor has already counted the request as an operation.
 	counted bool
 	entry   logging.Entry
@@ -81,7 +81,7 @@ func FromContext(ctx context.Context) *Request {
 }
 
 // Begin begins the observation of a request, and returns the request's context. The header contains
-// the client's trace context. For an operation of a WebSocket, method and path are empty. The
+// the client's trace context. For an operation of a TransportWebSocket, method and path are empty. The
 // Request is nil if metrics and the access log are off and the span is not sampled.
 func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path string, header http.Header) (context.Context, *Request) {
 	if o == nil {
@@ -92,7 +92,7 @@ func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path
 		return ctx, nil
 	}
 	r := &Request{Context: ctx, span: span, observer: o, start: time.Now(), entry: logging.Entry{Operation: observe.Operation{Name: observe.UntrustedName, Type: observe.UnknownType}, Transport: transport, RequestID: requestID}}
-	r.transport = tracing.Transport{Protocol: transport, Method: method, Path: path}
+	r.transport = tracing.RequestInfo{Protocol: transport, Method: method, Path: path}
 	return r, r
 }
 
@@ -113,7 +113,7 @@ func (r *Request) AddBytes(n int) {
 // SetEventStream marks the request as an event stream.
 func (r *Request) SetEventStream() {
 	if r != nil {
-		r.entry.Transport = EventStream
+		r.entry.Transport = TransportEventStream
 	}
 }
 
@@ -129,13 +129,13 @@ func (r *Request) Fail(code, pool string) {
 		r.entry.Codes = []string{code}
 		return
 	}
-	failed := observe.Refused(code)
+	failed := observe.RefusedOperation(code)
 	failed.Duration = time.Since(r.start)
 	r.observer.EndOperation(r, failed)
 }
 
-// End ends the observation of the request. status is the HTTP status, or 0 for an operation of a
-// WebSocket.
+// End ends the observation of the request. status is the TransportHTTP status, or 0 for an operation of a
+// TransportWebSocket.
 func (r *Request) End(status int) {
 	if r == nil {
 		return
@@ -176,7 +176,7 @@ func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation)
 		return
 	}
 	if finished.Event {
-		tracing.SpanFromContext(ctx).End(&finished, tracing.Transport{Protocol: r.transport.Protocol})
+		tracing.SpanFromContext(ctx).End(&finished, tracing.RequestInfo{Protocol: r.transport.Protocol})
 		total := &r.entry
 		total.Events++
 		total.Requests += finished.Requests
@@ -210,5 +210,5 @@ func (o *Observer) TraceHeaders() []string {
 	if o == nil {
 		return nil
 	}
-	return o.telemetry.Tracer.Headers()
+	return o.telemetry.Tracer.HeaderNames()
 }

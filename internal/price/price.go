@@ -19,7 +19,7 @@ import (
 )
 
 //go:embed prices.json
-var standardFile []byte
+var standardPricesJSON []byte
 
 // Prices contains the prices of DynamoDB's on-demand capacity in one AWS region.
 type Prices struct {
@@ -37,7 +37,7 @@ const unitsPerPrice = 1_000_000
 
 // Standard returns the prices of us-east-1 since November 2024. They are compiled into the program.
 func Standard() Prices {
-	p, err := parsePrices(standardFile)
+	p, err := parsePrices(standardPricesJSON)
 	if err != nil {
 		panic(err) // the file is part of the program
 	}

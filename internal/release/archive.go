@@ -17,8 +17,8 @@ type file struct {
 	content []byte
 }
 
-// texts returns the text files that every archive contains.
-func (b build) texts() []file {
+// textFiles returns the text files that every archive contains.
+func (b build) textFiles() []file {
 	return []file{{"LICENSE", 0o644, b.license}, {"THIRD_PARTY_LICENSES.txt", 0o644, b.notices}}
 }
 
@@ -26,16 +26,16 @@ func (b build) texts() []file {
 // zip file for AWS Lambda, in which the program has the name bootstrap.
 func (b build) writeArchives(out string) error {
 	if b.os == "windows" {
-		return writeZip(filepath.Join(out, b.name()+".zip"), b.time, append(b.texts(), file{"README.md", 0o644, b.readme}, file{"ordergraph.exe", 0o755, b.binary}))
+		return writeZip(filepath.Join(out, b.archiveName()+".zip"), b.time, append(b.textFiles(), file{"README.md", 0o644, b.readme}, file{"ordergraph.exe", 0o755, b.binary}))
 	}
-	archive, err := tarGzip(b.time, append(b.texts(), file{"README.md", 0o644, b.readme}, file{"ordergraph", 0o755, b.binary}))
+	archive, err := tarGzip(b.time, append(b.textFiles(), file{"README.md", 0o644, b.readme}, file{"ordergraph", 0o755, b.binary}))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(out, b.name()+".tar.gz"), archive, 0o644); err != nil || b.os != "linux" {
+	if err := os.WriteFile(filepath.Join(out, b.archiveName()+".tar.gz"), archive, 0o644); err != nil || b.os != "linux" {
 		return err
 	}
-	return writeZip(filepath.Join(out, "ordergraph_"+b.version+"_lambda_"+b.arch+".zip"), b.time, append(b.texts(), file{"bootstrap", 0o755, b.binary}))
+	return writeZip(filepath.Join(out, "ordergraph_"+b.version+"_lambda_"+b.arch+".zip"), b.time, append(b.textFiles(), file{"bootstrap", 0o755, b.binary}))
 }
 
 // tarGzip returns a compressed tar archive of the files. In the archive, all files belong to root

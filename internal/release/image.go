@@ -28,19 +28,19 @@ func imageConfig() v1.ImageConfig {
 	}
 }
 
-// layout is an OCI image layout
+// ociLayout is an OCI image layout
 // (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
-type layout struct{ files []file }
+type ociLayout struct{ files []file }
 
 // add stores a blob and returns its descriptor.
-func (l *layout) add(mediaType string, content []byte) v1.Descriptor {
+func (l *ociLayout) add(mediaType string, content []byte) v1.Descriptor {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
 	l.files = append(l.files, file{"blobs/sha256/" + d.Digest.Encoded(), 0o644, content})
 	return d
 }
 
 // addJSON stores v as a JSON blob and returns its descriptor.
-func (l *layout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
+func (l *ociLayout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
 	content, err := json.Marshal(v)
 	return l.add(mediaType, content), err
 }
@@ -49,7 +49,7 @@ func (l *layout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
 // the program, its licenses and the CA certificates. If there is no Linux build, writeImage writes
 // no file.
 func writeImage(out string, builds []build) error {
-	l := &layout{}
+	l := &ociLayout{}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
 	var last build
 	for _, b := range builds {
@@ -87,12 +87,12 @@ func writeImage(out string, builds []build) error {
 }
 
 // addImage adds the image of one platform and returns the descriptor of its manifest.
-func (b build) addImage(l *layout) (v1.Descriptor, error) {
+func (b build) addImage(l *ociLayout) (v1.Descriptor, error) {
 	files := append([]file{
 		{"etc/", os.ModeDir | 0o755, nil}, {"etc/ssl/", os.ModeDir | 0o755, nil}, {"etc/ssl/certs/", os.ModeDir | 0o755, nil},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, certificates()},
 		{"ordergraph", 0o755, b.binary},
-	}, b.texts()...)
+	}, b.textFiles()...)
 	var unpacked bytes.Buffer
 	if err := writeTar(&unpacked, b.time, files); err != nil {
 		return v1.Descriptor{}, err

@@ -32,9 +32,9 @@ const standardLibrary = "std"
 // sbomProgram runs the SBOM tool.
 type sbomProgram struct{ path string }
 
-// newSBOMTool installs the SBOM tool in a directory.
-func newSBOMTool(ctx context.Context, dir string) (sbomProgram, error) {
-	_, err := run(ctx, dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", sbomTool)
+// installSBOMTool installs the SBOM tool in a directory.
+func installSBOMTool(ctx context.Context, dir string) (sbomProgram, error) {
+	_, err := runCommand(ctx, dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", sbomTool)
 	name := "cyclonedx-gomod"
 	if runtime.GOOS == "windows" {
 		name += ".exe"
@@ -61,7 +61,7 @@ func (c component) licenses() (ids []string) {
 // write writes the SBOM of a build to a file and returns the modules. It returns an error if a
 // module has a license that is not allowed.
 func (p sbomProgram) write(ctx context.Context, b build, path string) ([]component, error) {
-	text, err := run(ctx, ".", nil, p.path, "bin", "-json", "-noserial", "-notimestamp", "-licenses", "-std", "-version", b.version, b.path)
+	text, err := runCommand(ctx, ".", nil, p.path, "bin", "-json", "-noserial", "-notimestamp", "-licenses", "-std", "-version", b.version, b.path)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func checkLicenses(modules []component) error {
 	return errors.Join(problems...)
 }
 
-// licenseFile matches the names of license files.
-var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
+// licenseFilePattern matches the names of license files.
+var licenseFilePattern = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
 // readFiles reads the files that the archives contain in addition to the program: the license, the
 // README, and the licenses of all modules. dir is a clone of the repository.
@@ -150,12 +150,12 @@ func (b *build) readFiles(ctx context.Context, dir string, modules []component) 
 // moduleDirectories returns the directory of each module, and the directory of the standard
 // library.
 func moduleDirectories(ctx context.Context, dir string) (map[string]string, error) {
-	goroot, err := run(ctx, dir, nil, "go", "env", "GOROOT")
+	goroot, err := runCommand(ctx, dir, nil, "go", "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
 	directories := map[string]string{standardLibrary: strings.TrimSpace(string(goroot))}
-	list, err := run(ctx, dir, []string{"GOFLAGS="}, "go", "list", "-m", "-json", "all")
+	list, err := runCommand(ctx, dir, []string{"GOFLAGS="}, "go", "list", "-m", "-json", "all")
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func licenseTexts(dir string) ([]byte, error) {
 	}
 	var texts []byte
 	for _, entry := range entries {
-		if entry.IsDir() || !licenseFile.MatchString(entry.Name()) {
+		if entry.IsDir() || !licenseFilePattern.MatchString(entry.Name()) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))

@@ -47,7 +47,7 @@ func release(ctx context.Context, out string, targets []string) error {
 	defer os.RemoveAll(work)
 	first, second := filepath.Join(work, "first"), filepath.Join(work, "another", "directory")
 	for _, clone := range []string{first, second} {
-		if _, err := run(ctx, ".", nil, "git", "clone", "--quiet", ".", clone); err != nil {
+		if _, err := runCommand(ctx, ".", nil, "git", "clone", "--quiet", ".", clone); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func release(ctx context.Context, out string, targets []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	sbom, err := newSBOMTool(ctx, work)
+	sbom, err := installSBOMTool(ctx, work)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func release(ctx context.Context, out string, targets []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
-		modules, err := sbom.write(ctx, b, filepath.Join(out, b.name()+".cdx.json"))
+		modules, err := sbom.write(ctx, b, filepath.Join(out, b.archiveName()+".cdx.json"))
 		if err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
@@ -77,7 +77,7 @@ func release(ctx context.Context, out string, targets []string) error {
 		if err := b.writeArchives(out); err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
-		fmt.Printf("%s: two builds have the same %d bytes\n", b.name(), len(b.binary))
+		fmt.Printf("%s: two builds have the same %d bytes\n", b.archiveName(), len(b.binary))
 		builds = append(builds, b)
 	}
 	if err := writeImage(out, builds); err != nil {
@@ -144,18 +144,20 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 // tag of the commit into the binary as the version of the program.
 func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 	environment := []string{"GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off"}
-	if _, err := run(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
+	if _, err := runCommand(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
 }
 
-// name returns the name of the archive, without the extension.
-func (b build) name() string { return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch) }
+// archiveName returns the name of the archive, without the extension.
+func (b build) archiveName() string {
+	return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch)
+}
 
-// run runs a command in a directory and returns its output. The command gets the environment of
+// runCommand runs a command in a directory and returns its output. The command gets the environment of
 // this process and the variables in environment.
-func run(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
+func runCommand(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir, command.Env = dir, append(command.Environ(), environment...)
 	var errs bytes.Buffer

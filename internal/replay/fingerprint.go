@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// seed is the seed of all hashes in this process. Fingerprints are compared only within the
+// hashSeed is the seed of all hashes in this process. Fingerprints are compared only within the
 // process.
-var seed = maphash.MakeSeed()
+var hashSeed = maphash.MakeSeed()
 
 // fingerprinter contains the body of a request and a decoder that reads the body. The zero value is
 // ready for use. Reusing a fingerprinter allocates no memory, so the replay does not affect measured
@@ -39,7 +39,7 @@ func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 		return 0, false
 	}
 	_, err = r.decoder.ReadToken()
-	return combineHashes(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
+	return combineHashes(maphash.String(hashSeed, target), hash), errors.Is(err, io.EOF)
 }
 
 // hashValue returns the hash of the next JSON value. The hash of an object or array is the sum of
@@ -54,7 +54,7 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 		end = jsontext.KindEndObject
 	default:
 		text, err := d.ReadValue()
-		return maphash.Bytes(seed, text), err
+		return maphash.Bytes(hashSeed, text), err
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return 0, err

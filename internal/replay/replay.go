@@ -19,16 +19,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// HTTP is the SDK's interface for an HTTP client.
-type HTTP interface {
+// HTTPClient is the SDK's interface for an HTTPClient client.
+type HTTPClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that replays the responses to reads. It sends all other requests to the
+// Client is an HTTPClient client that replays the responses to reads. It sends all other requests to the
 // engine. A write deletes all stored responses. A Client is safe for concurrent use. However, a
 // read that is concurrent with a write may store an outdated response.
 type Client struct {
-	engine       HTTP
+	engine       HTTPClient
 	mu           sync.RWMutex
 	responses    map[uint64]*storedResponse
 	requestCount atomic.Int64
@@ -48,7 +48,7 @@ type storedResponse struct {
 	body   []byte
 }
 
-// WrapClient returns a DynamoDB client and its Client, which wraps db's HTTP client. The DynamoDB
+// WrapClient returns a DynamoDB client and its Client, which wraps db's HTTPClient client. The DynamoDB
 // client retries requests and caches credentials as in production.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
@@ -61,8 +61,8 @@ func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	}), c
 }
 
-// Requests returns the number of requests, including replayed ones.
-func (c *Client) Requests() int { return int(c.requestCount.Load()) }
+// RequestCount returns the number of requests, including replayed ones.
+func (c *Client) RequestCount() int { return int(c.requestCount.Load()) }
 
 // ReplayTransactions makes c also replay the response to TransactWriteItems. The engine executes
 // only the first transaction. All later transactions get the same response and change nothing. c
@@ -83,12 +83,12 @@ func (c *Client) Record() {
 // Rewind restarts the replay of recorded transactions at the first one.
 func (c *Client) Rewind() { c.transactionIndex.Store(0) }
 
-type countKey struct{}
+type requestCounterKey struct{}
 
 // WithRequestCounter returns a copy of ctx. For each request with the returned context, the client
 // increments n.
 func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
-	return context.WithValue(ctx, countKey{}, n)
+	return context.WithValue(ctx, requestCounterKey{}, n)
 }
 
 // requestPool is a pool of requests that are no longer in use.
@@ -98,7 +98,7 @@ var requestPool = sync.Pool{New: func() any { return new(fingerprinter) }}
 // context, or from the engine.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	c.requestCount.Add(1)
-	if n, ok := r.Context().Value(countKey{}).(*atomic.Int64); ok {
+	if n, ok := r.Context().Value(requestCounterKey{}).(*atomic.Int64); ok {
 		n.Add(1)
 	}
 	if err := r.Context().Err(); err != nil {
@@ -149,9 +149,9 @@ func (c *Client) cacheKey(target string, buffered *fingerprinter) (uint64, bool)
 		return combineHashes(key, c.transactionIndex.Load()), ok // a read after a transaction has another response
 	case "DynamoDB_20120810.TransactWriteItems":
 		if c.recording.Load() {
-			return combineHashes(maphash.String(seed, target), c.transactionIndex.Add(1)), true
+			return combineHashes(maphash.String(hashSeed, target), c.transactionIndex.Add(1)), true
 		}
-		return combineHashes(maphash.String(seed, target), 0), c.replayTransactions.Load()
+		return combineHashes(maphash.String(hashSeed, target), 0), c.replayTransactions.Load()
 	}
 	return 0, false
 }
@@ -213,7 +213,7 @@ type responseBody struct{ bytes.Reader }
 // Close does nothing, because the response has no connection.
 func (*responseBody) Close() error { return nil }
 
-// ServeHTTP replays responses over HTTP, for an Ordergraph server that runs in another process.
+// ServeHTTP replays responses over HTTPClient, for an Ordergraph server that runs in another process.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {

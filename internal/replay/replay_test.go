@@ -24,9 +24,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// requestCounter is an HTTP client that counts the requests to an engine.
+// requestCounter is an HTTPClient client that counts the requests to an engine.
 type requestCounter struct {
-	next     replay.HTTP
+	next     replay.HTTPClient
 	requests atomic.Int64
 }
 
@@ -47,7 +47,7 @@ func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *requestCoun
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, sample)
+	storetest.LoadDataset(t, store, sample)
 	return store, replayed, engine
 }
 
@@ -65,7 +65,7 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	first := readCustomer(ctx, t, store)
-	engineRequests, clientRequests := engine.requests.Load(), replayed.Requests()
+	engineRequests, clientRequests := engine.requests.Load(), replayed.RequestCount()
 
 	var clients sync.WaitGroup
 	for range 4 {
@@ -82,7 +82,7 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 	if now := engine.requests.Load(); now != engineRequests {
 		t.Errorf("the engine got %d requests, although their responses were recorded", now-engineRequests)
 	}
-	if now := replayed.Requests(); now != clientRequests+100 {
+	if now := replayed.RequestCount(); now != clientRequests+100 {
 		t.Errorf("%d requests were counted, want 100", now-clientRequests)
 	}
 }
@@ -92,7 +92,7 @@ func TestWritesDeleteKeptResponses(t *testing.T) {
 	ctx := context.Background()
 	changed := readCustomer(ctx, t, store)
 	changed.Name = "New Name"
-	storetest.Load(t, store, commerce.Dataset{Customers: []commerce.Customer{changed}})
+	storetest.LoadDataset(t, store, commerce.Dataset{Customers: []commerce.Customer{changed}})
 	if now := readCustomer(ctx, t, store); now.Name != changed.Name {
 		t.Errorf("the renamed customer has the name %q, want %q", now.Name, changed.Name)
 	}
@@ -171,7 +171,7 @@ func TestTransactionsAreReplayed(t *testing.T) {
 	}
 }
 
-// Over HTTP a response has DynamoDB's length and checksum headers with the right values.
+// Over HTTPClient a response has DynamoDB's length and checksum headers with the right values.
 func TestResponsesOverHTTP(t *testing.T) {
 	store, replayed, _ := newReplayedStore(t)
 	if err := store.Ping(t.Context()); err != nil {

@@ -44,9 +44,9 @@ type StatusWeights [commerce.Cancelled + 1]uint
 // The maximum sizes of a dataset. Larger datasets would need longer IDs, overflow counters, or take
 // too long to generate.
 const (
-	maxGeneratedOrders = 100_000_000
-	maxGenerated       = 10_000_000
-	maxStatusWeight    = 1_000_000
+	maxGeneratedOrders     = 100_000_000
+	maxCustomersOrProducts = 10_000_000
+	maxStatusWeight        = 1_000_000
 )
 
 // ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that is not listed
@@ -114,7 +114,7 @@ func (s Shape) Validate() error {
 		name            string
 		value, min, max int
 	}{
-		{"customers", s.Customers, 1, maxGenerated}, {"products", s.Products, 1, maxGenerated}, {"orders", s.Orders, 0, maxGeneratedOrders},
+		{"customers", s.Customers, 1, maxCustomersOrProducts}, {"products", s.Products, 1, maxCustomersOrProducts}, {"orders", s.Orders, 0, maxGeneratedOrders},
 	} {
 		if n.value < n.min || n.value > n.max {
 			return fmt.Errorf("%s is %d: use %d to %d", n.name, n.value, n.min, n.max)
@@ -240,17 +240,17 @@ func (g *Generator) sku(n int) commerce.SKU {
 	return commerce.SKU(fmt.Sprintf("product-%s-%07d", g.idTag, n))
 }
 
-func (g *Generator) warehouse(n int) commerce.WarehouseID {
+func (g *Generator) warehouseID(n int) commerce.WarehouseID {
 	return commerce.WarehouseID(fmt.Sprintf("warehouse-%s-%d", g.idTag, n))
 }
 
-func (g *Generator) employee(n int) commerce.EmployeeID {
+func (g *Generator) employeeID(n int) commerce.EmployeeID {
 	return commerce.EmployeeID(fmt.Sprintf("employee-%s-%04d", g.idTag, n))
 }
 
 // accountRep returns the account representative of a customer.
 func (g *Generator) accountRep(customer int) commerce.EmployeeID {
-	return g.employee(customer % g.accountRepCount())
+	return g.employeeID(customer % g.accountRepCount())
 }
 
 // accountRepCount returns the number of account representatives: one, plus one for every 500
@@ -297,12 +297,12 @@ func (g *Generator) MasterData() iter.Seq[commerce.Dataset] {
 func (g *Generator) warehousesAndEmployees() commerce.Dataset {
 	var b commerce.Dataset
 	for n, name := range [warehouseCount]string{"North", "East", "Harbour"} {
-		b.Warehouses = append(b.Warehouses, commerce.Warehouse{ID: g.warehouse(n), Name: name, Version: 1})
+		b.Warehouses = append(b.Warehouses, commerce.Warehouse{ID: g.warehouseID(n), Name: name, Version: 1})
 	}
 	for n := range g.accountRepCount() {
 		b.Employees = append(b.Employees, commerce.Employee{
-			ID: g.employee(n), Name: g.personName(1<<32 + uint64(n)), PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, JobTitle: "Account Representative",
-			HireDate: commerce.Date(fmt.Sprintf("20%02d-%02d-01", 10+n%15, 1+n%12)), WarehouseID: g.warehouse(n % warehouseCount), Version: 1,
+			ID: g.employeeID(n), Name: g.personName(1<<32 + uint64(n)), PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, JobTitle: "Account Representative",
+			HireDate: commerce.Date(fmt.Sprintf("20%02d-%02d-01", 10+n%15, 1+n%12)), WarehouseID: g.warehouseID(n % warehouseCount), Version: 1,
 		})
 	}
 	return b
@@ -341,7 +341,7 @@ func (g *Generator) addProduct(b *commerce.Dataset, n int) {
 			quantity += int(g.reserved[n]) // stock for all reserved quantities
 		}
 		p.TotalInventory += quantity
-		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: g.warehouse(w), Quantity: quantity, Version: 1})
+		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: g.warehouseID(w), Quantity: quantity, Version: 1})
 	}
 	p.Available = p.TotalInventory - int(g.reserved[n])
 	b.Products = append(b.Products, p)

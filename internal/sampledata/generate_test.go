@@ -70,7 +70,7 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		if !reflect.DeepEqual(generated, dataset) {
 			t.Fatal("the same shape generated different datasets")
 		}
-		if err := dataset.Derive(); err != nil {
+		if err := dataset.ComputeDerivedFields(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range generated.Orders {

@@ -72,7 +72,7 @@ func Read(r io.Reader) (commerce.Dataset, error) {
 	}
 	dataset, err := f.dataset()
 	if err == nil {
-		err = dataset.Derive()
+		err = dataset.ComputeDerivedFields()
 	}
 	if err != nil {
 		return commerce.Dataset{}, fmt.Errorf("read dataset: %w", err)
@@ -83,7 +83,7 @@ func Read(r io.Reader) (commerce.Dataset, error) {
 // validator validates values and keeps the first error with its location.
 type validator struct{ err error }
 
-func (p *validator) record(location string, err error) {
+func (p *validator) recordError(location string, err error) {
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("%s: %w", location, err)
 	}
@@ -91,7 +91,7 @@ func (p *validator) record(location string, err error) {
 
 func parseID[ID ~string](p *validator, location string, s ID) ID {
 	v, err := commerce.ParseID[ID](string(s))
-	p.record(location, err)
+	p.recordError(location, err)
 	return v
 }
 
@@ -104,19 +104,19 @@ func parseOptionalID[ID ~string](p *validator, location string, s ID) {
 
 func (p *validator) currency(location, currency string) commerce.Currency {
 	c, err := commerce.ParseCurrency(currency)
-	p.record(location+".currency", err)
+	p.recordError(location+".currency", err)
 	return c
 }
 
 func (p *validator) money(location, amount string, c commerce.Currency) commerce.Money {
 	m, err := commerce.ParseMoney(amount, c)
-	p.record(location+".unitPrice", err)
+	p.recordError(location+".unitPrice", err)
 	return m
 }
 
 func (p *validator) text(location, s string) {
-	_, err := commerce.ParseText(s, 256)
-	p.record(location, err)
+	_, err := commerce.ParseSearchText(s, 256)
+	p.recordError(location, err)
 }
 
 func (f file) dataset() (commerce.Dataset, error) {
@@ -125,7 +125,7 @@ func (f file) dataset() (commerce.Dataset, error) {
 	for i, e := range f.Employees {
 		location := fmt.Sprintf("employees[%d]", i)
 		_, err := commerce.ParseDate(string(e.HireDate))
-		p.record(location+".hireDate", err)
+		p.recordError(location+".hireDate", err)
 		parseID(&p, location+".id", e.ID)
 		p.text(location+".name", e.Name)
 		p.text(location+".jobTitle", e.JobTitle)
@@ -158,9 +158,9 @@ func (f file) dataset() (commerce.Dataset, error) {
 	for i, c := range f.Customers {
 		location := fmt.Sprintf("customers[%d]", i)
 		_, err := commerce.ParseEmail(c.Email)
-		p.record(location+".email", err)
+		p.recordError(location+".email", err)
 		if c.CreatedAt.IsZero() {
-			p.record(location+".createdAt", commerce.NewInvalidError("is missing"))
+			p.recordError(location+".createdAt", commerce.NewInvalidError("is missing"))
 		}
 		parseID(&p, location+".id", c.ID)
 		p.text(location+".name", c.Name)
@@ -176,11 +176,11 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 	for i, o := range f.Orders {
 		location := fmt.Sprintf("orders[%d]", i)
 		orderID, err := commerce.ParseOrderID(o.ID)
-		p.record(location+".id", err)
+		p.recordError(location+".id", err)
 		status, err := commerce.ParseStatus(o.Status)
-		p.record(location+".status", err)
+		p.recordError(location+".status", err)
 		if placed, ok := orderID.Time(); ok && !placed.Equal(o.PlacedAt) {
-			p.record(location+".placedAt", fmt.Errorf("is %s, but the order's ID contains the time %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
+			p.recordError(location+".placedAt", fmt.Errorf("is %s, but the order's ID contains the time %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
 		}
 		order := commerce.OrderWithItems{Order: commerce.Order{
 			ID: orderID, CustomerID: parseID(p, location+".customerId", commerce.CustomerID(o.CustomerID)), Status: status,

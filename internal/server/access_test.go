@@ -90,7 +90,7 @@ func newAuthenticatedFixture(t *testing.T, db *dynamodb.Client) authenticatedFix
 		o.Retryer = aws.NopRetryer{}
 	}), smallDataset(t))
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true},
+		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Authenticated: true},
 		Log:   slog.New(slog.NewTextHandler(failOnWrite{t}, nil)),
 	})
 	if err != nil {

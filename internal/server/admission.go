@@ -36,20 +36,20 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 // acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil if it has
 // acquired the capacity, and otherwise a refusal.
 func (h httpHandler) acquire(ctx context.Context, id admission.PoolID, n int) *refusal {
-	return poolRefusal(h.pools[id].TryAcquire(admission.CallerOf(ctx), n))
+	return poolRefusal(h.pools[id].TryAcquire(admission.CallerFromContext(ctx), n))
 }
 
 // releaseCapacity releases n units that acquire has acquired.
 func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n int) {
-	h.pools[id].Release(admission.CallerOf(ctx), n)
+	h.pools[id].Release(admission.CallerFromContext(ctx), n)
 }
 
 // If a caller itself is the cause of a refusal, the server delays the refusal. Otherwise, a client
 // that retries immediately would keep the processors busy with refusals.
 const (
-	// shareDelay is the delay of a refusal if the caller exceeds its rate limit or its share of a
+	// refusalDelay is the delay of a refusal if the caller exceeds its rate limit or its share of a
 	// pool.
-	shareDelay = 200 * time.Millisecond
+	refusalDelay = 200 * time.Millisecond
 	// forgedTokenDelay is the delay of a refusal of a token with an invalid signature. It applies only
 	// while other requests wait for the verification of their tokens.
 	forgedTokenDelay = time.Second
@@ -62,15 +62,15 @@ func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-lifecycle.Stopping(ctx).Done():
+	case <-lifecycle.StoppingContext(ctx).Done():
 	}
 }
 
-// delayRefusal waits for shareDelay if the caller exceeds its rate limit or its share of a pool.
+// delayRefusal waits for refusalDelay if the caller exceeds its rate limit or its share of a pool.
 // Otherwise, it returns immediately.
 func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
 	if refused != nil && (refused.shareExceeded || refused.rateLimitResult != nil) || refused == nil && result.Outcome == graph.RateLimited {
-		sleep(ctx, shareDelay)
+		sleep(ctx, refusalDelay)
 	}
 }
 

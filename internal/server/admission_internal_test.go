@@ -51,10 +51,10 @@ func TestRefusalsOfACallerAreLate(t *testing.T) {
 		}{
 			"no refusal":              {t.Context(), nil, graph.Executed, 0},
 			"a refused document":      {t.Context(), nil, graph.Refused, 0},
-			"no points left":          {t.Context(), nil, graph.RateLimited, shareDelay},
-			"no points for the bytes": {t.Context(), &refusal{rateLimitResult: &graph.Result{}}, graph.Executed, shareDelay},
+			"no points left":          {t.Context(), nil, graph.RateLimited, refusalDelay},
+			"no points for the bytes": {t.Context(), &refusal{rateLimitResult: &graph.Result{}}, graph.Executed, refusalDelay},
 			"a full server":           {t.Context(), &refusal{pool: "requests"}, graph.Executed, 0},
-			"a caller's share":        {t.Context(), &refusal{pool: "requests", shareExceeded: true}, graph.Executed, shareDelay},
+			"a caller's share":        {t.Context(), &refusal{pool: "requests", shareExceeded: true}, graph.Executed, refusalDelay},
 			"a client that has gone":  {cancelled, &refusal{pool: "requests", shareExceeded: true}, graph.Executed, 0},
 		} {
 			start := time.Now()

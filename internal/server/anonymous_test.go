@@ -205,7 +205,7 @@ func TestPointsOfAddresses(t *testing.T) {
 // concurrent cost, from any number of addresses.
 func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	b := newBlocked()
-	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.PoolRequests: 4, admission.PoolCost: 16_000})})
+	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.PoolRequests: 4, admission.PoolOperationCost: 16_000})})
 	token := "Bearer " + g.token(t, nil)
 	answers := make(chan *httptest.ResponseRecorder)
 	begin := func(remote, query string, header ...string) {

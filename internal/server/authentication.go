@@ -63,10 +63,10 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// watch calls end when the token of a connection is no longer valid, for example because it has
+// watchToken calls end when the token of a connection is no longer valid, for example because it has
 // expired. The caller stops watching with stop. If the connection has no token, end is never
 // called.
-func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
+func (a authentication) watchToken(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
 		return func() {}
@@ -95,7 +95,7 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 		return auth.Identity{}, unauthenticated(false)
 	}
 	identity, err := a.verifyToken(ctx, token)
-	if errors.Is(err, auth.ErrInvalidSignature) && a.tokens.HasWaiting() {
+	if errors.Is(err, auth.ErrInvalidSignature) && a.tokens.HasWaitingVerifications() {
 		sleep(ctx, forgedTokenDelay)
 	}
 	switch {

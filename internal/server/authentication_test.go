@@ -179,7 +179,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 		{"quotes", []string{`Bearer "` + good + `"`}, true},
 		{"not a token", []string{"Bearer correct-horse-battery-staple"}, true},
 		{"a token's first part", []string{"Bearer " + parts[0]}, true},
-		{"unsigned", []string{"Bearer " + authtest.Assemble([]byte(`{"alg":"none","typ":"JWT"}`), []byte(`{"sub":"user-1","role":"ADMIN"}`), func([]byte) []byte { return nil })}, true},
+		{"unsigned", []string{"Bearer " + authtest.AssembleToken([]byte(`{"alg":"none","typ":"JWT"}`), []byte(`{"sub":"user-1","role":"ADMIN"}`), func([]byte) []byte { return nil })}, true},
 		{"the signature taken away", []string{"Bearer " + parts[0] + "." + parts[1] + "."}, true},
 		{"wrongly signed", []string{"Bearer " + stranger.Token(t, authtest.Claims(g.now(), nil), nil)}, true},
 		{"of an unknown key", []string{"Bearer " + g.key.Token(t, authtest.Claims(g.now(), nil), authtest.Object{"kid": "../../etc/passwd"})}, true},
@@ -234,7 +234,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 // A valid token is accepted with any spelling of the scheme. Public paths need no token.
 func TestValidTokens(t *testing.T) {
 	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Origins: []string{origin}})
-	for _, role := range commerce.TokenRoles() {
+	for _, role := range commerce.RolesAllowedInTokens() {
 		token := g.token(t, authtest.Object{"role": role.String(), "customer_id": "cust_01"})
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "Bearer   "} {
 			for _, w := range []*httptest.ResponseRecorder{
@@ -368,7 +368,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	}
 	table := storetest.TableName()
 	store := storetest.NewTable(t, client, dynamo.Options{Table: table})
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	g := newAuthenticatedServer(t, store, server.Options{})
 	token := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01"})
 	request := func() *httptest.ResponseRecorder {

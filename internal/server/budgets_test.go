@@ -81,7 +81,7 @@ func generateDataset(t testing.TB, o datasetOptions) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
@@ -145,7 +145,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 			dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
 		}
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		storetest.Load(t, store, dataset)
+		storetest.LoadDataset(t, store, dataset)
 		api := serve(t, store)
 
 		rows := [][]string{{"query", "requests", "round trips", "read units", "access patterns"}}
@@ -167,7 +167,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 			if note == "not in the docs" {
 				continue
 			}
-			cell := markdown.Cell(strings.TrimSuffix(strings.TrimPrefix(value.ReplaceAllString(query, `"..."`), "{ "), " }"))
+			cell := markdown.CodeCell(strings.TrimSuffix(strings.TrimPrefix(value.ReplaceAllString(query, `"..."`), "{ "), " }"))
 			if note != "" {
 				cell += ", " + note
 			}
@@ -175,7 +175,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 				usualToMaximum(e.Totals.ReadUnits, most.ReadUnits), e.patterns()})
 		}
 		unit := fmt.Sprintf("A million read units cost $%s.\n\n", price.Standard().PerMillion(price.Units{Read: 1}))
-		golden.Section(t, requestCosts, "queries", unit+markdown.Table(rows))
+		golden.CheckSection(t, requestCosts, "queries", unit+markdown.Table(rows))
 
 		t.Run("orders over all statuses", func(t *testing.T) {
 			var page struct {
@@ -205,7 +205,7 @@ func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 	orders := longtest.Size(500, 10_000)
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		storetest.Load(t, store, generateDataset(t, datasetOptions{customers: 1, orders: orders, items: 1, products: 1}))
+		storetest.LoadDataset(t, store, generateDataset(t, datasetOptions{customers: 1, orders: orders, items: 1, products: 1}))
 		api := serve(t, store)
 		for name, query := range map[string]string{
 			"a customer with many orders": `{ list: customer(id: "customer-000") { orders(%s) { nodes { id items { nodes { name } } } pageInfo { hasNextPage hasPreviousPage startCursor } } } }`,

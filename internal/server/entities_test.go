@@ -43,7 +43,7 @@ func TestEntityBudgets(t *testing.T) {
 			dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
 		}
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		storetest.Load(t, store, dataset)
+		storetest.LoadDataset(t, store, dataset)
 		api := serve(t, store)
 
 		orders := make([]mutationInput, 100)

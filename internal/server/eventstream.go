@@ -43,8 +43,8 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(withExplain(r.Context(), r.Header))
 	defer cancel()
-	defer h.authentication.watch(ctx, cancel)()
-	defer context.AfterFunc(lifecycle.Stopping(ctx), cancel)()
+	defer h.authentication.watchToken(ctx, cancel)()
+	defer context.AfterFunc(lifecycle.StoppingContext(ctx), cancel)()
 	s := &eventStream{w: w, control: control, limits: h.limits, cancel: cancel}
 	defer s.stop()
 	w.Header().Set("Content-Type", string(typeEventStream)+"; charset=utf-8")
@@ -121,7 +121,7 @@ func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *gr
 // no capacity for the event, writeEvent writes an error and completes the stream.
 func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result graph.Result) bool {
 	data := encodeResult(result)
-	if full := h.acquire(ctx, admission.PoolAnswers, len(data)); full != nil {
+	if full := h.acquire(ctx, admission.PoolResponses, len(data)); full != nil {
 		instead := full.result()
 		if result.Mutation {
 			instead = mutationResponseDropped()
@@ -129,7 +129,7 @@ func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result grap
 		s.write("event: next\ndata: " + string(encodeResult(instead)) + "\n\nevent: complete\ndata:\n\n")
 		return false
 	}
-	defer h.releaseCapacity(ctx, admission.PoolAnswers, len(data))
+	defer h.releaseCapacity(ctx, admission.PoolResponses, len(data))
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 

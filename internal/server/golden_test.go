@@ -59,7 +59,7 @@ func serve(t testing.TB, store *dynamo.Store) api {
 func serveLogging(t testing.TB, store *dynamo.Store, w io.Writer) api {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))},
+		Graph: graph.Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(w, nil)),
 	})
 	if err != nil {
@@ -258,7 +258,7 @@ func checkGolden(t *testing.T, api api, name string) {
 	}
 	setFile(archive, "response.json", string(pretty)+"\n")
 	setFile(archive, "explain.txt", got.Extensions.Explain.String())
-	golden.File(t, name, string(txtar.Format(archive)))
+	golden.CheckFile(t, name, string(txtar.Format(archive)))
 	for _, r := range got.Extensions.Explain.Requests {
 		if r.Path == "" {
 			t.Errorf("%s %s was not planned", r.AccessPattern, r.Key)

@@ -71,14 +71,14 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := httpStatus(result, contentType)
 	setStatusHeaders(header, result, code)
 	body := newResponseBody(result)
-	if full := h.acquire(ctx, admission.PoolAnswers, body.memoryBytes()); full != nil {
+	if full := h.acquire(ctx, admission.PoolResponses, body.memoryBytes()); full != nil {
 		if !result.Mutation {
 			h.writeCompressibleRefusal(w, r, full, contentType)
 			return
 		}
 		body = newResponseBody(mutationResponseDropped()) // too short to be counted
 	}
-	defer h.releaseCapacity(ctx, admission.PoolAnswers, body.memoryBytes())
+	defer h.releaseCapacity(ctx, admission.PoolResponses, body.memoryBytes())
 	h.writeCompressed(w, r, contentType, code, body)
 }
 
@@ -238,12 +238,12 @@ type receivedRequest struct {
 }
 
 // decode decodes a request. If the body is long, it first waits for a slot of
-// admission.PoolPreparations.
+// admission.PoolParsing.
 func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Request, *refusal) {
 	if a.bodySize <= maxUncountedBody {
 		return a.decode()
 	}
-	caller, pool := admission.CallerOf(ctx), h.pools[admission.PoolPreparations]
+	caller, pool := admission.CallerFromContext(ctx), h.pools[admission.PoolParsing]
 	if pool.Acquire(ctx, caller, 1) != nil {
 		return graph.Request{}, newRefusal(http.StatusServiceUnavailable, errcode.TimedOut, "the server is busy and has not decoded the request within %s: try again in a moment", h.limits.RequestTime)
 	}

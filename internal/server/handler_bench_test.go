@@ -70,7 +70,7 @@ func TestHandlerAllocations(t *testing.T) {
 	}
 	store := sampleThrough(t, forward)
 	h, _ := handler(t, store, slog.LevelInfo)
-	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))})
+	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests"))})
 	w, header := &discardWriter{header: http.Header{}}, http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}}
 	body := []byte(fewReads)
 	var request graph.Request

@@ -123,7 +123,7 @@ func handlerWithLimits(t testing.TB, store *dynamo.Store, opts server.Options) (
 func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server.Options) (http.Handler, *journal) {
 	t.Helper()
 	j := &journal{}
-	opts.Graph.Store, opts.Graph.Cursors = store, paging.NewCursors([]byte("a key for tests"))
+	opts.Graph.Store, opts.Graph.Cursors = store, paging.NewCursorSigner([]byte("a key for tests"))
 	opts.Log = slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))
 	opts.Hosts = append(opts.Hosts, "example.com") // the Host header of httptest
 	h, err := server.New(opts)

@@ -311,7 +311,7 @@ func TestWalkingConnections(t *testing.T) {
 	t.Parallel()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
 	dataset := generateDataset(t, datasetOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	api := serve(t, store)
 	const of = `{ %s { edges { cursor node { id%s } } nodes { id%s } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`
 	for name, list := range map[string]struct{ field, id string }{

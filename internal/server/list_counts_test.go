@@ -123,7 +123,7 @@ func TestLoadedOrdersCountForProductsAndAccountRepsOfTheTable(t *testing.T) {
 		s.wantOrderCounts(t, map[string]int{mug: 1, plate: 2, rita: 1, sam: 1})
 		ctx, stop := context.WithCancel(t.Context())
 		more := commerce.Dataset{Orders: []commerce.OrderWithItems{order("01KJM6JM00000000000000ZZZX", "rita", "mug")}}
-		if _, err := s.store.LoadAll(ctx, slices.Values([]commerce.Dataset{more}), func(bulk.Loaded) { stop() }); err == nil {
+		if _, err := s.store.LoadAll(ctx, slices.Values([]commerce.Dataset{more}), func(bulk.LoadProgress) { stop() }); err == nil {
 			t.Error("LoadAll returned no error although its context was canceled")
 		}
 		s.wantOrderCounts(t, map[string]int{mug: -1, rita: -1, plate: 2, sam: 1})

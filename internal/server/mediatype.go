@@ -34,14 +34,14 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
 		return typeJSON, true
 	}
-	ranges := accept.List(values)
+	ranges := accept.SplitElements(values)
 	if len(ranges) == 0 {
 		return typeJSON, true
 	}
 	best, bestWeight, bestNamed := typeJSON, 0.0, false
 	for _, t := range []mediaType{typeGraphQL, typeJSON, typeEventStream} {
 		weight, rank := mediaTypeWeight(ranges, t)
-		named := rank == rankNamed
+		named := rank == acceptRankExact
 		if t == typeEventStream && !named {
 			continue
 		}
@@ -57,10 +57,10 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 // The ranks of media ranges. A more specific range has a higher rank. If several ranges match a
 // type, the range with the highest rank determines the weight of the type.
 const (
-	rankNone = iota
-	rankAny
-	rankApplication
-	rankNamed
+	acceptRankNone = iota
+	acceptRankAny
+	acceptRankApplication
+	acceptRankExact
 )
 
 // mediaTypeWeight returns the weight that Accept assigns to a type, and the rank of the media range
@@ -68,14 +68,14 @@ const (
 func mediaTypeWeight(ranges []string, t mediaType) (weight float64, rank int) {
 	for _, r := range ranges {
 		name, parameters, _ := strings.Cut(r, ";")
-		rangeRank := rankNone
+		rangeRank := acceptRankNone
 		switch name = strings.ToLower(strings.TrimSpace(name)); name {
 		case string(t):
-			rangeRank = rankNamed
+			rangeRank = acceptRankExact
 		case "application/*":
-			rangeRank = rankApplication
+			rangeRank = acceptRankApplication
 		case "*/*":
-			rangeRank = rankAny
+			rangeRank = acceptRankAny
 		}
 		if rangeRank > rank && allowsUTF8(parameters) {
 			weight, rank = accept.Weight(parameters), rangeRank
@@ -96,9 +96,9 @@ func allowsUTF8(parameters string) bool {
 	return true
 }
 
-// isJSON reports whether a Content-Type is JSON in UTF-8. JSON that is sent between systems must be
+// isJSONContentType reports whether a Content-Type is JSON in UTF-8. JSON that is sent between systems must be
 // in UTF-8 (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
-func isJSON(contentType string) bool {
+func isJSONContentType(contentType string) bool {
 	if contentType == string(typeJSON) { // most clients send exactly this
 		return true
 	}

@@ -26,7 +26,7 @@ const maxOperationID = 256
 // must then close the socket with code 4400.
 func parseMessage(text []byte) (clientMessage, error) {
 	var m clientMessage
-	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
+	if !utf8.Valid(text) || tooManyJSONValues(text) || json.Unmarshal(text, &m) != nil {
 		return m, errors.New("the message is not a JSON object, has too many values, or its id or type is not a string")
 	}
 	switch m.Type {

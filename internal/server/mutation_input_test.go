@@ -139,7 +139,7 @@ func TestBadMutationInput(t *testing.T) {
 			})
 		}
 	})
-	for mutation := range workload.ResultFields {
+	for mutation := range workload.PayloadRecordFields {
 		if !tried[mutation] {
 			t.Errorf("this test has no invalid input for %s", mutation)
 		}

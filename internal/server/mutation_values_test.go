@@ -222,10 +222,10 @@ func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 	})
 	store := storetest.NewTable(t, client, dynamo.Options{})
 	dataset := smallDataset(t)
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	operations := []string{"GetItem", "BatchGetItem", "TransactGetItems", "TransactWriteItems"}
 	seen := map[string]bool{}
 	for _, query := range []string{

@@ -14,15 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxValues is the maximum number of JSON values in a body. A list element such as "0," has two
-// bytes in the body, but uses about sixty bytes of memory after decoding. Without maxValues, a body
+// maxJSONValues is the maximum number of JSON values in a body. A list element such as "0," has two
+// bytes in the body, but uses about sixty bytes of memory after decoding. Without maxJSONValues, a body
 // within the byte limit could use megabytes. The inputs of this schema have a few hundred values.
-const maxValues = 10_000
+const maxJSONValues = 10_000
 
-// tooManyValues reports whether text may contain more than maxValues JSON values. It counts commas
+// tooManyJSONValues reports whether text may contain more than maxJSONValues JSON values. It counts commas
 // and opening brackets outside strings, because a value can follow each of them.
-func tooManyValues(text []byte) bool {
-	if len(text) < maxValues {
+func tooManyJSONValues(text []byte) bool {
+	if len(text) < maxJSONValues {
 		return false
 	}
 	n, inString := 1, false
@@ -36,7 +36,7 @@ func tooManyValues(text []byte) bool {
 			n++
 		}
 	}
-	return n > maxValues
+	return n > maxJSONValues
 }
 
 // decodeBody decodes a GraphQL request from a JSON body. Error messages do not repeat the body.
@@ -55,8 +55,8 @@ func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	switch {
 	case !utf8.Valid(body):
 		return p, badRequest("the body is not valid UTF-8")
-	case tooManyValues(body):
-		return p, newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer values per request", maxValues)
+	case tooManyJSONValues(body):
+		return p, newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer values per request", maxJSONValues)
 	case bytes.HasPrefix(start, []byte("[")):
 		return p, badRequest("the body is a JSON array: send one JSON object with one operation per request")
 	case !bytes.HasPrefix(start, []byte("{")):

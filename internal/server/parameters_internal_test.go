@@ -62,7 +62,7 @@ func FuzzBody(f *testing.F) {
 
 // The refusal of a malformed body names its first error.
 func TestBodyRefusals(t *testing.T) {
-	deep := strings.Repeat(`{"a":`, maxValues-2)
+	deep := strings.Repeat(`{"a":`, maxJSONValues-2)
 	for _, c := range []struct {
 		name, body string
 		status     int
@@ -70,7 +70,7 @@ func TestBodyRefusals(t *testing.T) {
 	}{
 		{"invalid UTF-8", "{\"query\":\"\xff\"", 400, "the body is not valid UTF-8"},
 		{"half of a character in UTF-8", "{\"query\":\"\xed\xa0\x80\"}", 400, "the body is not valid UTF-8"},
-		{"too many values", `[` + strings.Repeat("0,", maxValues), 413, "the body has more than 10000 JSON values: send fewer values per request"},
+		{"too many values", `[` + strings.Repeat("0,", maxJSONValues), 413, "the body has more than 10000 JSON values: send fewer values per request"},
 		{"a list", ` [{"query":"a"`, 400, "the body is a JSON array: send one JSON object with one operation per request"},
 		{"empty", " \r\n\t", 400, "the body is not a JSON object: send an object with query and, if needed, variables"},
 		{"a string", `"query"`, 400, "the body is not a JSON object: send an object with query and, if needed, variables"},

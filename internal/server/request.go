@@ -19,7 +19,7 @@ import (
 )
 
 // maxUncountedBody is the maximum length in bytes of a body that does not count against
-// admission.PoolBodies.
+// admission.PoolRequestBodies.
 //
 // While a client sends the body or reads the response, its request does not use a slot of
 // admission.PoolRequests. So a slow client does not block fast clients. PoolBodies and PoolAnswers
@@ -70,7 +70,7 @@ func checkContentHeaders(h http.Header) *refusal {
 	switch {
 	case h.Get("Content-Type") == "":
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
-	case !isJSON(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
+	case !isJSONContentType(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send application/json in UTF-8")
 	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
 		// A few compressed bytes could expand to gigabytes.
@@ -117,7 +117,7 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 }
 
 // readLongBody reads a body that is long or of unknown length. If the body exceeds
-// maxUncountedBody, its expected length counts against admission.PoolBodies while the rest of the
+// maxUncountedBody, its expected length counts against admission.PoolRequestBodies while the rest of the
 // body arrives.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
@@ -125,10 +125,10 @@ func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expect
 	if err != nil || len(body) < maxUncountedBody {
 		return body, nil, err
 	}
-	if full := h.acquire(r.Context(), admission.PoolBodies, expected); full != nil {
+	if full := h.acquire(r.Context(), admission.PoolRequestBodies, expected); full != nil {
 		return body, full, nil
 	}
-	defer h.releaseCapacity(r.Context(), admission.PoolBodies, expected)
+	defer h.releaseCapacity(r.Context(), admission.PoolRequestBodies, expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, maxUncountedBody)+bytes.MinRead), body...))
 	_, err = whole.ReadFrom(arriving)
 	return whole.Bytes(), nil, err

@@ -69,7 +69,7 @@ func withObservation(o *observation.Observer, next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, request := o.Begin(r.Context(), requestID(r.Context()), observation.HTTP, r.Method, r.URL.Path, r.Header)
+		ctx, request := o.Begin(r.Context(), requestID(r.Context()), observation.TransportHTTP, r.Method, r.URL.Path, r.Header)
 		r = r.WithContext(ctx)
 		if request == nil {
 			next.ServeHTTP(w, r)

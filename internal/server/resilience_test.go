@@ -29,12 +29,12 @@ import (
 
 // faultyStore returns a store with the sample data. choose decides which of the store's requests
 // fail.
-func faultyStore(t *testing.T, choose faults.Chooser, attempts attempt.Options) *dynamo.Store {
+func faultyStore(t *testing.T, choose faults.Chooser, attempts attempt.GuardOptions) *dynamo.Store {
 	t.Helper()
 	dataset, _ := storetest.SampleDataset(t)
 	db := embedded.New().Client()
 	loading := storetest.NewTable(t, db, dynamo.Options{Table: "shop"})
-	storetest.Load(t, loading, dataset)
+	storetest.LoadDataset(t, loading, dataset)
 	faulty, _ := faults.WrapClient(db, choose)
 	store, err := dynamo.New(faulty, dynamo.Options{Table: "shop", Attempts: attempts})
 	if err != nil {
@@ -64,19 +64,19 @@ func errorCodes(t *testing.T, body string) (codes []string) {
 func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind, sent := faults.None, 0
-		store := faultyStore(t, func(faults.Request) faults.Kind { sent++; return kind }, attempt.Options{Breaker: true})
+		store := faultyStore(t, func(faults.Request) faults.Kind { sent++; return kind }, attempt.GuardOptions{Breaker: true})
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
 		query := func() string {
 			t.Helper()
 			return ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)).Body.String()
 		}
-		for range attempt.MinAttempts {
+		for range attempt.BreakerMinAttempts {
 			if got := query(); got != aliceAnswer {
 				t.Fatal(got)
 			}
 		}
 		kind = faults.InternalServerError
-		for range attempt.MinAttempts {
+		for range attempt.BreakerMinAttempts {
 			if got := errorCodes(t, query()); !slices.Equal(got, []string{"UNAVAILABLE"}) {
 				t.Fatalf("while DynamoDB fails, the codes are %q", got)
 			}
@@ -90,7 +90,7 @@ func TestCircuitBreaker(t *testing.T) {
 		if sent != before || len(j.entries(t)) != lines {
 			t.Errorf("while the breaker is open, %d requests were sent, and the log has %d more lines", sent-before, len(j.entries(t))-lines)
 		}
-		if state := store.AttemptGuard().State(); state != attempt.StateOpen || store.AttemptGuard().Stats().Rejections != 10 {
+		if state := store.AttemptGuard().BreakerState(); state != attempt.BreakerOpen || store.AttemptGuard().Stats().Rejections != 10 {
 			t.Errorf("the breaker is %s, %+v", state, store.AttemptGuard().Stats())
 		}
 		w := ask(h, http.MethodGet, server.PathReady, "")
@@ -101,16 +101,16 @@ func TestCircuitBreaker(t *testing.T) {
 			t.Errorf("liveness: status %d", w.Code)
 		}
 		kind = faults.None
-		time.Sleep(attempt.OpenTime + time.Millisecond)
+		time.Sleep(attempt.BreakerOpenTime + time.Millisecond)
 		if w := ask(h, http.MethodGet, server.PathReady, ""); w.Code != http.StatusOK {
 			t.Errorf("after the recovery: status %d, %s", w.Code, w.Body)
 		}
-		for range attempt.Probes {
+		for range attempt.HalfOpenProbes {
 			if got := query(); got != aliceAnswer {
 				t.Error(got)
 			}
 		}
-		if state := store.AttemptGuard().State(); state != attempt.StateClosed {
+		if state := store.AttemptGuard().BreakerState(); state != attempt.BreakerClosed {
 			t.Errorf("after the recovery, the breaker is %s", state)
 		}
 	})
@@ -163,7 +163,7 @@ func TestPartialAnswers(t *testing.T) {
 			return faults.InternalServerError
 		}
 		return faults.None
-	}, attempt.Options{})
+	}, attempt.GuardOptions{})
 	h, _ := newHandler(t, store, slog.LevelError, server.Options{})
 	partial := 0
 	for _, query := range []string{

@@ -43,7 +43,7 @@ func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
 		t.Fatal(err)
 	}
 	r.store = storetest.NewTable(t, db, dynamo.Options{Table: r.table})
-	storetest.Load(t, r.store, dataset)
+	storetest.LoadDataset(t, r.store, dataset)
 	r.feed = storetest.OpenFeed(t, db, r.store, feed.Options{})
 	opts := server.Options{Limits: server.Limits{KeepAlive: time.Hour}} // no pings between the messages
 	opts.Graph.Feed = r.feed

@@ -91,8 +91,8 @@ type Limits struct {
 	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval of WebSocket pings and event stream comments"`
 }
 
-// maxInit is the maximum size of a WebSocket message before connection_ack, in bytes.
-const maxInit = 32 << 10
+// maxInitMessageBytes is the maximum size of a WebSocket message before connection_ack, in bytes.
+const maxInitMessageBytes = 32 << 10
 
 // Paths of the server.
 const (
@@ -115,7 +115,7 @@ func New(opts Options) (http.Handler, error) {
 	opts.Graph.Report = func(ctx context.Context, err error) {
 		// context.Canceled means that the client has disconnected, which is not logged. ErrOpen means
 		// that the circuit breaker is open, which the breaker itself has logged.
-		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrOpen) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrBreakerOpen) {
 			return
 		}
 		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
@@ -244,10 +244,10 @@ func readiness(ping func(context.Context) error, onCheck func(ready bool), now f
 		switch {
 		case last == nil:
 			writeText(w, http.StatusOK, "ready")
-		case errors.Is(last, attempt.ErrOpen):
+		case errors.Is(last, attempt.ErrBreakerOpen):
 			writeText(w, http.StatusServiceUnavailable, last.Error())
 		case errors.As(last, &clock):
-			writeText(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
+			writeText(w, http.StatusServiceUnavailable, "the server's clock is "+clock.DifferenceText()+" DynamoDB's")
 		default:
 			writeText(w, http.StatusServiceUnavailable, "the table cannot be read")
 		}

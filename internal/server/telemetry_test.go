@@ -221,9 +221,9 @@ func TestTelemetryKeepsTheFastPath(t *testing.T) {
 			return next.Do(r)
 		})
 	})
-	store := storetest.NewTable(t, db, dynamo.Options{Observer: tracer.Requests("ordergraph")})
+	store := storetest.NewTable(t, db, dynamo.Options{Observer: tracer.RequestObserver("ordergraph")})
 	dataset, _ := storetest.SampleDataset(t)
-	storetest.Load(t, store, dataset)
+	storetest.LoadDataset(t, store, dataset)
 	m := &telemetry{}
 	options := m.options()
 	options.Tracer = tracer

@@ -212,9 +212,9 @@ func (m measured) predictRead(records map[model.Keys]model.Record) float64 {
 	for i, k := range m.keys {
 		read[i] = model.Reader{Record: records[k]}
 	}
-	predicted := units.Batch(read, len(m.keys)+m.missing)
+	predicted := units.ForBatchGet(read, len(m.keys)+m.missing)
 	if m.operation == "Query" {
-		predicted = units.Query(read)
+		predicted = units.ForQuery(read)
 	}
 	if m.consistent {
 		predicted *= 2
@@ -429,16 +429,16 @@ func TestGoldenPartitionKeys(t *testing.T) {
 	}
 	keys := map[group][]string{}
 	for k, n := range total.table {
-		template, _ := templateOf(k, func(e model.Entity) model.Template { return e.PK })
-		keys[group{"table", n}] = append(keys[group{"table", n}], markdown.Cell(template))
+		template, _ := templateOf(k, func(e model.Entity) model.KeyTemplate { return e.PK })
+		keys[group{"table", n}] = append(keys[group{"table", n}], markdown.CodeCell(template))
 	}
 	for k, n := range total.index {
-		template, sharded := templateOf(k, func(e model.Entity) model.Template { return e.IndexPK })
+		template, sharded := templateOf(k, func(e model.Entity) model.KeyTemplate { return e.IndexPK })
 		place := "index"
 		if sharded {
 			place += ", sharded"
 		}
-		keys[group{place, n}] = append(keys[group{place, n}], markdown.Cell(template))
+		keys[group{place, n}] = append(keys[group{place, n}], markdown.CodeCell(template))
 	}
 	groups := slices.SortedFunc(maps.Keys(keys), func(a, b group) int {
 		return cmp.Or(cmp.Compare(b.units, a.units), strings.Compare(a.place, b.place))
@@ -448,12 +448,12 @@ func TestGoldenPartitionKeys(t *testing.T) {
 		slices.Sort(keys[g])
 		cells = append(cells, []string{strings.Join(keys[g], ", "), g.place, fmt.Sprint(g.units), fmt.Sprint(int(partitionWriteUnits / g.units))})
 	}
-	golden.Section(t, capacityDocs, "keys", markdown.Table(cells))
+	golden.CheckSection(t, capacityDocs, "keys", markdown.Table(cells))
 }
 
 // templateOf returns the template of a partition key and reports whether the key is sharded. It
 // returns a key that contains a status unchanged.
-func templateOf(key string, of func(model.Entity) model.Template) (string, bool) {
+func templateOf(key string, of func(model.Entity) model.KeyTemplate) (string, bool) {
 	for _, e := range model.Entities() {
 		if template := of(e); template != "" {
 			if _, matches := template.Values(key); matches {

@@ -48,7 +48,7 @@ func checkNoCapacity(t *testing.T, name string, w *httptest.ResponseRecorder) {
 // The memory of unread responses is bounded. Short ones are always sent. A mutation that was
 // executed never gets an error that asks for a retry.
 func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
-	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.PoolBodies: 30 << 10})})
+	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequestBodies: 30 << 10})})
 	query := post(`{ customer(id: "cust_01") { ` + longSelection("id", 17) + `} }`)
 	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
 	done := make(chan struct{})
@@ -104,7 +104,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 
 // The memory of incomplete bodies is bounded. Short bodies always have capacity.
 func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
-	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.PoolBodies: 130 << 10})})
+	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequestBodies: 130 << 10})})
 	long := strings.Repeat(" ", 20<<10)
 	body, slow := io.Pipe()
 	got := make(chan *httptest.ResponseRecorder)
@@ -155,7 +155,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 func TestSheddingByCost(t *testing.T) {
 	b := newBlocked()
 	h, j := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo,
-		server.Options{Admission: admission.New(admission.Sizes{admission.PoolCost: 4000})})
+		server.Options{Admission: admission.New(admission.Sizes{admission.PoolOperationCost: 4000})})
 	fields := ""
 	for i := range 25 {
 		fields += fmt.Sprintf("a%d: id ", i)
@@ -180,7 +180,7 @@ func TestSheddingByCost(t *testing.T) {
 
 // The payload of a pong counts like a response. Without capacity, the pong has no payload.
 func TestPongsUseCapacity(t *testing.T) {
-	opts := server.Options{Admission: admission.New(admission.Sizes{admission.PoolBodies: 30 << 10})}
+	opts := server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequestBodies: 30 << 10})}
 	h, j := handlerWithLimits(t, sampleThrough(t, forward), opts)
 	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
 	done := make(chan struct{})

@@ -218,7 +218,7 @@ func TestRacesForAVersion(t *testing.T) {
 				var group sync.WaitGroup
 				for i := range answers {
 					group.Go(func() {
-						answers[i] = string(s.ask(t, mutation(name, workload.RecordSelection(workload.ResultFields[name])), variables).Data)
+						answers[i] = string(s.ask(t, mutation(name, workload.RecordSelection(workload.PayloadRecordFields[name])), variables).Data)
 					})
 				}
 				group.Wait()

@@ -34,13 +34,13 @@ const subprotocol = "graphql-transport-ws"
 
 // Close codes of the protocol.
 const (
-	closeBadMessage   websocket.StatusCode = 4400
-	closeUnauthorized websocket.StatusCode = 4401
-	closeForbidden    websocket.StatusCode = 4403
-	closeSubprotocol  websocket.StatusCode = 4406
-	closeInitTimeout  websocket.StatusCode = 4408
-	closeDuplicate    websocket.StatusCode = 4409
-	closeInitTwice    websocket.StatusCode = 4429
+	closeBadMessage         websocket.StatusCode = 4400
+	closeUnauthorized       websocket.StatusCode = 4401
+	closeForbidden          websocket.StatusCode = 4403
+	closeBadSubprotocol     websocket.StatusCode = 4406
+	closeInitTimeout        websocket.StatusCode = 4408
+	closeDuplicateOperation websocket.StatusCode = 4409
+	closeInitTwice          websocket.StatusCode = 4429
 )
 
 // Types of messages.
@@ -121,7 +121,7 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(int64(s.maxMessageSize()))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
-	stopping := lifecycle.Stopping(r.Context())
+	stopping := lifecycle.StoppingContext(r.Context())
 	// The socket gets its own goroutine. If the goroutine of net/http continued, its grown stack, its
 	// buffers and the request would stay in memory while the socket is open.
 	go s.serve(stopping)
@@ -225,7 +225,7 @@ func (s *socket) serve(stopping context.Context) {
 	}()
 	defer s.recoverPanic()
 	if s.conn.Subprotocol() != subprotocol {
-		s.close(closeSubprotocol, "Subprotocol not acceptable")
+		s.close(closeBadSubprotocol, "Subprotocol not acceptable")
 		return
 	}
 	defer context.AfterFunc(stopping, s.drain)()
@@ -336,15 +336,15 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	}
 	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.abort("a message did not arrive in time") })
 	defer slow.Stop()
-	// Most messages are short. Only messages over maxUncountedBody count against admission.PoolBodies.
+	// Most messages are short. Only messages over maxUncountedBody count against admission.PoolRequestBodies.
 	text, err := io.ReadAll(io.LimitReader(reader, maxUncountedBody))
 	if err == nil && len(text) == maxUncountedBody {
 		longest := s.maxMessageSize()
-		if full := s.handler.acquire(s.operationContext, admission.PoolBodies, longest); full != nil {
+		if full := s.handler.acquire(s.operationContext, admission.PoolRequestBodies, longest); full != nil {
 			s.close(websocket.StatusTryAgainLater, "No capacity for long messages (pool "+full.pool+")")
 			return 0, nil, errNoCapacity
 		}
-		defer s.handler.releaseCapacity(s.operationContext, admission.PoolBodies, longest)
+		defer s.handler.releaseCapacity(s.operationContext, admission.PoolRequestBodies, longest)
 		var rest []byte
 		rest, err = io.ReadAll(reader)
 		text = append(text, rest...)
@@ -364,7 +364,7 @@ func (s *socket) maxMessageSize() int {
 	if s.acknowledged.Load() {
 		return s.handler.limits.Body
 	}
-	return min(maxInit, s.handler.limits.Body)
+	return min(maxInitMessageBytes, s.handler.limits.Body)
 }
 
 var errNoCapacity = errors.New("no capacity for long messages")
@@ -417,7 +417,7 @@ func (s *socket) authenticate(header http.Header) bool {
 	}
 	s.release() // releases the capacity of the unauthenticated socket
 	s.operationContext = asking
-	unwatch := s.handler.authentication.watch(s.operationContext, func() {
+	unwatch := s.handler.authentication.watchToken(s.operationContext, func() {
 		defer s.recoverPanic()
 		s.close(closeForbidden, "Forbidden: the token is no longer valid")
 	})
@@ -484,7 +484,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	}
 	o, parent := &socketOperation{id: m.ID, payload: m.Payload, charged: paid}, s.operationContext
 	if s.handler.observer != nil {
-		parent, o.observed = s.handler.observer.Begin(parent, requestID(parent), observation.WebSocket, "", "", s.traceContext)
+		parent, o.observed = s.handler.observer.Begin(parent, requestID(parent), observation.TransportWebSocket, "", "", s.traceContext)
 		if identity, ok := parent.Value(identityKey{}).(auth.Identity); ok {
 			o.observed.SetPrincipal(identity.Principal)
 		}
@@ -502,7 +502,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	case draining:
 		return true // the client repeats the operation after the socket is closed
 	case exists:
-		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, maxShownID)+" already exists")
+		return s.close(closeDuplicateOperation, "Subscriber for "+errcode.Excerpt(o.id, maxShownOperationID)+" already exists")
 	case full:
 		full := newRefusal(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has reached its maximum of %d operations in progress: complete an operation, or open another socket", s.handler.limits.SocketSubscriptions)
 		o.observed.Fail(full.code, full.pool)
@@ -557,9 +557,9 @@ func (s *socket) subscribe(m clientMessage) bool {
 	return true
 }
 
-// maxShownID is the maximum length in bytes of an operation ID in the reason of a close frame. The
+// maxShownOperationID is the maximum length in bytes of an operation ID in the reason of a close frame. The
 // whole reason can have at most 123 bytes.
-const maxShownID = 60
+const maxShownOperationID = 60
 
 // removeOperation removes and cancels the operation with the given ID. If o is not nil, it removes
 // only o, because a newer operation may use the same ID. It reports whether it removed an
@@ -625,14 +625,14 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 		return false
 	}
 	payload := encodeResult(result)
-	if full := s.handler.acquire(o.ctx, admission.PoolAnswers, len(payload)); full != nil {
+	if full := s.handler.acquire(o.ctx, admission.PoolResponses, len(payload)); full != nil {
 		if !result.Mutation {
 			s.complete(o, full.result().Errors)
 			return false
 		}
 		payload = encodeResult(mutationResponseDropped()) // too short to be counted
 	}
-	defer s.handler.releaseCapacity(o.ctx, admission.PoolAnswers, len(payload))
+	defer s.handler.releaseCapacity(o.ctx, admission.PoolResponses, len(payload))
 	o.observed.AddBytes(len(payload))
 	return s.send(messageNext, o.id, payload)
 }
@@ -645,10 +645,10 @@ func (s *socket) sendPong(payload []byte) bool {
 			return s.send(messagePong, "", nil)
 		}
 	}
-	if s.handler.acquire(s.operationContext, admission.PoolAnswers, len(payload)) != nil {
+	if s.handler.acquire(s.operationContext, admission.PoolResponses, len(payload)) != nil {
 		return s.send(messagePong, "", nil)
 	}
-	defer s.handler.releaseCapacity(s.operationContext, admission.PoolAnswers, len(payload))
+	defer s.handler.releaseCapacity(s.operationContext, admission.PoolResponses, len(payload))
 	return s.send(messagePong, "", payload)
 }
 

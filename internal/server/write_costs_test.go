@@ -194,7 +194,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 				if totals.RoundTrips != totals.Requests {
 					t.Errorf("%d requests in %d round trips, want one request per round trip", totals.Requests, totals.RoundTrips)
 				}
-				most := dynamo.NewBounds(1).Change(patternOf(t, c.mutation))
+				most := dynamo.NewCostBounds(1).MutationBound(patternOf(t, c.mutation))
 				if totals.Requests > most.Requests || totals.RoundTrips > most.RoundTrips || totals.ReadUnits > most.ReadUnits || totals.WriteUnits > most.WriteUnits/2 {
 					t.Errorf("it took %+v, more than its bound %+v", totals, most)
 				}
@@ -210,8 +210,8 @@ func TestGoldenWriteCosts(t *testing.T) {
 		if len(rows) > len(costs()) {
 			checkMostActions(t, most)
 			checkAllRead(t, seen)
-			golden.File(t, "testdata/write-costs.golden", markdown.Table(rows))
-			golden.Section(t, requestCosts, "mutations", markdown.Table(usual))
+			golden.CheckFile(t, "testdata/write-costs.golden", markdown.Table(rows))
+			golden.CheckSection(t, requestCosts, "mutations", markdown.Table(usual))
 		}
 	})
 }
@@ -231,7 +231,7 @@ func checkMostActions(t *testing.T, most map[string]int) {
 func TestGoldenMostLines(t *testing.T) {
 	tight := mostExpensivePattern()
 	fixed := tight.MaxActions(0)
-	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` needs the most: %d actions, and %d more\n"+
+	golden.CheckSection(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` needs the most: %d actions, and %d more\n"+
 		"for each line item. A transaction has space for %d line items, and Ordergraph allows %d per order.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
 }
 

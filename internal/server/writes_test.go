@@ -71,10 +71,10 @@ func newShardedFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Datas
 		t.Fatal(err)
 	}
 	s.table = description.Name
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, s.store, dataset)
+	storetest.LoadDataset(t, s.store, dataset)
 	s.restart(t)
 	return s
 }
@@ -83,7 +83,7 @@ func newShardedFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Datas
 func (s *fixture) restart(t testing.TB) {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests"))},
+		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursorSigner([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(failOnWrite{t}, nil)),
 	})
 	if err != nil {
@@ -443,14 +443,14 @@ func (e userError) String() string { return e.Code + " " + strings.Join(e.Field,
 // record.
 func mutation(name, fields string) string {
 	return fmt.Sprintf(`mutation($input: %s%sInput!) { payload: %s(input: $input) { value: %s { %s } %s } }`,
-		strings.ToUpper(name[:1]), name[1:], name, workload.ResultFields[name], fields, userErrors)
+		strings.ToUpper(name[:1]), name[1:], name, workload.PayloadRecordFields[name], fields, userErrors)
 }
 
 // send sends a mutation. It does not check the result. Without fields it selects the details.
 func (s *fixture) send(t testing.TB, name string, input mutationInput, fields ...string) answer {
 	t.Helper()
 	if len(fields) == 0 {
-		fields = []string{workload.RecordSelection(workload.ResultFields[name])}
+		fields = []string{workload.RecordSelection(workload.PayloadRecordFields[name])}
 	}
 	variables, err := json.Marshal(mutationInput{"input": input})
 	if err != nil {
@@ -623,11 +623,11 @@ func skus(n int) []string {
 	return all
 }
 
-// smallDataset returns storetest.WritesDataset with customers that were created a day before
+// smallDataset returns storetest.MutationDataset with customers that were created a day before
 // opening.
 func smallDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
-	return storetest.WritesDataset(t, opening.Add(-24*time.Hour))
+	return storetest.MutationDataset(t, opening.Add(-24*time.Hour))
 }
 
 // longDataset is smallDataset with products p00 to p59, each with a stock of ten in north.

@@ -54,9 +54,9 @@ func OrDefaults[T any](limits T) T {
 	return limits
 }
 
-// Codes returns the error codes in the tags of T, which is a struct of strings. Each field of the
+// ErrorCodes returns the error codes in the tags of T, which is a struct of strings. Each field of the
 // result contains the code in its tag.
-func Codes[T any]() (codes T) {
+func ErrorCodes[T any]() (codes T) {
 	for field, value := range reflect.ValueOf(&codes).Elem().Fields() {
 		code, _, _ := strings.Cut(field.Tag.Get("code"), " ")
 		value.SetString(code)

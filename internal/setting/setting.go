@@ -107,9 +107,9 @@ func (v Value) Set(text string) error {
 	return v.parse(text)
 }
 
-// Parsed returns a Value with the given parser. If parse rejects a text, the error message consists
+// ParsedBy returns a Value with the given parser. If parse rejects a text, the error message consists
 // of the setting's name, the text, "set it to" and the parameter accepted.
-func Parsed[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
+func ParsedBy[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,
 		parse: func(text string) error {
@@ -130,7 +130,7 @@ func Limit(target *int, defaultText string) Value {
 
 // Number returns a Value that is a number from minimum to maximum, both included.
 func Number(target *int, defaultText string, minimum, maximum int) Value {
-	return Parsed(target, defaultText, fmt.Sprintf("a number from %d to %d", minimum, maximum), func(text string) (int, bool) {
+	return ParsedBy(target, defaultText, fmt.Sprintf("a number from %d to %d", minimum, maximum), func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= minimum && n <= maximum
 	})
@@ -138,7 +138,7 @@ func Number(target *int, defaultText string, minimum, maximum int) Value {
 
 // Timeout returns a Value that is a duration above zero.
 func Timeout(target *time.Duration, defaultText string) Value {
-	return Parsed(target, defaultText, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
+	return ParsedBy(target, defaultText, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0
 	})
@@ -146,7 +146,7 @@ func Timeout(target *time.Duration, defaultText string) Value {
 
 // DurationUpTo returns a Value that is a duration from zero to maximum, both included.
 func DurationUpTo(target *time.Duration, defaultValue, maximum time.Duration) Value {
-	return Parsed(target, defaultValue.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", maximum), func(text string) (time.Duration, bool) {
+	return ParsedBy(target, defaultValue.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", maximum), func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d >= 0 && d <= maximum
 	})
@@ -154,7 +154,7 @@ func DurationUpTo(target *time.Duration, defaultValue, maximum time.Duration) Va
 
 // Switch returns a Value that is on or off.
 func Switch(target *bool, defaultText string) Value {
-	return Parsed(target, defaultText, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
+	return ParsedBy(target, defaultText, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
 }
 
 // Choice returns a Value that is one of several words.
@@ -170,7 +170,7 @@ func Text(target *string, defaultText string) Value {
 // TextMatching returns a Value that is a text. A text is valid if matches(text) is true. accepted
 // describes the valid texts in error messages.
 func TextMatching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
-	return Parsed(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
+	return ParsedBy(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 
 // List returns a Value that is a list of items, separated by commas. An item is valid if

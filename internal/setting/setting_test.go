@@ -35,7 +35,7 @@ func TestCodes(t *testing.T) {
 		A string `code:"TOO_MANY (503)"`
 		B string `code:"TOO_DEEP"`
 	}
-	if got, want := setting.Codes[codes](), (codes{"TOO_MANY", "TOO_DEEP"}); got != want {
+	if got, want := setting.ErrorCodes[codes](), (codes{"TOO_MANY", "TOO_DEEP"}); got != want {
 		t.Errorf("the codes are %q, want %q", got, want)
 	}
 }

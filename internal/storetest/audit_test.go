@@ -25,7 +25,7 @@ func tableWithHistory(t *testing.T, db *dynamodb.Client, shards int) string {
 	t.Helper()
 	table := storetest.TableName()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
-	storetest.Load(t, store, workload.Fixture{Customers: 2, Products: 2, Warehouses: 1, Employees: 2, Stock: 20}.Dataset(t))
+	storetest.LoadDataset(t, store, workload.Fixture{Customers: 2, Products: 2, Warehouses: 1, Employees: 2, Stock: 20}.Dataset(t))
 	caller := change.Caller{Name: "test"}
 	var ids []commerce.OrderID
 	for _, key := range []string{"a", "b", "c", "d"} {

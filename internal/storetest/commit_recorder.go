@@ -24,7 +24,7 @@ import (
 // cancels such transactions (conflicts), but the test engines do not. CommitRecorder therefore
 // either cancels them itself, or serializes all transactions.
 type CommitRecorder struct {
-	next            faults.HTTP
+	next            faults.HTTPClient
 	cancelConflicts bool
 
 	transactionMu sync.Mutex
@@ -84,7 +84,7 @@ func (w *CommitRecorder) Do(r *http.Request) (*http.Response, error) {
 		for _, a := range item {
 			keys = append(keys, a.keyAttribute("pk")+" "+a.keyAttribute("sk"))
 			if a.keyAttribute("sk") == "LAST_EVENT" {
-				customer = model.KeyValue(model.EntityLastEvent.PK, a.keyAttribute("pk"))
+				customer = model.FirstPlaceholderValue(model.EntityLastEvent.PK, a.keyAttribute("pk"))
 			}
 			if id, ok := strings.CutPrefix(a.keyAttribute("sk"), "EVENT#"); ok {
 				event = id

@@ -34,7 +34,7 @@ type RawTable struct {
 func NewRawTable(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset, opts dynamo.Options) RawTable {
 	t.Helper()
 	store := NewTable(t, db, opts)
-	Load(t, store, dataset)
+	LoadDataset(t, store, dataset)
 	r := RawTable{T: t, DB: db, Name: StoreTableName(t, store), Store: store}
 	t.Cleanup(r.DeleteTable)
 	return r
@@ -193,8 +193,8 @@ func (r RawTable) CheckClean() {
 	}
 }
 
-// CountByKind counts drifts by kind.
-func CountByKind(drifts []check.Drift) map[string]int {
+// CountDriftsByKind counts drifts by kind.
+func CountDriftsByKind(drifts []check.Drift) map[string]int {
 	n := map[string]int{}
 	for _, d := range drifts {
 		n[d.Kind]++
@@ -202,10 +202,10 @@ func CountByKind(drifts []check.Drift) map[string]int {
 	return n
 }
 
-// FormatKinds formats the number of drifts (inconsistencies) of each kind, such as "item-missing 3,
+// FormatDriftCounts formats the number of drifts (inconsistencies) of each kind, such as "item-missing 3,
 // timeline 1".
-func FormatKinds(drifts []check.Drift) string {
-	n := CountByKind(drifts)
+func FormatDriftCounts(drifts []check.Drift) string {
+	n := CountDriftsByKind(drifts)
 	var parts []string
 	for _, class := range slices.Sorted(maps.Keys(n)) {
 		parts = append(parts, fmt.Sprintf("%s %d", class, n[class]))
@@ -226,7 +226,7 @@ func CanonicalNumber(v types.AttributeValue) string {
 func DifferingKeys(a, b map[string]Item) []string {
 	var keys []string
 	for k := range a {
-		if !maps.EqualFunc(a[k], b[k], Equal) {
+		if !maps.EqualFunc(a[k], b[k], EqualValues) {
 			keys = append(keys, k)
 		}
 	}

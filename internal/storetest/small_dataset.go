@@ -85,7 +85,7 @@ func SmallDataset(t testing.TB, products int) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, o)
 	}
-	if err := dataset.Derive(); err != nil {
+	if err := dataset.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -106,13 +106,13 @@ func withoutStream(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// Load writes a dataset to the store's table. If the dataset is not empty, it first stores the
+// LoadDataset writes a dataset to the store's table. If the dataset is not empty, it first stores the
 // initial order counts. Without order counts, the table would be like a table that other software
 // created.
-func Load(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
+func LoadDataset(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
 	if len(dataset.Customers)+len(dataset.Products) > 0 {
-		if err := store.StartOrderCounts(context.Background()); err != nil {
+		if err := store.InitOrderCounts(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}

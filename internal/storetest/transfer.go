@@ -14,7 +14,7 @@ import (
 func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	t.Helper()
 	var text bytes.Buffer
-	err := store.Export(t.Context(), make([]bulk.Segment, segments), func(page bulk.ExportPage) error {
+	err := store.Export(t.Context(), make([]bulk.SegmentProgress, segments), func(page bulk.ExportPage) error {
 		if n := bytes.Count(page.Lines, []byte("\n")); n != page.Records {
 			t.Errorf("a page with %d records has %d lines, want one line per record", page.Records, n)
 		}

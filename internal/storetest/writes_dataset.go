@@ -7,11 +7,11 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// WritesDataset returns a dataset for tests of mutations. Customer ann has an account rep, and
+// MutationDataset returns a dataset for tests of mutations. Customer ann has an account rep, and
 // customer bob does not. The products are mug, plate, yen (sold in JPY) and none (without stock).
 // Warehouse north has a large stock of mug, plate and yen. Warehouse south has only two of mug.
 // created is the time at which the customers were created.
-func WritesDataset(t testing.TB, created time.Time) commerce.Dataset {
+func MutationDataset(t testing.TB, created time.Time) commerce.Dataset {
 	t.Helper()
 	price := func(amount string, c commerce.Currency) commerce.Money {
 		m, err := commerce.ParseMoney(amount, c)

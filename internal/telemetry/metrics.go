@@ -9,9 +9,9 @@ import (
 
 // Types of Prometheus metrics.
 const (
-	counter   = "counter"
-	gauge     = "gauge"
-	histogram = "histogram"
+	kindCounter   = "counter"
+	kindGauge     = "gauge"
+	kindHistogram = "histogram"
 )
 
 // metric declares a metric. Both the exported metric and its row in docs/metrics.md are generated
@@ -35,33 +35,33 @@ type section struct {
 type metricID int
 
 const (
-	operations metricID = iota
-	operationDuration
-	graphQLErrors
-	httpResponses
-	requests
-	requestDuration
-	units
-	throttles
-	retries
-	fastPath
-	breakerState
-	breakerRejections
-	retryBudgetExhausted
-	clockDifference
-	batchSize
-	poolSize
-	poolUsed
-	poolWaiting
-	poolRefusals
-	subscriptions
-	streamLag
-	catchUps
-	events
-	replays
-	conflicts
-	ready
-	buildInfo
+	metricOperations metricID = iota
+	metricOperationDuration
+	metricGraphQLErrors
+	metricHTTPResponses
+	metricDynamoDBRequests
+	metricDynamoDBRequestDuration
+	metricCapacityUnits
+	metricThrottles
+	metricRetries
+	metricFastPath
+	metricBreakerState
+	metricBreakerRejections
+	metricRetryBudgetExhausted
+	metricClockDifference
+	metricLoaderBatchSize
+	metricPoolSize
+	metricPoolUsed
+	metricPoolWaiting
+	metricPoolRefusals
+	metricSubscriptions
+	metricStreamLag
+	metricSubscriptionCatchUps
+	metricSubscriptionEvents
+	metricIdempotentReplays
+	metricTransactionConflicts
+	metricReady
+	metricBuildInfo
 	metricCount
 )
 
@@ -73,48 +73,48 @@ func durationBuckets() []float64 {
 // sections returns the sections of docs/metrics.md. Each metric is in one section.
 func sections() []section {
 	return []section{
-		{"GraphQL", []metricID{operations, operationDuration, graphQLErrors, httpResponses}},
-		{"DynamoDB", []metricID{requests, requestDuration, units, throttles, retries, fastPath, breakerState, breakerRejections, retryBudgetExhausted, clockDifference}},
-		{"Server", []metricID{batchSize, poolSize, poolUsed, poolWaiting, poolRefusals, replays, conflicts, ready, buildInfo}},
-		{"Subscriptions", []metricID{subscriptions, streamLag, catchUps, events}},
+		{"GraphQL", []metricID{metricOperations, metricOperationDuration, metricGraphQLErrors, metricHTTPResponses}},
+		{"DynamoDB", []metricID{metricDynamoDBRequests, metricDynamoDBRequestDuration, metricCapacityUnits, metricThrottles, metricRetries, metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference}},
+		{"Server", []metricID{metricLoaderBatchSize, metricPoolSize, metricPoolUsed, metricPoolWaiting, metricPoolRefusals, metricIdempotentReplays, metricTransactionConflicts, metricReady, metricBuildInfo}},
+		{"Subscriptions", []metricID{metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents}},
 	}
 }
 
 // declarations returns the declarations of all metrics.
 func declarations() [metricCount]metric {
 	return [metricCount]metric{
-		operations:           {"ordergraph_operations_total", counter, []string{"operation", "type", "code"}, "operations; `operation` is the name of a trusted operation; `code` is `OK` or the first error code", nil},
-		operationDuration:    {"ordergraph_operation_duration_seconds", histogram, []string{"operation", "type"}, "execution time", durationBuckets()},
-		graphQLErrors:        {"ordergraph_errors_total", counter, []string{"code"}, "errors in responses", nil},
-		httpResponses:        {"ordergraph_http_responses_total", counter, []string{"status"}, "responses of `/graphql`", nil},
-		requests:             {"ordergraph_dynamodb_requests_total", counter, []string{"pattern", "operation", "result"}, "requests, excluding retries; `result` is " + quoted(results()), nil},
-		requestDuration:      {"ordergraph_dynamodb_request_duration_seconds", histogram, []string{"pattern", "operation"}, "duration including retries", durationBuckets()},
-		units:                {"ordergraph_dynamodb_units_total", counter, []string{"pattern", "unit"}, "consumed capacity units (`read`, `write`)", nil},
-		throttles:            {"ordergraph_dynamodb_throttles_total", counter, []string{"pattern", "reason"}, "throttled attempts, by DynamoDB's reason", nil},
-		retries:              {"ordergraph_dynamodb_retries_total", counter, []string{"pattern", "cause"}, "retries; `cause` is " + quoted(retryCauses()), nil},
-		fastPath:             {"ordergraph_dynamodb_fast_path_total", counter, []string{"outcome"}, "requests sent without the AWS SDK (`fast`) or with it (`fallback`)", nil},
-		breakerState:         {"ordergraph_dynamodb_breaker_state", gauge, nil, "circuit breaker: 0 closed, 1 half-open, 2 open", nil},
-		breakerRejections:    {"ordergraph_dynamodb_breaker_rejections_total", counter, nil, "attempts rejected by the circuit breaker", nil},
-		retryBudgetExhausted: {"ordergraph_dynamodb_retry_budget_exhausted_total", counter, nil, "requests that failed because the retry budget was exhausted", nil},
-		clockDifference:      {"ordergraph_clock_difference_seconds", gauge, nil, "server's time minus DynamoDB's; 0 if the difference is at most 5 seconds", nil},
-		batchSize:            {"ordergraph_loader_batch_size", histogram, []string{"pattern"}, "keys per batch", []float64{1, 2, 5, 10, 25, 50, 100, 250}},
-		poolSize:             {"ordergraph_pool_size", gauge, []string{"pool"}, "capacity of a [pool](limits.md#shares)", nil},
-		poolUsed:             {"ordergraph_pool_used", gauge, []string{"pool"}, "used capacity", nil},
-		poolWaiting:          {"ordergraph_pool_waiting", gauge, []string{"pool"}, "waiting callers", nil},
-		poolRefusals:         {"ordergraph_pool_refusals_total", counter, []string{"pool", "reason"}, "refusals because the pool is full (`full`) or the caller's share is used up (`share`)", nil},
-		subscriptions:        {"ordergraph_subscriptions", gauge, nil, "open subscriptions", nil},
-		streamLag:            {"ordergraph_stream_lag_seconds", gauge, nil, "age of the last stream record when the server read it; 0 after an empty read", nil},
-		catchUps:             {"ordergraph_subscription_catch_ups_total", counter, nil, "reads of missed events", nil},
-		events:               {"ordergraph_subscription_events_total", counter, nil, "delivered events", nil},
-		replays:              {"ordergraph_idempotent_replays_total", counter, nil, "repeated mutations that returned the stored result", nil},
-		conflicts:            {"ordergraph_conflicts_total", counter, []string{"pattern"}, "transactions repeated because a record had changed", nil},
-		ready:                {"ordergraph_ready", gauge, nil, "1 if ready, otherwise 0", nil},
-		buildInfo:            {"ordergraph_build_info", gauge, []string{"version", "commit", "goversion"}, "always 1", nil},
+		metricOperations:              {"ordergraph_operations_total", kindCounter, []string{"operation", "type", "code"}, "operations; `operation` is the name of a trusted operation; `code` is `OK` or the first error code", nil},
+		metricOperationDuration:       {"ordergraph_operation_duration_seconds", kindHistogram, []string{"operation", "type"}, "execution time", durationBuckets()},
+		metricGraphQLErrors:           {"ordergraph_errors_total", kindCounter, []string{"code"}, "errors in responses", nil},
+		metricHTTPResponses:           {"ordergraph_http_responses_total", kindCounter, []string{"status"}, "responses of `/graphql`", nil},
+		metricDynamoDBRequests:        {"ordergraph_dynamodb_requests_total", kindCounter, []string{"pattern", "operation", "result"}, "requests, excluding retries; `result` is " + markdownList(results()), nil},
+		metricDynamoDBRequestDuration: {"ordergraph_dynamodb_request_duration_seconds", kindHistogram, []string{"pattern", "operation"}, "duration including retries", durationBuckets()},
+		metricCapacityUnits:           {"ordergraph_dynamodb_units_total", kindCounter, []string{"pattern", "unit"}, "consumed capacity units (`read`, `write`)", nil},
+		metricThrottles:               {"ordergraph_dynamodb_throttles_total", kindCounter, []string{"pattern", "reason"}, "throttled attempts, by DynamoDB's reason", nil},
+		metricRetries:                 {"ordergraph_dynamodb_retries_total", kindCounter, []string{"pattern", "cause"}, "retries; `cause` is " + markdownList(retryCauses()), nil},
+		metricFastPath:                {"ordergraph_dynamodb_fast_path_total", kindCounter, []string{"outcome"}, "requests sent without the AWS SDK (`fast`) or with it (`fallback`)", nil},
+		metricBreakerState:            {"ordergraph_dynamodb_breaker_state", kindGauge, nil, "circuit breaker: 0 closed, 1 half-open, 2 open", nil},
+		metricBreakerRejections:       {"ordergraph_dynamodb_breaker_rejections_total", kindCounter, nil, "attempts rejected by the circuit breaker", nil},
+		metricRetryBudgetExhausted:    {"ordergraph_dynamodb_retry_budget_exhausted_total", kindCounter, nil, "requests that failed because the retry budget was exhausted", nil},
+		metricClockDifference:         {"ordergraph_clock_difference_seconds", kindGauge, nil, "server's time minus DynamoDB's; 0 if the difference is at most 5 seconds", nil},
+		metricLoaderBatchSize:         {"ordergraph_loader_batch_size", kindHistogram, []string{"pattern"}, "keys per batch", []float64{1, 2, 5, 10, 25, 50, 100, 250}},
+		metricPoolSize:                {"ordergraph_pool_size", kindGauge, []string{"pool"}, "capacity of a [pool](limits.md#shares)", nil},
+		metricPoolUsed:                {"ordergraph_pool_used", kindGauge, []string{"pool"}, "used capacity", nil},
+		metricPoolWaiting:             {"ordergraph_pool_waiting", kindGauge, []string{"pool"}, "waiting callers", nil},
+		metricPoolRefusals:            {"ordergraph_pool_refusals_total", kindCounter, []string{"pool", "reason"}, "refusals because the pool is full (`full`) or the caller's share is used up (`share`)", nil},
+		metricSubscriptions:           {"ordergraph_subscriptions", kindGauge, nil, "open subscriptions", nil},
+		metricStreamLag:               {"ordergraph_stream_lag_seconds", kindGauge, nil, "age of the last stream record when the server read it; 0 after an empty read", nil},
+		metricSubscriptionCatchUps:    {"ordergraph_subscription_catch_ups_total", kindCounter, nil, "reads of missed events", nil},
+		metricSubscriptionEvents:      {"ordergraph_subscription_events_total", kindCounter, nil, "delivered events", nil},
+		metricIdempotentReplays:       {"ordergraph_idempotent_replays_total", kindCounter, nil, "repeated mutations that returned the stored result", nil},
+		metricTransactionConflicts:    {"ordergraph_conflicts_total", kindCounter, []string{"pattern"}, "transactions repeated because a record had changed", nil},
+		metricReady:                   {"ordergraph_ready", kindGauge, nil, "1 if ready, otherwise 0", nil},
+		metricBuildInfo:               {"ordergraph_build_info", kindGauge, []string{"version", "commit", "goversion"}, "always 1", nil},
 	}
 }
 
-// quoted formats label values as a list in Markdown.
-func quoted(values []string) string { return "`" + strings.Join(values, "`, `") + "`" }
+// markdownList formats label values as a list in Markdown.
+func markdownList(values []string) string { return "`" + strings.Join(values, "`, `") + "`" }
 
 // Markdown returns the tables of docs/metrics.md.
 func Markdown() string {
@@ -126,7 +126,7 @@ func Markdown() string {
 			m := all[id]
 			labels := ""
 			if len(m.labels) > 0 {
-				labels = quoted(m.labels)
+				labels = markdownList(m.labels)
 			}
 			fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, m.meaning)
 		}

@@ -48,7 +48,7 @@ func resultOf(err error) int {
 		return resultUnavailable
 	}
 	switch {
-	case errors.Is(err, attempt.ErrOpen):
+	case errors.Is(err, attempt.ErrBreakerOpen):
 		return resultUnavailable
 	case conditionFailed(err):
 		return resultConditionFailed
@@ -91,10 +91,10 @@ const otherLabel = "other"
 
 func newRequestVectors(all [metricCount]metric) *requestVectors {
 	v := &requestVectors{
-		requests: all[requests].counter(), units: all[units].counter(), duration: all[requestDuration].histogram(),
+		requests: all[metricDynamoDBRequests].counter(), units: all[metricCapacityUnits].counter(), duration: all[metricDynamoDBRequestDuration].histogram(),
 		known: map[requestKey]*requestMetrics{}, other: &requestMetrics{},
 	}
-	for _, pattern := range patterns() {
+	for _, pattern := range patternIDs() {
 		for _, operation := range []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"} {
 			v.known[requestKey{pattern, operation}] = &requestMetrics{}
 		}
@@ -102,8 +102,8 @@ func newRequestVectors(all [metricCount]metric) *requestVectors {
 	return v
 }
 
-// patterns returns the IDs of all access patterns and write patterns.
-func patterns() (ids []string) {
+// patternIDs returns the IDs of all access patterns and write patterns.
+func patternIDs() (ids []string) {
 	for _, p := range model.AccessPatterns() {
 		ids = append(ids, p.ID)
 	}
@@ -113,8 +113,8 @@ func patterns() (ids []string) {
 	return ids
 }
 
-// of returns the metrics for the pattern and the operation of a DynamoDB request.
-func (v *requestVectors) of(t trace.Target) *requestMetrics {
+// metricsFor returns the metrics for the pattern and the operation of a DynamoDB request.
+func (v *requestVectors) metricsFor(t trace.Target) *requestMetrics {
 	key := requestKey{t.Pattern, t.Operation}
 	m := v.known[key]
 	if m == nil {
@@ -136,10 +136,10 @@ func (t *Telemetry) BeginRequest(ctx context.Context, _ trace.Target) context.Co
 // EndRequest implements trace.Observer. It ignores requests that were not sent because the read
 // budget was exhausted.
 func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) {
-	if errors.Is(err, table.ErrBudgetExceeded) {
+	if errors.Is(err, table.ErrReadBudgetExceeded) {
 		return
 	}
-	m := t.requests.of(r.Target)
+	m := t.requests.metricsFor(r.Target)
 	m.results[resultOf(err)].Inc()
 	observeDuration(ctx, m.duration, r.Duration)
 	if r.ReadUnits > 0 {
@@ -187,11 +187,11 @@ func throttlingReasons() []string {
 // ObserveFailure counts a failed attempt if DynamoDB throttled it. It ignores other failures.
 func (t *Telemetry) ObserveFailure(ctx context.Context, f attempt.Failure) {
 	if f.Cause == attempt.CauseThrottled {
-		t.throttles.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.declared(f.Reason)).Inc()
+		t.throttles.WithLabelValues(t.patterns.valueOrOther(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.valueOrOther(f.Reason)).Inc()
 	}
 }
 
 // ObserveRetry counts a retry. f is the failure of the previous attempt.
 func (t *Telemetry) ObserveRetry(ctx context.Context, f attempt.Failure) {
-	t.retries.WithLabelValues(t.patterns.declared(trace.TargetFromContext(ctx).Pattern), t.retryCauses.declared(string(f.Cause))).Inc()
+	t.retries.WithLabelValues(t.patterns.valueOrOther(trace.TargetFromContext(ctx).Pattern), t.retryCauses.valueOrOther(string(f.Cause))).Inc()
 }

@@ -29,8 +29,8 @@ type sourceCollector struct {
 func newSourceCollector(t *Telemetry, s Sources) *sourceCollector {
 	c := &sourceCollector{Sources: s, telemetry: t}
 	for _, id := range []metricID{
-		fastPath, breakerState, breakerRejections, retryBudgetExhausted, clockDifference, poolSize, poolUsed, poolWaiting,
-		poolRefusals, subscriptions, streamLag, catchUps, events, replays, conflicts, ready,
+		metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference, metricPoolSize, metricPoolUsed, metricPoolWaiting,
+		metricPoolRefusals, metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents, metricIdempotentReplays, metricTransactionConflicts, metricReady,
 	} {
 		c.descs[id] = declarations()[id].desc()
 	}
@@ -56,36 +56,36 @@ func (c *sourceCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	for _, p := range c.Pools {
 		full, share := p.Refusals()
-		set(poolSize, float64(p.Size), p.Name)
-		set(poolUsed, float64(p.Used()), p.Name)
-		set(poolWaiting, float64(p.Waiting()), p.Name)
-		count(poolRefusals, float64(full), p.Name, "full")
-		count(poolRefusals, float64(share), p.Name, "share")
+		set(metricPoolSize, float64(p.Size), p.Name)
+		set(metricPoolUsed, float64(p.Used()), p.Name)
+		set(metricPoolWaiting, float64(p.Waiting()), p.Name)
+		count(metricPoolRefusals, float64(full), p.Name, "full")
+		count(metricPoolRefusals, float64(share), p.Name, "share")
 	}
 	stats := c.Store.Stats()
-	count(fastPath, float64(stats.FastPath()), "fast")
-	count(fastPath, float64(stats.Fallbacks()), "fallback")
-	count(replays, float64(stats.Replays()))
+	count(metricFastPath, float64(stats.FastPath()), "fast")
+	count(metricFastPath, float64(stats.Fallbacks()), "fallback")
+	count(metricIdempotentReplays, float64(stats.Replays()))
 	for _, p := range model.WritePatterns() {
-		count(conflicts, float64(stats.Conflicts(p.ID)), p.ID)
+		count(metricTransactionConflicts, float64(stats.Conflicts(p.ID)), p.ID)
 	}
-	set(clockDifference, c.Store.ClockDifference().Seconds())
+	set(metricClockDifference, c.Store.ClockDifference().Seconds())
 
 	f := c.Feed.Stats()
-	set(subscriptions, float64(f.Subscriptions))
-	set(streamLag, f.Lag.Seconds())
-	count(catchUps, float64(f.CatchUps))
-	count(events, float64(f.Events))
+	set(metricSubscriptions, float64(f.Subscriptions))
+	set(metricStreamLag, f.Lag.Seconds())
+	count(metricSubscriptionCatchUps, float64(f.CatchUps))
+	count(metricSubscriptionEvents, float64(f.Events))
 
 	guard := c.Store.AttemptGuard()
 	attempts := guard.Stats()
-	set(breakerState, float64(guard.State()))
-	count(breakerRejections, float64(attempts.Rejections))
-	count(retryBudgetExhausted, float64(attempts.BudgetExhausted))
+	set(metricBreakerState, float64(guard.BreakerState()))
+	count(metricBreakerRejections, float64(attempts.Rejections))
+	count(metricRetryBudgetExhausted, float64(attempts.BudgetExhausted))
 
 	isReady := 0.0
 	if c.telemetry.ready.Load() {
 		isReady = 1
 	}
-	set(ready, isReady)
+	set(metricReady, isReady)
 }

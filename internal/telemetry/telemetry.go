@@ -56,8 +56,8 @@ func newDeclaredValues(all ...string) declaredValues {
 	return v
 }
 
-// declared returns the value, or "other" if it is not declared.
-func (v declaredValues) declared(value string) string {
+// valueOrOther returns the value, or "other" if it is not declared.
+func (v declaredValues) valueOrOther(value string) string {
 	if _, ok := v[value]; ok {
 		return value
 	}
@@ -76,15 +76,15 @@ func New(opts Options) *Telemetry {
 	all := declarations()
 	t := &Telemetry{
 		registry: prometheus.NewRegistry(), requests: newRequestVectors(all),
-		throttles: all[throttles].counter(), retries: all[retries].counter(),
-		operations: all[operations].counter(), graphQLErrors: all[graphQLErrors].counter(), httpResponses: all[httpResponses].counter(),
-		operationDuration: all[operationDuration].histogram(), batches: map[string]prometheus.Observer{},
+		throttles: all[metricThrottles].counter(), retries: all[metricRetries].counter(),
+		operations: all[metricOperations].counter(), graphQLErrors: all[metricGraphQLErrors].counter(), httpResponses: all[metricHTTPResponses].counter(),
+		operationDuration: all[metricOperationDuration].histogram(), batches: map[string]prometheus.Observer{},
 		operationNames: newDeclaredValues(), types: newDeclaredValues("query", "mutation", "subscription", typeUnknown),
-		codes: newDeclaredValues(append([]string{codeOK}, opts.Codes...)...), patterns: newDeclaredValues(patterns()...),
+		codes: newDeclaredValues(append([]string{codeOK}, opts.Codes...)...), patterns: newDeclaredValues(patternIDs()...),
 		throttlingReasons: newDeclaredValues(throttlingReasons()...), retryCauses: newDeclaredValues(retryCauses()...),
 	}
-	sizes, build := all[batchSize].histogram(), all[buildInfo].gauge()
-	for _, pattern := range patterns() {
+	sizes, build := all[metricLoaderBatchSize].histogram(), all[metricBuildInfo].gauge()
+	for _, pattern := range patternIDs() {
 		if pattern[0] == 'A' { // loaders read only access patterns
 			t.batches[pattern] = sizes.WithLabelValues(pattern)
 		}
@@ -118,16 +118,16 @@ func (t *Telemetry) ObserveOperation(ctx context.Context, name, operationType, c
 	if code == "" {
 		code = codeOK
 	}
-	if name = t.operationNames.declared(name); t.types.declared(operationType) != operationType {
+	if name = t.operationNames.valueOrOther(name); t.types.valueOrOther(operationType) != operationType {
 		operationType = typeUnknown
 	}
-	t.operations.WithLabelValues(name, operationType, t.codes.declared(code)).Inc()
+	t.operations.WithLabelValues(name, operationType, t.codes.valueOrOther(code)).Inc()
 	observeDuration(ctx, t.operationDuration.WithLabelValues(name, operationType), d)
 }
 
 // ObserveError counts an error in a response.
 func (t *Telemetry) ObserveError(code string) {
-	t.graphQLErrors.WithLabelValues(t.codes.declared(code)).Inc()
+	t.graphQLErrors.WithLabelValues(t.codes.valueOrOther(code)).Inc()
 }
 
 // ObserveResponse counts an HTTP response of the GraphQL endpoint.

@@ -29,7 +29,7 @@ import (
 )
 
 func TestGoldenMetricsDocs(t *testing.T) {
-	golden.Section(t, "../../docs/metrics.md", "metrics", telemetry.Markdown())
+	golden.CheckSection(t, "../../docs/metrics.md", "metrics", telemetry.Markdown())
 }
 
 // scrape returns the metrics page. The Accept header selects the format.
@@ -52,7 +52,7 @@ func observed(t *testing.T) *telemetry.Telemetry {
 	m := telemetry.New(telemetry.Options{Version: "1.2.3", Commit: "abc", Codes: []string{"TIMED_OUT"}})
 	engine := embedded.New()
 	t.Cleanup(func() { _ = engine.Close() })
-	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: m, Attempts: attempt.Options{Breaker: true}})
+	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: m, Attempts: attempt.GuardOptions{Breaker: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func observed(t *testing.T) *telemetry.Telemetry {
 // refuses.
 func openBreaker(t *testing.T, guard *attempt.Guard, rejections int) {
 	t.Helper()
-	for range attempt.MinAttempts {
+	for range attempt.BreakerMinAttempts {
 		a, err := guard.Begin()
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestResultsOfRequests(t *testing.T) {
 		{&types.InternalServerError{}, "unavailable"},
 		{context.DeadlineExceeded, "unavailable"},
 		{errors.New("unknown"), "error"},
-		{table.ErrBudgetExceeded, ""}, // the request was not sent
+		{table.ErrReadBudgetExceeded, ""}, // the request was not sent
 	} {
 		m := telemetry.New(telemetry.Options{})
 		observeRequest(t, m, trace.Target{Pattern: "WP1", Operation: "TransactWriteItems"}, c.err)

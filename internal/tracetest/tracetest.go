@@ -88,8 +88,8 @@ func (c *Collector) Contains(text string) bool {
 	return strings.Contains(c.text.String(), text)
 }
 
-// Resource returns the value of a resource attribute of the received spans.
-func (c *Collector) Resource(name string) string {
+// ResourceAttribute returns the value of a resource attribute of the received spans.
+func (c *Collector) ResourceAttribute(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.resource[name]
@@ -190,12 +190,12 @@ func writeTree(tree *strings.Builder, spans []*Span, indent string) {
 		}
 		fmt.Fprintln(tree, line)
 		children := slices.Clone(s.Children)
-		slices.SortStableFunc(children, func(a, b *Span) int { return strings.Compare(a.order(), b.order()) })
+		slices.SortStableFunc(children, func(a, b *Span) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 		writeTree(tree, children, indent+"  ")
 	}
 }
 
-// order returns the sort key of a span among the children of its parent.
-func (s *Span) order() string {
+// sortKey returns the sort key of a span among the children of its parent.
+func (s *Span) sortKey() string {
 	return s.Attributes["ordergraph.wave"] + s.Attributes["ordergraph.access_pattern"] + s.Name
 }

@@ -62,7 +62,7 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES is invalid: set it to name=value pairs with commas between them: %w", err)
 	}
-	otel.SetErrorHandler(&failedExports{log: log, now: time.Now})
+	otel.SetErrorHandler(&failedExportLog{log: log, now: time.Now})
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(described))
 	return &Tracer{
 		provider: provider, tracer: provider.Tracer(instrumentation, otrace.WithInstrumentationVersion(version)),
@@ -103,8 +103,8 @@ func (t *Tracer) Flush(ctx context.Context) {
 // failedExportsInterval is the minimum time between two log entries about failed exports.
 const failedExportsInterval = time.Minute
 
-// failedExports logs the errors of failed exports.
-type failedExports struct {
+// failedExportLog logs the errors of failed exports.
+type failedExportLog struct {
 	log *slog.Logger
 	now func() time.Time
 
@@ -114,7 +114,7 @@ type failedExports struct {
 }
 
 // Handle logs an error, at most once per failedExportsInterval.
-func (f *failedExports) Handle(err error) {
+func (f *failedExportLog) Handle(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count++
@@ -125,9 +125,9 @@ func (f *failedExports) Handle(err error) {
 	f.last, f.count = f.now(), 0
 }
 
-// Headers returns the names of the request headers that contain the trace context, such as
+// HeaderNames returns the names of the request headers that contain the trace context, such as
 // Traceparent.
-func (t *Tracer) Headers() []string {
+func (t *Tracer) HeaderNames() []string {
 	if t == nil {
 		return nil
 	}
@@ -177,8 +177,8 @@ func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (con
 // Sampled reports whether the span is recorded and exported.
 func (s Span) Sampled() bool { return s.span != nil && s.span.IsRecording() }
 
-// Transport describes the request of an operation.
-type Transport struct {
+// RequestInfo describes the request of an operation.
+type RequestInfo struct {
 	// Protocol is http or websocket.
 	Protocol string
 	// Method is the HTTP method. Path is the path of the URL. Both are empty for an operation of a
@@ -188,15 +188,15 @@ type Transport struct {
 	Status int
 }
 
-// methods contains the HTTP methods that may appear in spans. The span attribute of any other
+// knownHTTPMethods contains the HTTP methods that may appear in spans. The span attribute of any other
 // method is _OTHER.
-var methods = map[string]bool{
+var knownHTTPMethods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
 }
 
 // End ends the span and sets its name and attributes. Only the first call has an effect.
-func (s Span) End(o *observe.Operation, t Transport) {
+func (s Span) End(o *observe.Operation, t RequestInfo) {
 	if s.span == nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (s Span) End(o *observe.Operation, t Transport) {
 	if t.Method != "" {
 		method := semconv.HTTPRequestMethodOther
 		name = "HTTP " + t.Path
-		if methods[t.Method] {
+		if knownHTTPMethods[t.Method] {
 			method = semconv.HTTPRequestMethodKey.String(t.Method)
 			name = t.Method + " " + t.Path
 		}
@@ -240,28 +240,28 @@ func (s Span) End(o *observe.Operation, t Transport) {
 	s.span.SetAttributes(attributes...)
 }
 
-// Requests returns an Observer that starts a span for each request to the table. It ignores
+// RequestObserver returns an Observer that starts a span for each request to the table. It ignores
 // requests of operations whose own span is not sampled.
-func (t *Tracer) Requests(table string) trace.Observer {
+func (t *Tracer) RequestObserver(table string) trace.Observer {
 	if t == nil {
 		return nil
 	}
-	return &requests{t.tracer, table}
+	return &requestObserver{t.tracer, table}
 }
 
-// requests is an Observer that starts a span for each request to a table.
-type requests struct {
+// requestObserver is an Observer that starts a span for each request to a table.
+type requestObserver struct {
 	tracer otrace.Tracer
 	table  string
 }
 
 // Observes reports whether the span in ctx is sampled.
-func (r *requests) Observes(ctx context.Context) bool {
+func (r *requestObserver) Observes(ctx context.Context) bool {
 	return otrace.SpanFromContext(ctx).IsRecording()
 }
 
 // BeginRequest starts the span of a request.
-func (r *requests) BeginRequest(ctx context.Context, target trace.Target) context.Context {
+func (r *requestObserver) BeginRequest(ctx context.Context, target trace.Target) context.Context {
 	if !otrace.SpanFromContext(ctx).IsRecording() {
 		return ctx
 	}
@@ -272,7 +272,7 @@ func (r *requests) BeginRequest(ctx context.Context, target trace.Target) contex
 }
 
 // EndRequest ends the span of a request.
-func (r *requests) EndRequest(ctx context.Context, request trace.Request, err error) {
+func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request, err error) {
 	span := otrace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return

@@ -56,7 +56,7 @@ type exportProgress struct {
 	Replaces bool `json:"replaces"`
 	// Segments contains the position of the scan in each segment. The first Bytes bytes of the file
 	// FILE.part contain the records before these positions.
-	Segments []bulk.Segment `json:"segments"`
+	Segments []bulk.SegmentProgress `json:"segments"`
 	ExportResult
 }
 
@@ -92,7 +92,7 @@ func newExportProgress(table string, opts ExportOptions) *exportProgress {
 	if segments == 0 {
 		segments = defaultSegments
 	}
-	p := &exportProgress{Table: table, Replaces: opts.Overwrite, Segments: make([]bulk.Segment, segments)}
+	p := &exportProgress{Table: table, Replaces: opts.Overwrite, Segments: make([]bulk.SegmentProgress, segments)}
 	p.Started = clockOrDefault(opts.Clock)().UTC()
 	return p
 }
@@ -138,7 +138,7 @@ func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts Expo
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
-	p, complete, err := startExport(name, table, opts)
+	p, complete, err := initialExportProgress(name, table, opts)
 	if err != nil {
 		return ExportResult{}, err
 	}
@@ -198,10 +198,10 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// startExport returns the progress at the start of an export: the saved progress of an interrupted
+// initialExportProgress returns the progress at the start of an export: the saved progress of an interrupted
 // export, or no progress. complete reports that an earlier export wrote the whole file, but did not
 // remove its progress file.
-func startExport(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
+func initialExportProgress(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
 	if _, err := os.Stat(filepath.Dir(name)); err != nil {

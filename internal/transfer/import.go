@@ -111,7 +111,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	p := importProgress{Table: table, Overwrite: opts.Overwrite}
 	resumed, err := loadJSON(progressFile, &p)
 	if err == nil && resumed {
-		err = p.check(f, name, table, opts)
+		err = p.checkResumable(f, name, table, opts)
 	}
 	if err != nil {
 		return ImportResult{}, err
@@ -151,8 +151,8 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	return ImportResult{ImportResult: done}, err
 }
 
-// check returns an error if an import with these options cannot resume the import in p.
-func (p *importProgress) check(f *os.File, name, table string, opts ImportOptions) error {
+// checkResumable returns an error if an import with these options cannot resume the import in p.
+func (p *importProgress) checkResumable(f *os.File, name, table string, opts ImportOptions) error {
 	progressFile := importProgressFile(name)
 	if p.Table != table {
 		return fmt.Errorf("%s belongs to an import into table %s, not %s: remove the file to start again", progressFile, p.Table, table)

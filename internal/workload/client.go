@@ -27,16 +27,16 @@ type Mutation struct {
 	Input map[string]any
 }
 
-// Key returns the idempotency key, or "" if the mutation has no key.
-func (m Mutation) Key() string {
+// IdempotencyKey returns the idempotency key, or "" if the mutation has no key.
+func (m Mutation) IdempotencyKey() string {
 	key, _ := m.Input["idempotencyKey"].(string)
 	return key
 }
 
 var schema = graph.Schema()
 
-// ResultFields maps each mutation to the payload field that contains the record.
-var ResultFields = func() map[string]string {
+// PayloadRecordFields maps each mutation to the payload field that contains the record.
+var PayloadRecordFields = func() map[string]string {
 	fields := map[string]string{}
 	for _, m := range schema.Mutation.Fields {
 		fields[m.Name] = schema.Types[m.Type.Name()].Fields[0].Name
@@ -78,7 +78,7 @@ func RecordSelection(name string) string {
 // MutationNames returns the names of all mutations, sorted.
 func MutationNames() []string {
 	var names []string
-	for name := range ResultFields {
+	for name := range PayloadRecordFields {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -88,7 +88,7 @@ func MutationNames() []string {
 // query returns the GraphQL document of a mutation.
 func (m Mutation) query() string {
 	input := strings.ToUpper(m.Field[:1]) + m.Field[1:] + "Input"
-	result := ResultFields[m.Field]
+	result := PayloadRecordFields[m.Field]
 	details := RecordSelection(result)
 	if result == "order" {
 		details += " items(first: 25) { nodes { " + RecordSelection("OrderItem") + " } }"
@@ -109,11 +109,11 @@ type Response struct {
 type Record struct {
 	ID, Sku, WarehouseID, Status             string
 	Version, Quantity, Available, OrderCount int
-	Items                                    struct{ Nodes []Item }
+	Items                                    struct{ Nodes []LineItem }
 }
 
-// Item is a line item of an order.
-type Item struct {
+// LineItem is a line item of an order.
+type LineItem struct {
 	ProductID string
 	Quantity  int
 	UnitPrice struct{ Amount string }

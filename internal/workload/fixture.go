@@ -43,7 +43,7 @@ func (w Fixture) Dataset(t testing.TB) commerce.Dataset {
 		}
 		b.Customers = append(b.Customers, c)
 	}
-	if err := b.Derive(); err != nil {
+	if err := b.ComputeDerivedFields(); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -38,9 +38,9 @@ type Process struct {
 	stderr strings.Builder
 }
 
-// Environment returns the environment variables of a server that uses a table of DynamoDB Local.
+// ServerEnvironment returns the environment variables of a server that uses a table of DynamoDB Local.
 // endpoint is the URL of DynamoDB Local, or of a proxy.
-func Environment(t testing.TB, table, endpoint string) []string {
+func ServerEnvironment(t testing.TB, table, endpoint string) []string {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	return append(dynamolocal.Environment(),
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+endpoint,

@@ -23,7 +23,7 @@ func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 func newHandler(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
 	t.Helper()
 	handler, err := server.New(server.Options{
-		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))},
+		Graph: graph.Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {

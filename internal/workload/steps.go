@@ -74,10 +74,10 @@ func (s StepGenerator) newID(prefix string) string {
 	return prefix + "0"
 }
 
-func (s StepGenerator) customer() string  { return s.existingID("c", s.Fixture.Customers) }
-func (s StepGenerator) product() string   { return s.existingID("p", s.Fixture.Products) }
-func (s StepGenerator) warehouse() string { return s.existingID("w", s.Fixture.Warehouses) }
-func (s StepGenerator) employee() string  { return s.existingID("e", s.Fixture.Employees) }
+func (s StepGenerator) customerID() string  { return s.existingID("c", s.Fixture.Customers) }
+func (s StepGenerator) productSKU() string  { return s.existingID("p", s.Fixture.Products) }
+func (s StepGenerator) warehouseID() string { return s.existingID("w", s.Fixture.Warehouses) }
+func (s StepGenerator) employeeID() string  { return s.existingID("e", s.Fixture.Employees) }
 
 // email returns one of 8 email addresses. The first letter is lower or upper case.
 func (s StepGenerator) email() string {
@@ -116,23 +116,23 @@ func (s StepGenerator) Next(field, name string) Step {
 		keyed = true
 		maybe("id", func() any { return s.newID("c") })
 		in["name"], in["email"] = "New customer", s.email()
-		maybe("accountRepId", func() any { return s.employee() })
+		maybe("accountRepId", func() any { return s.employeeID() })
 	case "updateCustomer":
 		versioned = true
-		in["id"] = s.customer()
+		in["id"] = s.customerID()
 		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
 		maybe("email", func() any { return s.email() })
 		maybe("phoneNumbers", func() any { return []string{"+1 555 0100", "+1 555 0101"}[:s.IntN(3)] })
 	case "assignAccountRep":
 		versioned = true
-		in["customerId"], in["employeeId"] = s.customer(), nil
-		maybe("employeeId", func() any { return s.employee() })
+		in["customerId"], in["employeeId"] = s.customerID(), nil
+		maybe("employeeId", func() any { return s.employeeID() })
 	case "placeOrder":
 		keyed = true
-		in["customerId"] = s.customer()
+		in["customerId"] = s.customerID()
 		var items []map[string]any
 		for range 1 + s.IntN(3) {
-			items = append(items, map[string]any{"sku": s.product(), "quantity": 1 + s.IntN(3)})
+			items = append(items, map[string]any{"sku": s.productSKU(), "quantity": 1 + s.IntN(3)})
 		}
 		in["items"] = items
 		maybe("shippingAddress", func() any { return s.address() })
@@ -140,13 +140,13 @@ func (s StepGenerator) Next(field, name string) Step {
 		keyed, versioned = true, true
 		maybe("note", func() any { return s.oneOf("soon", "late") })
 		if field == "shipOrder" {
-			in["warehouseId"], in["withoutAddress"] = s.warehouse(), s.mostly(4)
+			in["warehouseId"], in["withoutAddress"] = s.warehouseID(), s.mostly(4)
 			maybe("trackingNumber", func() any { return s.oneOf("1Z999", "1Z998") })
 			maybe("carrier", func() any { return s.oneOf("UPS", "DHL") })
 		}
 	case "setOrderItem", "removeOrderItem":
 		versioned = true
-		in["sku"] = s.product()
+		in["sku"] = s.productSKU()
 		if field == "setOrderItem" {
 			in["quantity"] = 1 + s.IntN(5)
 		}
@@ -158,7 +158,7 @@ func (s StepGenerator) Next(field, name string) Step {
 		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
 	case "updateProduct":
 		versioned = true
-		in["sku"] = s.product()
+		in["sku"] = s.productSKU()
 		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
 		maybe("category", func() any { return s.oneOf("Things", "Others") })
 		maybe("unitPrice", func() any { return s.price() })
@@ -168,10 +168,10 @@ func (s StepGenerator) Next(field, name string) Step {
 		in["name"] = "New warehouse"
 	case "setInventoryLevel":
 		versioned = true
-		in["sku"], in["warehouseId"], in["quantity"] = s.product(), s.warehouse(), s.IntN(9)
+		in["sku"], in["warehouseId"], in["quantity"] = s.productSKU(), s.warehouseID(), s.IntN(9)
 	case "adjustInventory":
 		keyed = true
-		in["sku"], in["warehouseId"] = s.product(), s.warehouse()
+		in["sku"], in["warehouseId"] = s.productSKU(), s.warehouseID()
 		in["delta"] = 1 + s.IntN(4)
 		if s.IntN(2) == 1 {
 			in["delta"] = -1 - s.IntN(4)
@@ -180,16 +180,16 @@ func (s StepGenerator) Next(field, name string) Step {
 		keyed = true
 		maybe("id", func() any { return s.newID("e") })
 		in["name"], in["jobTitle"], in["hireDate"] = "New employee", s.oneOf("Clerk", "Driver"), "2025-03-04"
-		maybe("warehouseId", func() any { return s.warehouse() })
+		maybe("warehouseId", func() any { return s.warehouseID() })
 	case "updateEmployee":
 		versioned = true
-		in["id"] = s.employee()
+		in["id"] = s.employeeID()
 		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
 		maybe("jobTitle", func() any { return s.oneOf("Clerk", "Driver") })
 		if s.IntN(2) == 1 {
 			in["warehouseId"] = nil
 			if s.mostly(3) {
-				in["warehouseId"] = s.warehouse()
+				in["warehouseId"] = s.warehouseID()
 			}
 		}
 	}
@@ -254,7 +254,7 @@ const unknownOrderID = "01HVMK3P2Q000000000000000Z"
 // "customer c1". The result is empty if the record has no ID yet.
 func RecordName(field string, in map[string]any, r Record) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
-	kind := ResultFields[field]
+	kind := PayloadRecordFields[field]
 	id := r.ID
 	switch {
 	case kind == "product":
@@ -309,7 +309,7 @@ func (m *ClientState) Update(sent Mutation, a Response) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := a.Record()
-	if ResultFields[sent.Field] == "order" {
+	if PayloadRecordFields[sent.Field] == "order" {
 		before, known := m.latest[r.ID]
 		if !known {
 			m.orders = append(m.orders, r.ID)

@@ -53,7 +53,7 @@ type Value struct {
 	Kind Kind
 	Bool bool // Bool is the value of a Bool.
 	// fault is set if the JSON is not a valid value. Normalize then returns an error.
-	fault fault
+	fault jsonFault
 	Text  string   // Text is a string, a number in decimal notation, or the bytes of a binary value.
 	Map   Item     // Map has the elements of a Map.
 	List  []Value  // List has the elements of a List.
@@ -63,11 +63,11 @@ type Value struct {
 // NewNumber returns a number value. text must be a number in canonical notation, such as "0.5".
 func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
 
-// fault is the reason why the JSON of a value is invalid.
-type fault byte
+// jsonFault is the reason why the JSON of a value is invalid.
+type jsonFault byte
 
 const (
-	faultEmpty fault = iota + 1
+	faultEmpty jsonFault = iota + 1
 	faultNull
 	faultSeveral
 )
@@ -234,7 +234,7 @@ func (v Value) normalize(depth, limit int) (_ Value, err error) {
 	}
 	switch v.Kind {
 	case Number:
-		v.Text, err = canonical(v.Text)
+		v.Text, err = canonicalNumber(v.Text)
 	case Map:
 		err = v.Map.normalize(depth+1, limit)
 	case List:
@@ -259,23 +259,23 @@ func (v Value) normalizeSet() (_ Value, err error) {
 	seen := make(map[string]bool, len(v.Set))
 	for i, e := range v.Set {
 		if v.Kind == NumberSet {
-			if e, err = canonical(e); err != nil {
+			if e, err = canonicalNumber(e); err != nil {
 				return v, err
 			}
 			v.Set[i] = e
 		}
 		if seen[e] {
-			return v, v.duplicate(i)
+			return v, v.duplicateError(i)
 		}
 		seen[e] = true
 	}
 	return NewSet(v.Kind, v.Set), nil
 }
 
-// duplicate returns the error for a set in which element i repeats an earlier element. DynamoDB's
+// duplicateError returns the error for a set in which element i repeats an earlier element. DynamoDB's
 // current wording quotes the elements and sorts the elements before i. The older wording does
 // neither.
-func (v Value) duplicate(i int) error {
+func (v Value) duplicateError(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {
 		return &ValueError{prefix + "contains duplicates.", "Input collection contains duplicates"}

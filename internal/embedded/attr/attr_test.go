@@ -77,12 +77,12 @@ func TestKeysSortLikeValues(t *testing.T) {
 		if got := a.Compare(b); cmp.Compare(got, 0) != want {
 			t.Errorf("Compare is %d, want %d", got, want)
 		}
-		if got := bytes.Compare(a.AppendKey(nil), b.AppendKey(nil)); got != want {
+		if got := bytes.Compare(a.AppendSortableBytes(nil), b.AppendSortableBytes(nil)); got != want {
 			t.Errorf("the order of the keys is %d, want %d", got, want)
 		}
 		// In a composite key, further bytes must not change the order of different values.
 		further := rapid.SliceOfN(rapid.Byte(), 0, 4)
-		longA, longB := a.AppendKey(nil), b.AppendKey(nil)
+		longA, longB := a.AppendSortableBytes(nil), b.AppendSortableBytes(nil)
 		longA, longB = append(longA, further.Draw(t, "after a")...), append(longB, further.Draw(t, "after b")...)
 		if got := bytes.Compare(longA, longB); want != 0 && got != want {
 			t.Errorf("the order of composite keys is %d, want %d", got, want)
@@ -97,7 +97,7 @@ func TestPrefixOfKeys(t *testing.T) {
 		if rapid.Bool().Draw(t, "prefix of the value") {
 			prefix = v.Text[:rapid.IntRange(0, len(v.Text)).Draw(t, "length")]
 		}
-		if got, want := bytes.HasPrefix(v.AppendKey(nil), attr.AppendKeyPrefix(nil, prefix)), strings.HasPrefix(v.Text, prefix); got != want {
+		if got, want := bytes.HasPrefix(v.AppendSortableBytes(nil), attr.AppendSortablePrefix(nil, prefix)), strings.HasPrefix(v.Text, prefix); got != want {
 			t.Errorf("%q has the prefix %q: %t, want %t", v.Text, prefix, got, want)
 		}
 	})

@@ -73,12 +73,12 @@ func (d decimal) trimmed() decimal {
 
 // Messages about numbers that exceed the limits.
 const (
-	overflow  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-	underflow = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+	overflowMessage  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+	underflowMessage = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 )
 
-// checked returns an error with DynamoDB's message if the number exceeds a limit.
-func (d decimal) checked() error {
+// checkLimits returns an error with DynamoDB's message if the number exceeds a limit.
+func (d decimal) checkLimits() error {
 	magnitude := d.magnitude
 	if d.digits == "" {
 		magnitude = d.zeroMagnitude
@@ -87,18 +87,18 @@ func (d decimal) checked() error {
 	case len(d.digits) > maxDigits:
 		return errors.New("Attempting to store more than 38 significant digits in a Number")
 	case magnitude >= maxExponent:
-		return &ValueError{overflow, underflow} // the older implementation has exponents of 32 bits
+		return &ValueError{overflowMessage, underflowMessage} // the older implementation has exponents of 32 bits
 	case magnitude > maxMagnitude:
-		return errors.New(overflow)
+		return errors.New(overflowMessage)
 	case magnitude < minMagnitude:
-		return errors.New(underflow)
+		return errors.New(underflowMessage)
 	}
 	return nil
 }
 
-// canonical returns the canonical notation of a number: decimal, without unnecessary zeros. If the
+// canonicalNumber returns the canonical notation of a number: decimal, without unnecessary zeros. If the
 // number is invalid, canonical returns an error with DynamoDB's message.
-func canonical(text string) (string, error) {
+func canonicalNumber(text string) (string, error) {
 	d, err := readDecimal(text)
 	if err != nil {
 		const message = "The parameter cannot be converted to a numeric value"
@@ -107,7 +107,7 @@ func canonical(text string) (string, error) {
 		}
 		return "", errors.New(message + ": " + text)
 	}
-	if err := d.checked(); err != nil {
+	if err := d.checkLimits(); err != nil {
 		return "", err
 	}
 	return d.String(), nil
@@ -197,7 +197,7 @@ func Add(a, b Value, subtract bool) (Value, error) {
 	sum := decimal{negative: x.Sign() < 0, digits: x.Abs(x).String()}
 	sum.magnitude = len(sum.digits) - scale
 	sum = sum.trimmed()
-	return NewNumber(sum.String()), sum.checked()
+	return NewNumber(sum.String()), sum.checkLimits()
 }
 
 // scaled returns the number multiplied by 10^scale. The product must be an integer.
@@ -213,8 +213,8 @@ func (d decimal) scaled(scale int) *big.Int {
 	return n
 }
 
-// appendKey appends bytes that sort like the number.
-func (d decimal) appendKey(b []byte) []byte {
+// appendSortableBytes appends bytes that sort like the number.
+func (d decimal) appendSortableBytes(b []byte) []byte {
 	start := len(b) + 1
 	b = append(b, byte(1+d.sign()))
 	if d.digits == "" {
@@ -231,19 +231,19 @@ func (d decimal) appendKey(b []byte) []byte {
 	return b
 }
 
-// AppendKey appends the value as bytes that sort like the value. The bytes of one value are never a
+// AppendSortableBytes appends the value as bytes that sort like the value. The bytes of one value are never a
 // prefix of the bytes of another value of the same type. The value must be a String, Number or
 // Binary.
-func (v Value) AppendKey(b []byte) []byte {
+func (v Value) AppendSortableBytes(b []byte) []byte {
 	if v.Kind == Number {
-		return parseDecimal(v.Text).appendKey(b)
+		return parseDecimal(v.Text).appendSortableBytes(b)
 	}
-	return append(AppendKeyPrefix(b, v.Text), 0, 0)
+	return append(AppendSortablePrefix(b, v.Text), 0, 0)
 }
 
-// AppendKeyPrefix appends the encoded string without the terminator. The result is a prefix of the
+// AppendSortablePrefix appends the encoded string without the terminator. The result is a prefix of the
 // encoded key of every string that begins with this string.
-func AppendKeyPrefix(b []byte, prefix string) []byte {
+func AppendSortablePrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {
 			b = append(b, 0xFF)

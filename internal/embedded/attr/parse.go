@@ -23,14 +23,14 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // ParseItem decodes the JSON of a stored item.
 func ParseItem(stored []byte) (Item, error) {
-	p := &parser{text: string(stored)}
+	p := &itemParser{text: string(stored)}
 	return p.item(strings.Count(p.text, `":{`))
 }
 
 // ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It
 // skips the values of all other attributes.
 func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
-	p := &parser{text: string(stored)}
+	p := &itemParser{text: string(stored)}
 	i := make(Item, len(names))
 	err := p.object(func(name string) (more bool, err error) {
 		if !names[name] {
@@ -45,16 +45,16 @@ func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	return i, nil
 }
 
-// parser decodes the JSON of an item. In a request, the text is valid JSON, but may not be an item.
+// itemParser decodes the JSON of an item. In a request, the text is valid JSON, but may not be an item.
 // In the file, the text is an item, unless the file is damaged.
-type parser struct {
+type itemParser struct {
 	text string
 	at   int // at is the position of the next byte
 }
 
 // peek returns the first byte of the next token, or 0 at the end. It skips commas and colons,
 // because the parser does not validate JSON syntax.
-func (p *parser) peek() byte {
+func (p *itemParser) peek() byte {
 	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; c {
 		case ' ', '\t', '\r', '\n', ',', ':':
@@ -66,7 +66,7 @@ func (p *parser) peek() byte {
 }
 
 // expect reads a token of one byte.
-func (p *parser) expect(c byte) error {
+func (p *itemParser) expect(c byte) error {
 	if next := p.peek(); next != c {
 		return p.unexpected(fmt.Sprintf("unexpected JSON %s, expected %c", kindOfToken(next), c))
 	}
@@ -76,7 +76,7 @@ func (p *parser) expect(c byte) error {
 
 // unexpected returns an error with the message. At the end of the text, it returns
 // io.ErrUnexpectedEOF instead.
-func (p *parser) unexpected(message string) error {
+func (p *itemParser) unexpected(message string) error {
 	if p.peek() == 0 {
 		return io.ErrUnexpectedEOF
 	}
@@ -93,7 +93,7 @@ func kindOfToken(first byte) jsontext.Kind {
 
 // object reads an object. For each member, it calls member, and member must read the value. If
 // member returns false, object returns without reading the rest of the object.
-func (p *parser) object(member func(name string) (more bool, err error)) error {
+func (p *itemParser) object(member func(name string) (more bool, err error)) error {
 	if err := p.expect('{'); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *parser) object(member func(name string) (more bool, err error)) error {
 
 // list reads a JSON array. It calls element once for each array element. Each call must read one
 // element.
-func (p *parser) list(element func() error) error {
+func (p *itemParser) list(element func() error) error {
 	if err := p.expect('['); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (p *parser) list(element func() error) error {
 
 // string reads a string. If the string contains no escaped characters, the result shares memory
 // with the parser's text.
-func (p *parser) string() (string, error) {
+func (p *itemParser) string() (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected("unexpected JSON " + kindOfToken(p.peek()).String() + ", expected a string")
 	}
@@ -154,7 +154,7 @@ func (p *parser) string() (string, error) {
 }
 
 // skip reads a value of any kind.
-func (p *parser) skip() error {
+func (p *itemParser) skip() error {
 	switch p.peek() {
 	case 0:
 		return io.ErrUnexpectedEOF
@@ -173,7 +173,7 @@ func (p *parser) skip() error {
 }
 
 // literal reads a number, true, false or null.
-func (p *parser) literal() string {
+func (p *itemParser) literal() string {
 	start := p.at
 	for p.at < len(p.text) && !strings.ContainsRune("{}[]\":, \t\r\n", rune(p.text[p.at])) {
 		p.at++
@@ -183,7 +183,7 @@ func (p *parser) literal() string {
 
 // item reads an item. attributes is the estimated number of attributes, and only determines the
 // initial size of the map.
-func (p *parser) item(attributes int) (Item, error) {
+func (p *itemParser) item(attributes int) (Item, error) {
 	i := make(Item, attributes)
 	return i, p.object(func(name string) (_ bool, err error) {
 		i[name], err = p.value()
@@ -192,7 +192,7 @@ func (p *parser) item(attributes int) (Item, error) {
 }
 
 // value reads a value, such as {"S":"text"}.
-func (p *parser) value() (Value, error) {
+func (p *itemParser) value() (Value, error) {
 	v := Value{fault: faultEmpty}
 	return v, p.object(func(name string) (bool, error) {
 		kind := KindOf(name)
@@ -210,7 +210,7 @@ func (p *parser) value() (Value, error) {
 }
 
 // content reads the content of a value into v. v.Kind is the type of the value.
-func (p *parser) content(v *Value) (err error) {
+func (p *itemParser) content(v *Value) (err error) {
 	switch v.Kind {
 	case String, Number, Binary:
 		v.Text, err = p.scalar(v.Kind)
@@ -242,7 +242,7 @@ func (p *parser) content(v *Value) (err error) {
 }
 
 // scalar reads the JSON string that contains a String, Number or Binary.
-func (p *parser) scalar(kind Kind) (string, error) {
+func (p *itemParser) scalar(kind Kind) (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected(fmt.Sprintf("a value of type %s must be a JSON string", kind))
 	}

@@ -32,12 +32,12 @@ type tableUsage struct {
 // New returns the usage for a value of ReturnConsumedCapacity.
 func New(mode string) *Usage { return &Usage{mode: mode, of: map[string]*tableUsage{}} }
 
-// reported reports whether the response has the usage.
-func (u *Usage) reported() bool { return u.mode == "TOTAL" || u.mode == "INDEXES" }
+// shouldReport reports whether the response has the usage.
+func (u *Usage) shouldReport() bool { return u.mode == "TOTAL" || u.mode == "INDEXES" }
 
 // Add adds units of a table and its indexes.
 func (u *Usage) Add(t *schema.Table, units float64, indexes map[string]float64) {
-	if !u.reported() {
+	if !u.shouldReport() {
 		return
 	}
 	of := u.of[t.TableName]
@@ -58,7 +58,7 @@ func (u *Usage) Add(t *schema.Table, units float64, indexes map[string]float64) 
 // AddWrite adds the capacity units of a write. factor is 2 for a write in a transaction, and
 // otherwise 1.
 func (u *Usage) AddWrite(w *storage.Change, factor float64) {
-	if !u.reported() {
+	if !u.shouldReport() {
 		return
 	}
 	indexes := map[string]float64{}
@@ -75,7 +75,7 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 // of the entry changes.
 func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
-	before, after := x.Content(w.Old), x.Content(w.New)
+	before, after := x.ProjectedItem(w.Old), x.ProjectedItem(w.New)
 	switch {
 	case from == nil && to == nil:
 		return 0
@@ -104,26 +104,26 @@ func ReadUnits(size int, consistent bool) float64 {
 	return units
 }
 
-// WriteSingle adds the consumed capacity to the response of a request that uses one table.
-func (u *Usage) WriteSingle(o *wire.Object) {
+// AppendSingleTable adds the consumed capacity to the response of a request that uses one table.
+func (u *Usage) AppendSingleTable(o *wire.ObjectWriter) {
 	for name := range u.of {
-		o.Name("ConsumedCapacity")
-		u.describe(o, name)
+		o.BeginMember("ConsumedCapacity")
+		u.appendTable(o, name)
 	}
 }
 
-// WriteList adds the consumed capacity of each table to the response of a request that can use
+// AppendTableList adds the consumed capacity of each table to the response of a request that can use
 // several tables.
-func (u *Usage) WriteList(o *wire.Object) {
-	if !u.reported() {
+func (u *Usage) AppendTableList(o *wire.ObjectWriter) {
+	if !u.shouldReport() {
 		return
 	}
 	names := slices.Sorted(maps.Keys(u.of))
-	o.List("ConsumedCapacity", len(names), func(i int) { u.describe(o, names[i]) })
+	o.List("ConsumedCapacity", len(names), func(i int) { u.appendTable(o, names[i]) })
 }
 
-// describe adds the usage of one table.
-func (u *Usage) describe(o *wire.Object, name string) {
+// appendTable adds the usage of one table.
+func (u *Usage) appendTable(o *wire.ObjectWriter, name string) {
 	of := u.of[name]
 	total := of.table
 	for _, indexes := range []map[string]float64{of.global, of.local} {

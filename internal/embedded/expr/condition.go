@@ -181,7 +181,7 @@ func (n function) matches(item attr.Item) bool {
 func (s *parser) or() (node, error) {
 	a, err := s.and()
 	for err == nil && s.keyword("OR") {
-		s.operator()
+		s.countOperator()
 		var b node
 		b, err = s.and()
 		a = or{a, b}
@@ -192,7 +192,7 @@ func (s *parser) or() (node, error) {
 func (s *parser) and() (node, error) {
 	a, err := s.not()
 	for err == nil && s.keyword("AND") {
-		s.operator()
+		s.countOperator()
 		var b node
 		b, err = s.not()
 		a = and{a, b}
@@ -202,7 +202,7 @@ func (s *parser) and() (node, error) {
 
 func (s *parser) not() (node, error) {
 	if s.keyword("NOT") {
-		s.operator()
+		s.countOperator()
 		a, err := s.not()
 		return not{a}, err
 	}
@@ -216,10 +216,10 @@ func (s *parser) condition() (node, error) {
 		s.next()
 		if n, err := s.or(); err == nil && s.symbol(")") {
 			if _, twice := n.(group); twice {
-				s.invalid("The expression has redundant parentheses;")
+				s.deferErrorf("The expression has redundant parentheses;")
 			}
 			return group{n}, nil
-		} else if err != nil && !s.operandInParentheses(start) {
+		} else if err != nil && !s.isParenthesizedOperand(start) {
 			return nil, err
 		}
 		s.position = start
@@ -245,9 +245,9 @@ func kindOf(o operand) attr.Kind {
 	return 0
 }
 
-// operandInParentheses reports whether the parentheses that open at the token with index start
+// isParenthesizedOperand reports whether the parentheses that open at the token with index start
 // contain only an operand.
-func (s *parser) operandInParentheses(start int) bool {
+func (s *parser) isParenthesizedOperand(start int) bool {
 	position := s.position
 	defer func() { s.position = position }()
 	s.position = start
@@ -261,7 +261,7 @@ func (s *parser) comparison(a operand) (node, error) {
 	switch {
 	case t.kind == 's' && slices.Contains([]string{"=", "<>", "<", "<=", ">", ">="}, t.text):
 		s.next()
-		s.operator()
+		s.countOperator()
 		b, err := s.operand()
 		if err != nil {
 			return nil, err
@@ -272,7 +272,7 @@ func (s *parser) comparison(a operand) (node, error) {
 		s.requireDistinct(t.text, a, b)
 		return compare{t.text, a, b}, nil
 	case s.keyword("BETWEEN"):
-		s.operator()
+		s.countOperator()
 		low, err := s.operand()
 		if err != nil {
 			return nil, err
@@ -289,13 +289,13 @@ func (s *parser) comparison(a operand) (node, error) {
 		s.checkBounds(low, high)
 		return between{a, low, high}, nil
 	case s.keyword("IN"):
-		s.operator()
+		s.countOperator()
 		args, err := s.arguments()
 		if err != nil {
 			return nil, err
 		}
 		if len(args) > 100 {
-			s.invalid("Incorrect number of operands for operator or function; operator or function: IN, number of operands: %d", len(args)+1)
+			s.deferErrorf("Incorrect number of operands for operator or function; operator or function: IN, number of operands: %d", len(args)+1)
 		}
 		s.requireDistinct("IN", append([]operand{a}, args...)...)
 		return in{append([]operand{a}, args...)}, nil
@@ -308,7 +308,7 @@ func (s *parser) comparison(a operand) (node, error) {
 func (s *parser) requireOrdered(operator string, operands ...operand) {
 	for _, o := range operands {
 		if l, ok := o.(*literal); ok && l.Kind != 0 && !l.Kind.Ordered() {
-			s.invalid("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, l.Kind)
+			s.deferErrorf("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, l.Kind)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func (s *parser) requireDistinct(operator string, operands ...operand) {
 	}
 	for _, o := range operands[1:] {
 		if p, ok := o.(Path); ok && slices.Equal(first, p) {
-			s.invalid("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %s", operator, first)
+			s.deferErrorf("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %s", operator, first)
 		}
 	}
 }
@@ -336,7 +336,7 @@ func (s *parser) checkBounds(low, high operand) {
 		return
 	}
 	bounds := func(text string) {
-		s.invalid(text+"; lower bound operand: AttributeValue: %s, upper bound operand: AttributeValue: %s", describe(l.Value), describe(h.Value))
+		s.deferErrorf(text+"; lower bound operand: AttributeValue: %s, upper bound operand: AttributeValue: %s", describeValue(l.Value), describeValue(h.Value))
 	}
 	if l.Kind != h.Kind {
 		bounds("The BETWEEN operator requires same data type for lower and upper bounds")
@@ -345,8 +345,8 @@ func (s *parser) checkBounds(low, high operand) {
 	}
 }
 
-// describe returns a value as it stands in messages.
-func describe(v attr.Value) string { return "{" + v.Kind.String() + ":" + v.Text + "}" }
+// describeValue returns a value as it stands in messages.
+func describeValue(v attr.Value) string { return "{" + v.Kind.String() + ":" + v.Text + "}" }
 
 // arguments parses operands in parentheses.
 func (s *parser) arguments() (args []operand, err error) {
@@ -374,7 +374,7 @@ var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1,
 // function parses a function that is a condition.
 func (s *parser) function() (node, error) {
 	name := s.next().text
-	s.operator()
+	s.countOperator()
 	args, err := s.arguments()
 	if err != nil {
 		return nil, err
@@ -382,11 +382,11 @@ func (s *parser) function() (node, error) {
 	count, ok := functions[name]
 	switch {
 	case name == "if_not_exists" || name == "list_append":
-		s.invalid("The function is not allowed in a condition expression; function: %s", name)
+		s.deferErrorf("The function is not allowed in a condition expression; function: %s", name)
 	case !ok:
-		s.invalid("Invalid function name; function: %s", name)
+		s.deferErrorf("Invalid function name; function: %s", name)
 	case len(args) != count:
-		s.invalid("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
+		s.deferErrorf("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
 	default:
 		s.checkArguments(name, args)
 	}
@@ -396,11 +396,11 @@ func (s *parser) function() (node, error) {
 // checkArguments validates the operands of a function.
 func (s *parser) checkArguments(name string, args []operand) {
 	wrong := func(kind attr.Kind) {
-		s.invalid("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", name, kind)
+		s.deferErrorf("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", name, kind)
 	}
 	if strings.HasPrefix(name, "attribute_") {
 		if _, ok := args[0].(Path); !ok {
-			s.invalid("Operator or function requires a document path; operator or function: %s", name)
+			s.deferErrorf("Operator or function requires a document path; operator or function: %s", name)
 			return
 		}
 	}
@@ -410,11 +410,11 @@ func (s *parser) checkArguments(name string, args []operand) {
 	l, ok := args[1].(*literal)
 	switch {
 	case name == "attribute_type" && !ok:
-		s.invalid("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: path")
+		s.deferErrorf("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: path")
 	case name == "attribute_type" && l.Kind != attr.String && l.Kind != 0:
 		wrong(l.Kind)
 	case name == "attribute_type" && l.Kind != 0 && attr.KindOf(l.Text) == 0:
-		s.invalid("Invalid attribute type name found; type: %s, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}", l.Text)
+		s.deferErrorf("Invalid attribute type name found; type: %s, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}", l.Text)
 	case name == "begins_with":
 		for _, a := range args {
 			if kind := kindOf(a); kind != 0 && kind != attr.String && kind != attr.Binary {
@@ -439,21 +439,21 @@ func (s *parser) operand() (operand, error) {
 		return o, err
 	case t.kind == 'w' && s.tokens[s.position+1].text == "(":
 		s.next()
-		s.operator()
+		s.countOperator()
 		args, err := s.arguments()
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case t.text != "size" && functions[t.text] == 0:
-			s.invalid("Invalid function name; function: %s", t.text)
+			s.deferErrorf("Invalid function name; function: %s", t.text)
 		case t.text != "size":
-			s.invalid("The function is not allowed to be used this way"+" in an expression; function: %s", t.text)
+			s.deferErrorf("The function is not allowed to be used this way"+" in an expression; function: %s", t.text)
 		case len(args) != 1:
-			s.invalid("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
+			s.deferErrorf("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
 		default:
 			if l, ok := args[0].(*literal); ok && (l.Kind == attr.Number || l.Kind == attr.Bool || l.Kind == attr.Null) {
-				s.invalid("Incorrect operand type for operator or function; operator or function: size, operand type: %s", l.Kind)
+				s.deferErrorf("Incorrect operand type for operator or function; operator or function: size, operand type: %s", l.Kind)
 			}
 		}
 		return sizeOf{args[0]}, nil

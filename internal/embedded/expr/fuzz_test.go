@@ -46,7 +46,7 @@ func FuzzParseCondition(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, kind := range []string{expr.ConditionName, expr.FilterName} {
+		for _, kind := range []string{expr.ConditionExpression, expr.FilterExpression} {
 			p, err := expr.ParseCondition(kind, text, placeholders())
 			if err != nil {
 				continue
@@ -75,8 +75,8 @@ func FuzzParseUpdate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		u.Paths()
-		u.Reads()
+		u.ChangedPaths()
+		u.ReadPaths()
 		i := item()
 		if next, err := u.Apply(i); err == nil && next == nil {
 			t.Errorf("%q returned neither an item nor an error", text)
@@ -105,7 +105,7 @@ func FuzzParseProjection(f *testing.F) {
 			t.Errorf("%q selected %s", text, selected.AppendJSON(nil))
 		}
 		unchanged(t, text, i)
-		p.Updated(nil)
+		p.ApplyOrNone(nil)
 	})
 }
 
@@ -127,7 +127,7 @@ func FuzzParseKeyCondition(f *testing.F) {
 		for _, kind := range []attr.Kind{attr.String, attr.Number, attr.Binary} {
 			key := []expr.KeyAttribute{{Name: "pk", Kind: attr.String}, {Name: "sk", Kind: kind, Sort: true}}
 			for n := range key {
-				r, err := e.Range(key[:n+1])
+				r, err := e.KeyRange(key[:n+1])
 				if err == nil && (len(r.Partition) != 1 || r.Partition[0].Kind != attr.String) {
 					t.Errorf("%q has no partition", text)
 				}

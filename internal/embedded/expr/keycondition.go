@@ -30,7 +30,7 @@ type KeyRange struct {
 	LowOpen, HighOpen bool // LowOpen and HighOpen report whether the bounds are excluded.
 }
 
-var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+var mirroredOperators = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 // KeyExpression is a parsed key condition.
 type KeyExpression struct {
@@ -40,7 +40,7 @@ type KeyExpression struct {
 
 // ParseKeyCondition parses a key condition.
 func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
-	s, err := newParser(KeyConditionName, text, p)
+	s, err := newParser(KeyConditionExpression, text, p)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
 		return nil, err
 	}
 	k := &KeyExpression{conditions: map[string]node{}}
-	return k, s.split(root, func(name string, n node) error {
+	return k, s.splitKeyConditions(root, func(name string, n node) error {
 		if k.count++; k.conditions[name] != nil {
 			return s.errorf("KeyConditionExpressions must only contain one condition per key")
 		}
@@ -61,9 +61,9 @@ func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
 	})
 }
 
-// Range returns the range of keys that the key condition selects. key is the key of the table or
+// KeyRange returns the range of keys that the key condition selects. key is the key of the table or
 // index.
-func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
+func (e *KeyExpression) KeyRange(key []KeyAttribute) (*KeyRange, error) {
 	if e.count > len(key) && e.count > 2 {
 		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", e.count, len(key))
 	}
@@ -84,7 +84,7 @@ func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
 		case len(open) > 0:
 			return nil, fmt.Errorf("RANGE key attributes %s must have equality conditions specified in the query because a condition is present on key attribute %s", strings.Join(open, ", "), k.Name)
 		}
-		equal, err := r.add(n, k)
+		equal, err := r.addCondition(n, k)
 		if err != nil {
 			return nil, err
 		}
@@ -98,20 +98,20 @@ func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
 	return r, nil
 }
 
-// split calls add for every condition on an attribute.
-func (s *parser) split(n node, add func(name string, n node) error) error {
+// splitKeyConditions calls add for every condition on an attribute.
+func (s *parser) splitKeyConditions(n node, add func(name string, n node) error) error {
 	operator := func(name string) error {
 		return s.errorf("Invalid operator used in KeyConditionExpression: %s", name)
 	}
 	var operands []operand
 	switch n := n.(type) {
 	case group:
-		return s.split(n.node, add)
+		return s.splitKeyConditions(n.node, add)
 	case and:
-		if err := s.split(n.a, add); err != nil {
+		if err := s.splitKeyConditions(n.a, add); err != nil {
 			return err
 		}
-		return s.split(n.b, add)
+		return s.splitKeyConditions(n.b, add)
 	case or:
 		return operator("OR")
 	case not:
@@ -125,9 +125,9 @@ func (s *parser) split(n node, add func(name string, n node) error) error {
 		operands = []operand{n.a, n.b}
 		if _, reversed := n.a.(*literal); reversed {
 			operands = []operand{n.b, n.a}
-			n = compare{mirrored[n.operator], n.b, n.a}
+			n = compare{mirroredOperators[n.operator], n.b, n.a}
 		}
-		return s.attributeCondition(operands, func(name string) error { return add(name, n) })
+		return s.checkKeyCondition(operands, func(name string) error { return add(name, n) })
 	case between:
 		operands = []operand{n.a, n.low, n.high}
 	case function:
@@ -136,12 +136,12 @@ func (s *parser) split(n node, add func(name string, n node) error) error {
 		}
 		operands = n.args
 	}
-	return s.attributeCondition(operands, func(name string) error { return add(name, n) })
+	return s.checkKeyCondition(operands, func(name string) error { return add(name, n) })
 }
 
-// attributeCondition verifies that the first operand is a top-level attribute and the other
+// checkKeyCondition verifies that the first operand is a top-level attribute and the other
 // operands are values. Then it calls add with the attribute's name.
-func (s *parser) attributeCondition(operands []operand, add func(name string) error) error {
+func (s *parser) checkKeyCondition(operands []operand, add func(name string) error) error {
 	path, ok := operands[0].(Path)
 	if _, size := operands[0].(sizeOf); size {
 		return s.errorf("KeyConditionExpressions cannot contain nested operations")
@@ -164,9 +164,9 @@ func (s *parser) attributeCondition(operands []operand, add func(name string) er
 	return add(path[0].Name)
 }
 
-// add adds the condition on one key attribute to the range. equal reports whether the condition is
+// addCondition adds the condition on one key attribute to the range. equal reports whether the condition is
 // an equality.
-func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
+func (r *KeyRange) addCondition(n node, key KeyAttribute) (equal bool, _ error) {
 	var values []operand
 	switch n := n.(type) {
 	case compare:
@@ -183,9 +183,9 @@ func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 			return false, errors.New("One or more parameter values were invalid: Condition parameter type does not match schema type")
 		}
 		if v.Text == "" {
-			return false, EmptyKey(key)
+			return false, EmptyKeyError(key)
 		}
-		if key.Sort && v.Size() > MaxSortKey {
+		if key.Sort && v.Size() > MaxSortKeyBytes {
 			return false, ErrLongSortKey
 		}
 		found[i] = &v
@@ -214,8 +214,8 @@ func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
-	MaxPartitionKey = 2048
-	MaxSortKey      = 1024
+	MaxPartitionKeyBytes = 2048
+	MaxSortKeyBytes      = 1024
 )
 
 // The errors for key values that exceed the maximum sizes.
@@ -224,8 +224,8 @@ var (
 	ErrLongSortKey      = errors.New("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
 )
 
-// EmptyKey returns the error for a key attribute with an empty value.
-func EmptyKey(key KeyAttribute) error {
+// EmptyKeyError returns the error for a key attribute with an empty value.
+func EmptyKeyError(key KeyAttribute) error {
 	kind := "string"
 	if key.Kind == attr.Binary {
 		kind = "binary"

@@ -20,19 +20,19 @@ import (
 
 // The names of expressions in error messages.
 const (
-	ConditionName    = "ConditionExpression"
-	FilterName       = "FilterExpression"
-	KeyConditionName = "KeyConditionExpression"
-	projectionName   = "ProjectionExpression"
-	updateName       = "UpdateExpression"
+	ConditionExpression    = "ConditionExpression"
+	FilterExpression       = "FilterExpression"
+	KeyConditionExpression = "KeyConditionExpression"
+	projectionExpression   = "ProjectionExpression"
+	updateExpression       = "UpdateExpression"
 )
 
 // Limits of expressions.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
-	maxBytes     = 4096
-	maxOperators = 300
+	maxExpressionBytes = 4096
+	maxOperators       = 300
 )
 
 // Placeholders contains the ExpressionAttributeNames and ExpressionAttributeValues of one request.
@@ -108,8 +108,8 @@ func (p *Placeholders) normalize(name string) (attr.Value, error) {
 	return v, err
 }
 
-// Unused returns an error if the request has placeholders that no expression uses.
-func (p *Placeholders) Unused() error {
+// CheckAllUsed returns an error if the request has placeholders that no expression uses.
+func (p *Placeholders) CheckAllUsed() error {
 	if len(p.used) == len(p.Names)+len(p.Values) {
 		return nil
 	}
@@ -165,9 +165,9 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, s.errorf("The expression can not be empty;")
 	}
-	if len(text) > maxBytes {
+	if len(text) > maxExpressionBytes {
 		const tooLong = "Expression size has exceeded the maximum allowed size;"
-		if kind == updateName {
+		if kind == updateExpression {
 			return nil, s.errorf(tooLong)
 		}
 		return nil, s.errorf(tooLong+" expression size: %d", len(text))
@@ -208,8 +208,8 @@ func (s *parser) errorf(format string, args ...any) error {
 	return fmt.Errorf("Invalid "+s.kind+": "+format, args...)
 }
 
-// invalid records an error that the parser returns only if the expression has no syntax error.
-func (s *parser) invalid(format string, args ...any) {
+// deferErrorf records an error that the parser returns only if the expression has no syntax error.
+func (s *parser) deferErrorf(format string, args ...any) {
 	if s.meaning == nil {
 		s.meaning = s.errorf(format, args...)
 	}
@@ -257,10 +257,10 @@ func (s *parser) peekKeyword(text string) bool {
 	return t.kind == 'w' && strings.EqualFold(t.text, text)
 }
 
-// operator counts an operator or a function.
-func (s *parser) operator() {
+// countOperator counts an operator or a function.
+func (s *parser) countOperator() {
 	if s.operators++; s.operators == maxOperators+1 {
-		s.invalid("The expression contains too many operators; operator count: %d", s.operators)
+		s.deferErrorf("The expression contains too many operators; operator count: %d", s.operators)
 	}
 }
 
@@ -334,7 +334,7 @@ func (s *parser) path() (Path, error) {
 			s.next()
 			index, err := strconv.Atoi(t.text)
 			if err != nil || index > 1<<30 {
-				s.invalid("List index is not within the allowable range; index: [%s]", t.text)
+				s.deferErrorf("List index is not within the allowable range; index: [%s]", t.text)
 			}
 			if !s.symbol("]") {
 				return nil, s.unexpected()
@@ -342,7 +342,7 @@ func (s *parser) path() (Path, error) {
 			path = append(path, Element{Index: index})
 		default:
 			if len(path) > attr.MaxNesting {
-				s.invalid("The document path has too many nesting elements; nesting levels: %d", len(path))
+				s.deferErrorf("The document path has too many nesting elements; nesting levels: %d", len(path))
 			}
 			return path, nil
 		}
@@ -357,14 +357,14 @@ func (s *parser) name() (string, error) {
 	case 'w':
 		s.next()
 		if reserved(t.text) {
-			s.invalid("Attribute name is a reserved keyword; reserved keyword: %s", t.text)
+			s.deferErrorf("Attribute name is a reserved keyword; reserved keyword: %s", t.text)
 		}
 		return t.text, nil
 	case '#':
 		s.next()
 		name, ok := s.placeholders.Names[t.text]
 		if !ok {
-			s.invalid("An expression attribute name used in the document path is not defined; attribute name: %s", t.text)
+			s.deferErrorf("An expression attribute name used in the document path is not defined; attribute name: %s", t.text)
 		}
 		s.placeholders.used[t.text] = true
 		return name, nil
@@ -377,15 +377,15 @@ func (s *parser) value() *literal {
 	t := s.next()
 	v, ok := s.placeholders.Values[t.text]
 	if !ok {
-		s.invalid("An expression attribute value used in expression is not defined; attribute value: %s", t.text)
+		s.deferErrorf("An expression attribute value used in expression is not defined; attribute value: %s", t.text)
 	}
 	s.placeholders.used[t.text] = true
 	return &literal{v}
 }
 
-// overlap records an error if two paths are equal, or if one path leads to a part of the other
+// checkOverlap records an error if two paths are equal, or if one path leads to a part of the other
 // path's value. It also records an error if two paths use the same value as a list and as a map.
-func (s *parser) overlap(paths []Path) {
+func (s *parser) checkOverlap(paths []Path) {
 	for i, a := range paths {
 		for _, b := range paths[:i] {
 			k := 0
@@ -394,9 +394,9 @@ func (s *parser) overlap(paths []Path) {
 			}
 			switch {
 			case k == len(a) || k == len(b):
-				s.invalid("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %s, path two: %s", b, a)
+				s.deferErrorf("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %s, path two: %s", b, a)
 			case (a[k].Index < 0) != (b[k].Index < 0):
-				s.invalid("Two document paths conflict with each other; must remove or rewrite one of these paths; path one: %s, path two: %s", b, a)
+				s.deferErrorf("Two document paths conflict with each other; must remove or rewrite one of these paths; path one: %s, path two: %s", b, a)
 			}
 		}
 	}

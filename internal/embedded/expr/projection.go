@@ -12,7 +12,7 @@ type Projection []Path
 
 // ParseProjection parses a projection expression.
 func ParseProjection(text string, p *Placeholders) (Projection, error) {
-	s, err := newParser(projectionName, text, p)
+	s, err := newParser(projectionExpression, text, p)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func ParseProjection(text string, p *Placeholders) (Projection, error) {
 		}
 		paths = append(paths, path)
 		if !s.symbol(",") {
-			s.overlap(paths)
+			s.checkOverlap(paths)
 			return paths, s.finish()
 		}
 	}
@@ -37,7 +37,7 @@ func (p Projection) Apply(item attr.Item) attr.Item {
 		return item
 	}
 	selected := attr.Item{}
-	for name, paths := range byName(p) {
+	for name, paths := range groupByName(p) {
 		if v, ok := item[name]; ok {
 			if v, ok = project(v, paths); ok {
 				selected[name] = v
@@ -47,8 +47,8 @@ func (p Projection) Apply(item attr.Item) attr.Item {
 	return selected
 }
 
-// byName groups paths by their first name. The result contains the paths without that name.
-func byName(paths []Path) map[string][]Path {
+// groupByName groups paths by their first name. The result contains the paths without that name.
+func groupByName(paths []Path) map[string][]Path {
 	groups := map[string][]Path{}
 	for _, path := range paths {
 		if path[0].Index < 0 {
@@ -67,7 +67,7 @@ func project(v attr.Value, paths []Path) (attr.Value, bool) {
 	switch v.Kind {
 	case attr.Map:
 		selected := attr.Item{}
-		for name, rest := range byName(paths) {
+		for name, rest := range groupByName(paths) {
 			if e, ok := v.Map[name]; ok {
 				if e, ok = project(e, rest); ok {
 					selected[name] = e
@@ -98,8 +98,8 @@ func project(v attr.Value, paths []Path) (attr.Value, bool) {
 	return v, false
 }
 
-// Updated is like Apply, but an empty Projection selects nothing.
-func (p Projection) Updated(item attr.Item) attr.Item {
+// ApplyOrNone is like Apply, but an empty Projection selects nothing.
+func (p Projection) ApplyOrNone(item attr.Item) attr.Item {
 	if len(p) == 0 {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (n listAppend) value(attr.Item) (v attr.Value, ok bool)  { return }
 
 // ParseUpdate parses an update expression.
 func ParseUpdate(text string, p *Placeholders) (*Update, error) {
-	s, err := newParser(updateName, text, p)
+	s, err := newParser(updateExpression, text, p)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func ParseUpdate(text string, p *Placeholders) (*Update, error) {
 		}
 		s.next()
 		if seen[section] {
-			s.invalid("The %q section can only be used once in an update expression;", section)
+			s.deferErrorf("The %q section can only be used once in an update expression;", section)
 		}
 		seen[section] = true
 		for more := true; more; more = s.symbol(",") {
@@ -75,12 +75,12 @@ func ParseUpdate(text string, p *Placeholders) (*Update, error) {
 	if err := s.finish(); err != nil {
 		return nil, err
 	}
-	s.overlap(u.Paths())
+	s.checkOverlap(u.ChangedPaths())
 	return u, s.meaning
 }
 
-// Paths returns the paths that the update changes.
-func (u *Update) Paths() []Path {
+// ChangedPaths returns the paths that the update changes.
+func (u *Update) ChangedPaths() []Path {
 	paths := slices.Clone(u.removes)
 	for _, as := range [][]assignment{u.sets, u.adds, u.deletes} {
 		for _, a := range as {
@@ -90,8 +90,8 @@ func (u *Update) Paths() []Path {
 	return paths
 }
 
-// Reads returns the document paths that the operands of the update read.
-func (u *Update) Reads() (paths []Path) {
+// ReadPaths returns the document paths that the operands of the update read.
+func (u *Update) ReadPaths() (paths []Path) {
 	for _, a := range u.sets {
 		a.value.walk(func(path Path) { paths = append(paths, path) })
 	}
@@ -109,7 +109,7 @@ func (s *parser) action(u *Update, section string) error {
 		if !s.symbol("=") {
 			return s.unexpected()
 		}
-		value, err := s.assigned()
+		value, err := s.assignedValue()
 		if err != nil {
 			return err
 		}
@@ -120,17 +120,17 @@ func (s *parser) action(u *Update, section string) error {
 		if s.peek().kind != ':' {
 			return s.unexpected()
 		}
-		s.operator()
+		s.countOperator()
 		l := s.value()
 		switch set := l.Kind >= attr.StringSet; {
 		case section == "ADD":
 			if l.Kind != 0 && l.Kind != attr.Number && !set {
-				s.invalid("Incorrect operand type for operator or function; operator: ADD, operand type: %s, typeSet: ALLOWED_FOR_ADD_OPERAND", longNames[l.Kind])
+				s.deferErrorf("Incorrect operand type for operator or function; operator: ADD, operand type: %s, typeSet: ALLOWED_FOR_ADD_OPERAND", longTypeNames[l.Kind])
 			}
 			u.adds = append(u.adds, assignment{path, l})
 		default:
 			if l.Kind != 0 && !set {
-				s.invalid("Incorrect operand type for operator or function; operator: DELETE, operand type: %s, typeSet: ALLOWED_FOR_DELETE_OPERAND", longNames[l.Kind])
+				s.deferErrorf("Incorrect operand type for operator or function; operator: DELETE, operand type: %s, typeSet: ALLOWED_FOR_DELETE_OPERAND", longTypeNames[l.Kind])
 			}
 			u.deletes = append(u.deletes, assignment{path, l})
 		}
@@ -138,28 +138,28 @@ func (s *parser) action(u *Update, section string) error {
 	return nil
 }
 
-// longNames maps types to their names in error messages about ADD and DELETE.
-var longNames = map[attr.Kind]string{
+// longTypeNames maps types to their names in error messages about ADD and DELETE.
+var longTypeNames = map[attr.Kind]string{
 	attr.String: "STRING", attr.Number: "NUMBER", attr.Binary: "BINARY", attr.Bool: "BOOLEAN", attr.Null: "NULL",
 	attr.Map: "MAP", attr.List: "LIST", attr.StringSet: "STRING_SET", attr.NumberSet: "NUMBER_SET", attr.BinarySet: "BINARY_SET",
 }
 
-// assigned parses the right side of an assignment.
-func (s *parser) assigned() (operand, error) {
+// assignedValue parses the right side of an assignment.
+func (s *parser) assignedValue() (operand, error) {
 	a, err := s.term()
 	if err != nil {
 		return nil, err
 	}
 	if t := s.peek(); t.kind == 's' && (t.text == "+" || t.text == "-") {
 		s.next()
-		s.operator()
+		s.countOperator()
 		b, err := s.term()
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range []operand{a, b} {
 			if l, ok := o.(*literal); ok && l.Kind != 0 && l.Kind != attr.Number {
-				s.invalid("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", t.text, l.Kind)
+				s.deferErrorf("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", t.text, l.Kind)
 			}
 		}
 		return arithmetic{a, b, t.text == "-"}, nil
@@ -174,7 +174,7 @@ func (s *parser) term() (operand, error) {
 	case t.kind == ':':
 		return s.value(), nil
 	case s.symbol("("):
-		o, err := s.assigned()
+		o, err := s.assignedValue()
 		if err == nil && !s.symbol(")") {
 			err = s.unexpected()
 		}
@@ -188,7 +188,7 @@ func (s *parser) term() (operand, error) {
 // updateFunction parses a function of an assignment.
 func (s *parser) updateFunction() (operand, error) {
 	name := s.next().text
-	s.operator()
+	s.countOperator()
 	s.next() // the parenthesis
 	var args []operand
 	for more := true; more; more = s.symbol(",") {
@@ -204,21 +204,21 @@ func (s *parser) updateFunction() (operand, error) {
 	_, conditional := functions[name]
 	switch {
 	case conditional || name == "size":
-		s.invalid("The function is not allowed in an update expression; function: %s", name)
+		s.deferErrorf("The function is not allowed in an update expression; function: %s", name)
 	case name != "if_not_exists" && name != "list_append":
-		s.invalid("Invalid function name; function: %s", name)
+		s.deferErrorf("Invalid function name; function: %s", name)
 	case len(args) != 2:
-		s.invalid("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
+		s.deferErrorf("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
 	case name == "if_not_exists":
 		path, ok := args[0].(Path)
 		if !ok {
-			s.invalid("Operator or function requires a document path; operator or function: if_not_exists")
+			s.deferErrorf("Operator or function requires a document path; operator or function: if_not_exists")
 		}
 		return ifNotExists{path, args[1]}, nil
 	default:
 		for _, o := range args {
 			if l, ok := o.(*literal); ok && l.Kind != 0 && l.Kind != attr.List {
-				s.invalid("Incorrect operand type for operator or function; operator or function: list_append, operand type: %s", l.Kind)
+				s.deferErrorf("Incorrect operand type for operator or function; operator or function: list_append, operand type: %s", l.Kind)
 			}
 		}
 		return listAppend{args[0], args[1]}, nil
@@ -228,9 +228,9 @@ func (s *parser) updateFunction() (operand, error) {
 
 // Errors of updates that are invalid for their item.
 var (
-	errOperandType = errors.New("An operand in the update expression has an incorrect data type")
-	errNoOperand   = errors.New("The provided expression refers to an attribute that does not exist in the item")
-	errPath        = errors.New("The document path provided in the update expression is invalid for update")
+	errOperandType      = errors.New("An operand in the update expression has an incorrect data type")
+	errMissingAttribute = errors.New("The provided expression refers to an attribute that does not exist in the item")
+	errInvalidPath      = errors.New("The document path provided in the update expression is invalid for update")
 )
 
 // evaluate returns the value of an operand. item is the item before the update.
@@ -256,7 +256,7 @@ func evaluate(o operand, item attr.Item) (attr.Value, error) {
 	}
 	v, ok := o.value(item)
 	if !ok {
-		return v, errNoOperand
+		return v, errMissingAttribute
 	}
 	return v, nil
 }
@@ -295,7 +295,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		v := a.value.(*literal).Value
 		if old, exists := a.path.Find(item); exists {
 			var err error
-			if v, err = add(old, v); err != nil {
+			if v, err = sumOrUnion(old, v); err != nil {
 				return nil, err
 			}
 		}
@@ -306,7 +306,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		return cmp.Compare(a.path[len(a.path)-1].Index, b.path[len(b.path)-1].Index)
 	})
 	for _, r := range results {
-		if err := set(next, r.path, r.value); err != nil {
+		if err := setPath(next, r.path, r.value); err != nil {
 			return nil, err
 		}
 	}
@@ -316,7 +316,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	for _, a := range u.deletes {
 		old, exists := a.path.Find(item)
 		if !exists {
-			if err := parentExists(next, a.path); err != nil {
+			if err := checkParentExists(next, a.path); err != nil {
 				return nil, err
 			}
 			continue
@@ -330,7 +330,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			removes = append(removes, a.path)
 			continue
 		}
-		if err := set(next, a.path, attr.Value{Kind: v.Kind, Set: left}); err != nil {
+		if err := setPath(next, a.path, attr.Value{Kind: v.Kind, Set: left}); err != nil {
 			return nil, err
 		}
 	}
@@ -340,15 +340,15 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b[len(b)-1].Index, a[len(a)-1].Index))
 	})
 	for _, path := range removes {
-		if err := remove(next, path); err != nil {
+		if err := removePath(next, path); err != nil {
 			return nil, err
 		}
 	}
 	return next, nil
 }
 
-// add returns the sum of two numbers, or the union of two sets.
-func add(old, v attr.Value) (attr.Value, error) {
+// sumOrUnion returns the sum of two numbers, or the union of two sets.
+func sumOrUnion(old, v attr.Value) (attr.Value, error) {
 	if old.Kind != v.Kind {
 		return v, errOperandType
 	}
@@ -364,14 +364,14 @@ func add(old, v attr.Value) (attr.Value, error) {
 	return attr.NewSet(v.Kind, elements), nil
 }
 
-// set sets the value at the path in the item. If a list index is beyond the end of the list, set
+// setPath sets the value at the path in the item. If a list index is beyond the end of the list, set
 // appends the value to the list.
-func set(item attr.Item, path Path, v attr.Value) error {
+func setPath(item attr.Item, path Path, v attr.Value) error {
 	if len(path) == 1 {
 		item[path[0].Name] = v
 		return nil
 	}
-	return replace(item, path, func(c attr.Value, e Element) attr.Value {
+	return editNested(item, path, func(c attr.Value, e Element) attr.Value {
 		switch {
 		case e.Index < 0:
 			c.Map = maps.Clone(c.Map)
@@ -386,13 +386,13 @@ func set(item attr.Item, path Path, v attr.Value) error {
 	})
 }
 
-// remove deletes the value at the path in the item.
-func remove(item attr.Item, path Path) error {
+// removePath deletes the value at the path in the item.
+func removePath(item attr.Item, path Path) error {
 	if len(path) == 1 {
 		delete(item, path[0].Name)
 		return nil
 	}
-	return replace(item, path, func(c attr.Value, e Element) attr.Value {
+	return editNested(item, path, func(c attr.Value, e Element) attr.Value {
 		if e.Index < 0 {
 			c.Map = maps.Clone(c.Map)
 			delete(c.Map, e.Name)
@@ -403,33 +403,33 @@ func remove(item attr.Item, path Path) error {
 	})
 }
 
-// parentExists returns an error if the list or map that should contain the path's last element does
+// checkParentExists returns an error if the list or map that should contain the path's last element does
 // not exist.
-func parentExists(item attr.Item, path Path) error {
+func checkParentExists(item attr.Item, path Path) error {
 	if len(path) == 1 {
 		return nil
 	}
-	return replace(item, path, func(c attr.Value, _ Element) attr.Value { return c })
+	return editNested(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// replace changes a nested value of the item. It copies all maps and lists on the path, and calls
+// editNested changes a nested value of the item. It copies all maps and lists on the path, and calls
 // edit with the last of them. The path must have at least two elements.
-func replace(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
+func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {
-		return errPath
+		return errInvalidPath
 	}
-	v, err := change(v, path[1:], edit)
+	v, err := copyAndEdit(v, path[1:], edit)
 	item[path[0].Name] = v
 	return err
 }
 
-// change returns a copy of a list or map in which edit has changed the last list or map on the
+// copyAndEdit returns a copy of a list or map in which edit has changed the last list or map on the
 // path.
-func change(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
+func copyAndEdit(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
 	e := path[0]
 	if e.Index < 0 && container.Kind != attr.Map || e.Index >= 0 && container.Kind != attr.List {
-		return container, errPath
+		return container, errInvalidPath
 	}
 	if len(path) == 1 {
 		return edit(container, e), nil
@@ -437,17 +437,17 @@ func change(container attr.Value, path Path, edit func(attr.Value, Element) attr
 	if e.Index < 0 {
 		inner, ok := container.Map[e.Name]
 		if !ok {
-			return container, errPath
+			return container, errInvalidPath
 		}
-		inner, err := change(inner, path[1:], edit)
+		inner, err := copyAndEdit(inner, path[1:], edit)
 		container.Map = maps.Clone(container.Map)
 		container.Map[e.Name] = inner
 		return container, err
 	}
 	if e.Index >= len(container.List) {
-		return container, errPath
+		return container, errInvalidPath
 	}
-	inner, err := change(container.List[e.Index], path[1:], edit)
+	inner, err := copyAndEdit(container.List[e.Index], path[1:], edit)
 	container.List = slices.Clone(container.List)
 	container.List[e.Index] = inner
 	return container, err

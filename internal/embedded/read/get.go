@@ -29,7 +29,7 @@ func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 		g.projection, err = expr.ParseProjection(*projection, p)
 	}
 	if err == nil {
-		err = p.Unused()
+		err = p.CheckAllUsed()
 	}
 	return g, wire.AsInvalid(err)
 }
@@ -38,10 +38,10 @@ func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 // schema.ErrKeySchema, or an error about a value of the key.
 func (g *Get) SetTable(t *schema.Table, key attr.Item) (err error) {
 	g.Table = t
-	if err := t.CheckPaths(g.projection); err != nil {
+	if err := t.CheckKeyPaths(g.projection); err != nil {
 		return err
 	}
-	g.Key, err = t.Lookup(key)
+	g.Key, err = t.EncodeRequestKey(key)
 	return err
 }
 
@@ -55,7 +55,7 @@ func (g *Get) Read(tx *bbolt.Tx) error {
 	if stored == nil {
 		return nil
 	}
-	g.Size, g.JSON = storage.Split(stored)
+	g.Size, g.JSON = storage.SplitItem(stored)
 	if len(g.projection) == 0 {
 		return nil
 	}

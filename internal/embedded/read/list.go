@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// ListInput has the parameters of Query and Scan.
-type ListInput struct {
+// QueryOrScanInput has the parameters of Query and Scan.
+type QueryOrScanInput struct {
 	TableName                 *string
 	IndexName                 *string
 	KeyConditionExpression    *string
@@ -33,9 +33,9 @@ type ListInput struct {
 	ConditionalOperator                                     string
 }
 
-// List is a Query or a Scan.
-type List struct {
-	*ListInput
+// QueryOrScan is a Query or a Scan.
+type QueryOrScan struct {
+	*QueryOrScanInput
 	table      *schema.Table
 	index      *schema.Index // index is nil for a read of the table
 	isScan     bool
@@ -58,15 +58,15 @@ type List struct {
 	last             attr.Item // last is the key of the last item read, nil if all items were read
 }
 
-// checkList validates what Query and Scan have in common.
-func (in *ListInput) checkList(v *wire.Violations) error {
-	if !v.Table(in.TableName) {
+// checkCommon validates what Query and Scan have in common.
+func (in *QueryOrScanInput) checkCommon(v *wire.Violations) error {
+	if !v.CheckTableName(in.TableName) {
 		return v.Err()
 	}
-	v.CheckCapacity(in.ReturnConsumedCapacity)
-	v.Enum(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+	v.CheckReturnCapacity(in.ReturnConsumedCapacity)
+	v.CheckEnum(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 	if in.IndexName != nil {
-		v.Name(*in.IndexName, "indexName", 3)
+		v.CheckName(*in.IndexName, "indexName", 3)
 	}
 	if err := v.Err(); err != nil {
 		return err
@@ -93,18 +93,18 @@ func (in *ListInput) checkList(v *wire.Violations) error {
 // for a Scan, DynamoDB adds the prefix "1 validation error detected" to the message.
 var errNoProjection = wire.Invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 
-// selectsNothing reports whether Select is SPECIFIC_ATTRIBUTES and the request has no projection.
-func (in *ListInput) selectsNothing() bool {
+// lacksProjection reports whether Select is SPECIFIC_ATTRIBUTES and the request has no projection.
+func (in *QueryOrScanInput) lacksProjection() bool {
 	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
 }
 
 // parse parses the expressions of a Query or Scan.
-func (in *ListInput) parse(isScan bool) (*List, error) {
-	l := &List{ListInput: in, isScan: isScan, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
+func (in *QueryOrScanInput) parse(isScan bool) (*QueryOrScan, error) {
+	l := &QueryOrScan{QueryOrScanInput: in, isScan: isScan, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
 	err := p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
 	if err == nil && in.FilterExpression != nil {
-		l.filter, err = expr.ParseCondition(expr.FilterName, *in.FilterExpression, p)
+		l.filter, err = expr.ParseCondition(expr.FilterExpression, *in.FilterExpression, p)
 	}
 	if err == nil && in.ProjectionExpression != nil {
 		l.projection, err = expr.ParseProjection(*in.ProjectionExpression, p)
@@ -113,21 +113,21 @@ func (in *ListInput) parse(isScan bool) (*List, error) {
 		l.condition, err = expr.ParseKeyCondition(*in.KeyConditionExpression, p)
 	}
 	if err == nil {
-		err = p.Unused()
+		err = p.CheckAllUsed()
 	}
 	return l, wire.AsInvalid(err)
 }
 
 // NewQuery validates the parameters of a Query.
-func NewQuery(in *ListInput) (*List, error) {
+func NewQuery(in *QueryOrScanInput) (*QueryOrScan, error) {
 	v := &wire.Violations{}
 	if in.Limit != nil && *in.Limit < 1 {
-		v.AddText("Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+		v.AddMessage("Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
 	}
-	if err := in.checkList(v); err != nil {
+	if err := in.checkCommon(v); err != nil {
 		return nil, err
 	}
-	if in.selectsNothing() {
+	if in.lacksProjection() {
 		return nil, wire.WithDetectedPrefix(errNoProjection)
 	}
 	if in.KeyConditionExpression == nil {
@@ -137,7 +137,7 @@ func NewQuery(in *ListInput) (*List, error) {
 }
 
 // NewScan validates the parameters of a Scan.
-func NewScan(in *ListInput) (*List, error) {
+func NewScan(in *QueryOrScanInput) (*QueryOrScan, error) {
 	v := &wire.Violations{}
 	if in.Limit != nil {
 		v.AtLeast(*in.Limit, 1, "limit")
@@ -150,11 +150,11 @@ func NewScan(in *ListInput) (*List, error) {
 		v.AtLeast(*in.Segment, 0, "segment")
 		v.AtMost(*in.Segment, 999_999, "segment")
 	}
-	if err := in.checkList(v); err != nil {
+	if err := in.checkCommon(v); err != nil {
 		return nil, err
 	}
 	switch {
-	case in.selectsNothing():
+	case in.lacksProjection():
 		return nil, errNoProjection
 	case in.Segment != nil && in.TotalSegments == nil:
 		return nil, wire.Invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
@@ -169,7 +169,7 @@ func NewScan(in *ListInput) (*List, error) {
 
 // SetTable sets the table, finds the index, and computes the range of keys to read. It validates
 // the request with the definition of the table.
-func (l *List) SetTable(t *schema.Table) error {
+func (l *QueryOrScan) SetTable(t *schema.Table) error {
 	l.table = t
 	if err := l.findIndex(); err != nil {
 		return err
@@ -181,9 +181,9 @@ func (l *List) SetTable(t *schema.Table) error {
 }
 
 // findIndex finds the index and validates the projection.
-func (l *List) findIndex() error {
-	in := l.ListInput
-	if err := l.table.CheckPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
+func (l *QueryOrScan) findIndex() error {
+	in := l.QueryOrScanInput
+	if err := l.table.CheckKeyPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
 		return wire.AsInvalid(err)
 	}
 	if in.IndexName == nil {
@@ -214,7 +214,7 @@ func (l *List) findIndex() error {
 }
 
 // key returns the key of the index or table. The list is sorted by this key.
-func (l *List) key() []expr.KeyAttribute {
+func (l *QueryOrScan) key() []expr.KeyAttribute {
 	if l.index != nil {
 		return l.index.Key
 	}
@@ -222,8 +222,8 @@ func (l *List) key() []expr.KeyAttribute {
 }
 
 // queryRange computes the range of keys of a Query.
-func (l *List) queryRange() error {
-	r, err := l.condition.Range(l.key())
+func (l *QueryOrScan) queryRange() error {
+	r, err := l.condition.KeyRange(l.key())
 	if err != nil {
 		return wire.AsInvalid(err)
 	}
@@ -236,7 +236,7 @@ func (l *List) queryRange() error {
 
 // checkFilter returns an error if the filter of a Query uses attributes of the key, or attributes
 // that the index does not project.
-func (l *List) checkFilter() error {
+func (l *QueryOrScan) checkFilter() error {
 	var missing []string
 	for _, path := range l.filter.Paths() {
 		name := path[0].Name
@@ -256,32 +256,32 @@ func (l *List) checkFilter() error {
 }
 
 // setRange sets the bounds of a Query.
-func (l *List) setRange(r *expr.KeyRange) {
+func (l *QueryOrScan) setRange(r *expr.KeyRange) {
 	common := schema.EncodePartition(r.Partition)
 	for _, v := range r.Equal {
-		common = v.AppendKey(common)
+		common = v.AppendSortableBytes(common)
 	}
-	l.start, l.end = common, successor(common)
-	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(common)) }
+	l.start, l.end = common, prefixSuccessor(common)
+	with := func(v *attr.Value) []byte { return v.AppendSortableBytes(bytes.Clone(common)) }
 	if r.Prefix != nil {
-		l.start = attr.AppendKeyPrefix(bytes.Clone(common), r.Prefix.Text)
-		l.end = successor(l.start)
+		l.start = attr.AppendSortablePrefix(bytes.Clone(common), r.Prefix.Text)
+		l.end = prefixSuccessor(l.start)
 	}
 	if r.Low != nil {
 		if l.start = with(r.Low); r.LowOpen {
-			l.start = successor(l.start)
+			l.start = prefixSuccessor(l.start)
 		}
 	}
 	if r.High != nil {
 		if l.end = with(r.High); !r.HighOpen {
-			l.end = successor(l.end)
+			l.end = prefixSuccessor(l.end)
 		}
 	}
 }
 
-// successor returns the smallest byte string that is greater than all byte strings with the prefix.
+// prefixSuccessor returns the smallest byte string that is greater than all byte strings with the prefix.
 // It returns nil if there is no such byte string.
-func successor(prefix []byte) []byte {
+func prefixSuccessor(prefix []byte) []byte {
 	next := bytes.Clone(prefix)
 	for i := len(next) - 1; i >= 0; i-- {
 		if next[i]++; next[i] != 0 {
@@ -294,7 +294,7 @@ func successor(prefix []byte) []byte {
 // startAfter limits the range to the keys after ExclusiveStartKey. It returns an error with the
 // message mismatch if the key does not fit the table or index. If the key is not in the range, the
 // error has the message outside.
-func (l *List) startAfter(mismatch, outside string) error {
+func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {
 		return nil
@@ -338,8 +338,8 @@ func (l *List) startAfter(mismatch, outside string) error {
 }
 
 // scanRange computes the range of keys of a Scan.
-func (l *List) scanRange() error {
-	in := l.ListInput
+func (l *QueryOrScan) scanRange() error {
+	in := l.QueryOrScanInput
 	if in.Segment != nil {
 		// A stored key begins with a hash byte. Each segment of a Scan is a range of hash bytes.
 		first, next := *in.Segment*256 / *in.TotalSegments, (*in.Segment+1)*256 / *in.TotalSegments

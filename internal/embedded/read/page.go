@@ -12,16 +12,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// maxPage is a size in bytes. A page of a Query or Scan ends after the item that makes the page
+// maxPageBytes is a size in bytes. A page of a Query or Scan ends after the item that makes the page
 // larger than this size.
-const maxPage = 1 << 20
+const maxPageBytes = 1 << 20
 
-// Run reads one page and returns the response.
-func (l *List) Run(tx *bbolt.Tx) ([]byte, error) {
+// ReadPage reads one page and returns the response.
+func (l *QueryOrScan) ReadPage(tx *bbolt.Tx) ([]byte, error) {
 	if err := l.read(tx); err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	if l.Select != "COUNT" {
 		o.List("Items", len(l.items), func(i int) { o.Element(l.items[i]) })
 	}
@@ -37,12 +37,12 @@ func (l *List) Run(tx *bbolt.Tx) ([]byte, error) {
 	} else {
 		u.Add(l.table, units, nil)
 	}
-	u.WriteSingle(o)
+	u.AppendSingleTable(o)
 	return o.Done(), nil
 }
 
 // read reads the items of the page.
-func (l *List) read(tx *bbolt.Tx) error {
+func (l *QueryOrScan) read(tx *bbolt.Tx) error {
 	b := tx.Bucket(l.table.BucketName)
 	if b == nil {
 		return wire.NotFound()
@@ -64,9 +64,9 @@ func (l *List) read(tx *bbolt.Tx) error {
 		if err := l.add(stored); err != nil {
 			return err
 		}
-		if l.Limit != nil && l.evaluated == *l.Limit || l.size+l.fetchedSize > maxPage {
+		if l.Limit != nil && l.evaluated == *l.Limit || l.size+l.fetchedSize > maxPageBytes {
 			// DynamoDB does not look for a further item.
-			return l.stop(stored)
+			return l.endPage(stored)
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func (l *List) read(tx *bbolt.Tx) error {
 
 // first moves the cursor to the first key of the range, or to the last key if the list is read
 // backward.
-func (l *List) first(c *bbolt.Cursor) (k, v []byte) {
+func (l *QueryOrScan) first(c *bbolt.Cursor) (k, v []byte) {
 	if !l.backward {
 		return c.Seek(l.start)
 	}
@@ -88,7 +88,7 @@ func (l *List) first(c *bbolt.Cursor) (k, v []byte) {
 }
 
 // next moves the cursor to the next item.
-func (l *List) next(c *bbolt.Cursor) (k, v []byte) {
+func (l *QueryOrScan) next(c *bbolt.Cursor) (k, v []byte) {
 	if l.backward {
 		return c.Prev()
 	}
@@ -96,7 +96,7 @@ func (l *List) next(c *bbolt.Cursor) (k, v []byte) {
 }
 
 // within reports whether a key is in the range.
-func (l *List) within(k []byte) bool {
+func (l *QueryOrScan) within(k []byte) bool {
 	if l.backward {
 		return bytes.Compare(k, l.start) >= 0
 	}
@@ -104,8 +104,8 @@ func (l *List) within(k []byte) bool {
 }
 
 // add adds an item to the page.
-func (l *List) add(stored []byte) error {
-	size, encoded := storage.Split(stored)
+func (l *QueryOrScan) add(stored []byte) error {
+	size, encoded := storage.SplitItem(stored)
 	var item attr.Item
 	var err error
 	narrow := l.index != nil && l.index.Projected != nil
@@ -117,7 +117,7 @@ func (l *List) add(stored []byte) error {
 		item, err = attr.ParseItem(encoded)
 		l.fetchedSize += size
 		l.fetchedUnits += capacity.ReadUnits(size, l.ConsistentRead)
-		size = l.index.Content(item).Size()
+		size = l.index.ProjectedItem(item).Size()
 	case l.filter != nil || len(l.projection) > 0:
 		item, err = attr.ParseItem(encoded)
 	}
@@ -140,13 +140,13 @@ func (l *List) add(stored []byte) error {
 	return nil
 }
 
-// stop ends the page after an item.
-func (l *List) stop(last []byte) (err error) {
+// endPage ends the page after an item.
+func (l *QueryOrScan) endPage(last []byte) (err error) {
 	names := map[string]bool{}
 	for _, k := range slices.Concat(l.table.Key, l.key()) {
 		names[k.Name] = true
 	}
-	_, encoded := storage.Split(last)
+	_, encoded := storage.SplitItem(last)
 	l.last, err = attr.ParseAttributes(encoded, names)
 	return err
 }

@@ -28,16 +28,16 @@ const maxKeyParts = 4
 func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)
-		v.Name(d.IndexName, field+"indexName", 3)
-		if v.List(len(d.KeySchema), most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+		v.CheckName(d.IndexName, field+"indexName", 3)
+		if v.CheckListLength(len(d.KeySchema), most, field+"keySchema", func() string { return formatKeySchema(d.KeySchema) }) {
 			checkKeyTypes(v, d.KeySchema, field+"keySchema")
 		}
 		checkProjectionType(v, d.Projection, field+"projection")
 	}
 }
 
-// describeSchema returns a key schema in the notation of DynamoDB's error messages.
-func describeSchema(schema []KeyElement) string {
+// formatKeySchema returns a key schema in the notation of DynamoDB's error messages.
+func formatKeySchema(schema []KeyElement) string {
 	parts := make([]string, len(schema))
 	for i, e := range schema {
 		parts[i] = fmt.Sprintf("KeySchemaElement(attributeName=%s, keyType=%s)", e.AttributeName, e.KeyType)
@@ -48,7 +48,7 @@ func describeSchema(schema []KeyElement) string {
 // checkKeyTypes validates the types of a key's elements.
 func checkKeyTypes(v *wire.Violations, schema []KeyElement, field string) {
 	for i, e := range schema {
-		v.Enum(e.KeyType, fmt.Sprintf("%s.%d.member.keyType", field, i+1), "HASH", "RANGE")
+		v.CheckEnum(e.KeyType, fmt.Sprintf("%s.%d.member.keyType", field, i+1), "HASH", "RANGE")
 	}
 }
 
@@ -58,7 +58,7 @@ func checkProjectionType(v *wire.Violations, p *Projection, field string) {
 		v.AddMissing(field)
 		return
 	}
-	v.Enum(p.ProjectionType, field+".projectionType", "ALL", "INCLUDE", "KEYS_ONLY")
+	v.CheckEnum(p.ProjectionType, field+".projectionType", "ALL", "INCLUDE", "KEYS_ONLY")
 }
 
 // checkBilling validates the billing mode with the throughput.

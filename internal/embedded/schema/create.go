@@ -16,7 +16,7 @@ type CreateTableInput struct {
 	LocalSecondaryIndexes     []IndexDefinition
 	BillingMode               string
 	ProvisionedThroughput     *Throughput
-	OnDemandThroughput        *RequestLimits
+	OnDemandThroughput        *OnDemandLimits
 	SSESpecification          *Encryption
 	DeletionProtectionEnabled bool
 	TableClass                string
@@ -29,20 +29,20 @@ func (in *CreateTableInput) Check() error {
 		return wire.Invalid("The parameter 'TableName' is required but was not present in the request")
 	}
 	v := &wire.Violations{}
-	v.Name(*in.TableName, "tableName", 3)
-	v.Enum(in.BillingMode, "billingMode", provisioned, payPerRequest)
+	v.CheckName(*in.TableName, "tableName", 3)
+	v.CheckEnum(in.BillingMode, "billingMode", provisioned, payPerRequest)
 	for i, d := range in.AttributeDefinitions {
-		v.Enum(d.AttributeType, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), "B", "N", "S")
+		v.CheckEnum(d.AttributeType, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), "B", "N", "S")
 	}
-	if v.List(len(in.KeySchema), 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
+	if v.CheckListLength(len(in.KeySchema), 2, "keySchema", func() string { return formatKeySchema(in.KeySchema) }) {
 		checkKeyTypes(v, in.KeySchema, "keySchema")
 	}
 	checkIndexes(v, in.GlobalSecondaryIndexes, "globalSecondaryIndexes", 2*maxKeyParts)
 	checkIndexes(v, in.LocalSecondaryIndexes, "localSecondaryIndexes", 2)
 	if in.StreamSpecification != nil {
-		v.Enum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
+		v.CheckEnum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
-	v.Enum(in.TableClass, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS")
+	v.CheckEnum(in.TableClass, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS")
 	if err := v.Err(); err != nil {
 		return err
 	}

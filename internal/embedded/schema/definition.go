@@ -47,9 +47,9 @@ type (
 	Encryption struct {
 		Enabled bool
 	}
-	// RequestLimits contains the throughput limits of a table in on-demand mode. DescribeTable returns
+	// OnDemandLimits contains the throughput limits of a table in on-demand mode. DescribeTable returns
 	// them, but the store does not enforce them.
-	RequestLimits struct {
+	OnDemandLimits struct {
 		MaxReadRequestUnits, MaxWriteRequestUnits int64
 	}
 )
@@ -65,8 +65,8 @@ type Definition struct {
 	LocalSecondaryIndexes     []IndexDefinition `json:",omitzero"`
 	BillingMode               string
 	ProvisionedThroughput     *Throughput
-	OnDemandThroughput        *RequestLimits `json:",omitzero"`
-	SSESpecification          *Encryption    `json:",omitzero"`
+	OnDemandThroughput        *OnDemandLimits `json:",omitzero"`
+	SSESpecification          *Encryption     `json:",omitzero"`
 	Created                   time.Time
 	DeletionProtectionEnabled bool
 	TableClass                string
@@ -83,11 +83,11 @@ func (d *Definition) ARN() string {
 // StreamARN returns the Amazon Resource Name of the table's latest stream.
 func (d *Definition) StreamARN() string { return d.ARN() + "/stream/" + d.StreamLabel }
 
-// Streams reports whether the table's changes are recorded.
-func (d *Definition) Streams() bool { return d.StreamSpecification != nil }
+// HasStream reports whether the table's changes are recorded.
+func (d *Definition) HasStream() bool { return d.StreamSpecification != nil }
 
-// TableName returns the table name in an Amazon Resource Name. It returns any other name unchanged.
-func TableName(name string) string {
+// TableNameFromARN returns the table name in an Amazon Resource Name. It returns any other name unchanged.
+func TableNameFromARN(name string) string {
 	if strings.HasPrefix(name, "arn:") {
 		if _, after, ok := strings.Cut(name, ":table/"); ok {
 			return after

@@ -9,7 +9,7 @@ type Counts struct{ Items, Bytes int64 }
 
 // Describe adds the description of the table to a response. member is the name of the JSON member,
 // and status is the TableStatus. indexes maps the names of the indexes to their counts.
-func (d *Definition) Describe(o *wire.Object, member, status string, table Counts, indexes map[string]Counts) {
+func (d *Definition) Describe(o *wire.ObjectWriter, member, status string, table Counts, indexes map[string]Counts) {
 	o.Nested(member, func() {
 		o.Text("TableName", d.TableName)
 		o.Text("TableStatus", status)
@@ -72,7 +72,7 @@ func (d *Definition) Describe(o *wire.Object, member, status string, table Count
 	})
 }
 
-func describeThroughput(o *wire.Object, p *Throughput) {
+func describeThroughput(o *wire.ObjectWriter, p *Throughput) {
 	if p == nil {
 		p = &Throughput{}
 	}

@@ -13,7 +13,7 @@ import (
 func EncodePartition(partition []attr.Value) []byte {
 	b := []byte{0}
 	for _, v := range partition {
-		b = v.AppendKey(b)
+		b = v.AppendSortableBytes(b)
 	}
 	b[0] = hashByte(b[1:])
 	return b
@@ -23,7 +23,7 @@ func EncodePartition(partition []attr.Value) []byte {
 func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	b := []byte{0}
 	for i, k := range key {
-		b = item[k.Name].AppendKey(b)
+		b = item[k.Name].AppendSortableBytes(b)
 		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // the end of the partition key
 			b[0] = hashByte(b[1:])
 		}
@@ -45,9 +45,9 @@ func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 // ErrKeySchema means that the attributes of a key do not match the key schema of the table.
 var ErrKeySchema = errors.New("The provided key element does not match the schema")
 
-// Lookup validates the key in a request, and returns the encoded key. It returns ErrKeySchema, or
+// EncodeRequestKey validates the key in a request, and returns the encoded key. It returns ErrKeySchema, or
 // an error about a value of the key.
-func (t *Table) Lookup(key attr.Item) ([]byte, error) {
+func (t *Table) EncodeRequestKey(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func (t *Table) CheckKeySizes(item attr.Item) error {
 	for i, k := range t.Key {
 		v := item[k.Name]
 		if v.Text == "" {
-			return expr.EmptyKey(k)
+			return expr.EmptyKeyError(k)
 		}
-		if i == 0 && v.Size() > expr.MaxPartitionKey {
+		if i == 0 && v.Size() > expr.MaxPartitionKeyBytes {
 			return expr.ErrLongPartitionKey
 		}
-		if i == 1 && v.Size() > expr.MaxSortKey {
+		if i == 1 && v.Size() > expr.MaxSortKeyBytes {
 			return expr.ErrLongSortKey
 		}
 	}
@@ -97,9 +97,9 @@ type KeyFault struct {
 	Early bool
 }
 
-// KeyOf validates the key attributes of a new item, for the table and its indexes. It returns the
+// EncodeItemKey validates the key attributes of a new item, for the table and its indexes. It returns the
 // encoded key of the item in the table.
-func (t *Table) KeyOf(item attr.Item) ([]byte, *KeyFault) {
+func (t *Table) EncodeItemKey(item attr.Item) ([]byte, *KeyFault) {
 	for _, k := range t.Key {
 		v, ok := item[k.Name]
 		switch {
@@ -138,7 +138,7 @@ func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 				}
 				return &KeyFault{errors.New(message), true}
 			}
-			if limit := map[bool]int{false: expr.MaxPartitionKey, true: expr.MaxSortKey}[k.Sort]; v.Size() > limit {
+			if limit := map[bool]int{false: expr.MaxPartitionKeyBytes, true: expr.MaxSortKeyBytes}[k.Sort]; v.Size() > limit {
 				return &KeyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.Name, limit), false}
 			}
 		}
@@ -146,8 +146,8 @@ func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 	return nil
 }
 
-// CheckPaths returns an error if a path leads into a key attribute, as in key[0] or key.name.
-func (t *Table) CheckPaths(paths []expr.Path) error {
+// CheckKeyPaths returns an error if a path leads into a key attribute, as in key[0] or key.name.
+func (t *Table) CheckKeyPaths(paths []expr.Path) error {
 	for _, path := range paths {
 		if len(path) == 1 {
 			continue
@@ -172,8 +172,8 @@ func (t *Table) CheckPaths(paths []expr.Path) error {
 	return nil
 }
 
-// KeyItem returns only the attributes of an item that form the table's key.
-func (t *Table) KeyItem(item attr.Item) attr.Item {
+// ExtractKey returns only the attributes of an item that form the table's key.
+func (t *Table) ExtractKey(item attr.Item) attr.Item {
 	key := attr.Item{}
 	for _, k := range t.Key {
 		key[k.Name] = item[k.Name]
@@ -181,19 +181,19 @@ func (t *Table) KeyItem(item attr.Item) attr.Item {
 	return key
 }
 
-// A partition key of at least longKey bytes is hashed without its last unhashedBytes. IDs such as
+// A partition key of at least longKeyBytes bytes is hashed without its last unhashedSuffixBytes. IDs such as
 // ULIDs begin with their time and end with random characters. So the keys of one ULID generator
 // that were created within 33 s have the same hash: they are neighbors in the file, and writes of
 // new items change few pages. These numbers are a part of the file's format.
 const (
-	longKey       = 28
-	unhashedBytes = 21
+	longKeyBytes        = 28
+	unhashedSuffixBytes = 21
 )
 
 // hashByte returns the hash of a partition key's bytes.
 func hashByte(partition []byte) byte {
-	if len(partition) >= longKey {
-		partition = partition[:len(partition)-unhashedBytes]
+	if len(partition) >= longKeyBytes {
+		partition = partition[:len(partition)-unhashedSuffixBytes]
 	}
 	h := crc32.ChecksumIEEE(partition)
 	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)

@@ -37,11 +37,11 @@ func Parse(encoded []byte) (*Table, error) {
 	if err := json.Unmarshal(encoded, &d); err != nil {
 		return nil, fmt.Errorf("the definition of a table is damaged: %w", err)
 	}
-	return New(d), nil
+	return NewTable(d), nil
 }
 
-// New returns the table with a definition.
-func New(definition Definition) *Table {
+// NewTable returns the table with a definition.
+func NewTable(definition Definition) *Table {
 	t := &Table{Definition: definition}
 	t.BucketName = fmt.Appendf(nil, "table-%d", t.Bucket)
 	t.Key = t.keyAttributes(t.KeySchema)
@@ -85,17 +85,17 @@ func (t *Table) Index(name string) *Index {
 	return nil
 }
 
-// Size returns the size of an item's projected attributes in bytes. full is the size of the
+// ProjectedSize returns the size of an item's projected attributes in bytes. full is the size of the
 // complete item.
-func (x *Index) Size(item attr.Item, full int) int64 {
+func (x *Index) ProjectedSize(item attr.Item, full int) int64 {
 	if x.Projected == nil {
 		return int64(full)
 	}
-	return int64(x.Content(item).Size())
+	return int64(x.ProjectedItem(item).Size())
 }
 
-// Content returns the projected attributes of an item.
-func (x *Index) Content(item attr.Item) attr.Item {
+// ProjectedItem returns the projected attributes of an item.
+func (x *Index) ProjectedItem(item attr.Item) attr.Item {
 	if x.Projected == nil {
 		return item
 	}

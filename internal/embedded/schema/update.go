@@ -12,7 +12,7 @@ type UpdateTableInput struct {
 	AttributeDefinitions        []AttributeDefinition
 	BillingMode                 string
 	ProvisionedThroughput       *Throughput
-	OnDemandThroughput          *RequestLimits
+	OnDemandThroughput          *OnDemandLimits
 	SSESpecification            *Encryption
 	DeletionProtectionEnabled   *bool
 	TableClass                  string
@@ -30,10 +30,10 @@ type UpdateTableInput struct {
 // Check validates the parameters without the table's definition.
 func (in *UpdateTableInput) Check() error {
 	v := &wire.Violations{}
-	v.Table(in.TableName)
-	v.Enum(in.BillingMode, "billingMode", provisioned, payPerRequest)
+	v.CheckTableName(in.TableName)
+	v.CheckEnum(in.BillingMode, "billingMode", provisioned, payPerRequest)
 	if in.StreamSpecification != nil {
-		v.Enum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
+		v.CheckEnum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
 	if err := v.Err(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (in *UpdateTableInput) Apply(d *Definition) error {
 		d.TableClass = in.TableClass
 	}
 	if set := in.StreamSpecification; set != nil {
-		if set.StreamEnabled == d.Streams() {
+		if set.StreamEnabled == d.HasStream() {
 			if set.StreamEnabled {
 				return wire.Invalid("Table already has an enabled stream: TableName: %s", d.TableName)
 			}

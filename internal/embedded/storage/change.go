@@ -25,12 +25,12 @@ type Change struct {
 	OldStored, Encoded []byte
 }
 
-// Load reads the item before the change. items is the bucket that contains the table's items.
-func (c *Change) Load(items *bbolt.Bucket) (err error) {
+// LoadOld reads the item before the change. items is the bucket that contains the table's items.
+func (c *Change) LoadOld(items *bbolt.Bucket) (err error) {
 	c.Old, c.OldSize = nil, 0
 	if c.OldStored = items.Get(c.Key); c.OldStored != nil {
 		var json []byte
-		c.OldSize, json = Split(c.OldStored)
+		c.OldSize, json = SplitItem(c.OldStored)
 		c.Old, err = attr.ParseItem(json)
 	}
 	return err
@@ -68,39 +68,39 @@ func (c *Change) Store(b *bbolt.Bucket) error {
 			return err
 		}
 	}
-	if err := count(b, nil, number, int64(c.NewSize-c.OldSize)); err != nil {
+	if err := addCounts(b, nil, number, int64(c.NewSize-c.OldSize)); err != nil {
 		return err
 	}
 	for _, x := range c.Table.Indexes {
-		if err := c.index(b, x); err != nil {
+		if err := c.updateIndex(b, x); err != nil {
 			return err
 		}
 	}
 	if c.Table.Expiry != "" {
-		return move(b.Bucket(bucketExpiry), expiryEntry(c.Table, c.Old, c.Key), expiryEntry(c.Table, c.New, c.Key), c.Key)
+		return moveEntry(b.Bucket(bucketExpiry), expiryEntry(c.Table, c.Old, c.Key), expiryEntry(c.Table, c.New, c.Key), c.Key)
 	}
 	return nil
 }
 
-// index stores the new item in an index.
-func (c *Change) index(b *bbolt.Bucket, x *schema.Index) error {
+// updateIndex stores the new item in an index.
+func (c *Change) updateIndex(b *bbolt.Bucket, x *schema.Index) error {
 	from, to := x.EntryKey(c.Old, c.Key), x.EntryKey(c.New, c.Key)
-	if err := move(b.Bucket(x.BucketName), from, to, c.Key); err != nil {
+	if err := moveEntry(b.Bucket(x.BucketName), from, to, c.Key); err != nil {
 		return err
 	}
 	var items, size int64
 	if from != nil {
-		items, size = items-1, size-x.Size(c.Old, c.OldSize)
+		items, size = items-1, size-x.ProjectedSize(c.Old, c.OldSize)
 	}
 	if to != nil {
-		items, size = items+1, size+x.Size(c.New, c.NewSize)
+		items, size = items+1, size+x.ProjectedSize(c.New, c.NewSize)
 	}
-	return count(b, x, items, size)
+	return addCounts(b, x, items, size)
 }
 
-// move replaces the entry with the key from by an entry with the key to. If from is nil, move only
+// moveEntry replaces the entry with the key from by an entry with the key to. If from is nil, move only
 // adds an entry. If to is nil, it only deletes one.
-func move(b *bbolt.Bucket, from, to, value []byte) error {
+func moveEntry(b *bbolt.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
 	if bytes.Equal(from, to) {
 		return nil

@@ -19,8 +19,8 @@ var (
 	keyCounts    = []byte("counts")
 )
 
-// Create creates the buckets of a new table.
-func Create(tx *bbolt.Tx, t *schema.Table) error {
+// CreateBuckets creates the buckets of a new table.
+func CreateBuckets(tx *bbolt.Tx, t *schema.Table) error {
 	b, err := tx.CreateBucket(t.BucketName)
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	return schema.Counts{}
 }
 
-// count adds items and size to the stored counts of the index x, or of the table if x is nil.
-func count(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
+// addCounts adds items and size to the stored counts of the index x, or of the table if x is nil.
+func addCounts(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
 	}
 	var items, total int64
 	err = b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
-		size, encoded := Split(stored)
+		size, encoded := SplitItem(stored)
 		item, err := attr.ParseItem(encoded)
 		if err != nil {
 			return err
@@ -89,13 +89,13 @@ func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
 		if entry == nil {
 			return nil
 		}
-		items, total = items+1, total+x.Size(item, size)
+		items, total = items+1, total+x.ProjectedSize(item, size)
 		return entries.Put(entry, key)
 	})
 	if err != nil {
 		return err
 	}
-	return count(b, x, items, total)
+	return addCounts(b, x, items, total)
 }
 
 // DropIndex deletes the bucket and the stored counts of an index.
@@ -113,7 +113,7 @@ func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
 		return err
 	}
 	return b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
-		_, encoded := Split(stored)
+		_, encoded := SplitItem(stored)
 		item, err := attr.ParseItem(encoded)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func Encode(size int, json func([]byte) []byte) []byte {
 	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
 }
 
-// Split returns an item's size and JSON.
-func Split(stored []byte) (size int, json []byte) {
+// SplitItem returns an item's size and JSON.
+func SplitItem(stored []byte) (size int, json []byte) {
 	return int(binary.BigEndian.Uint32(stored)), stored[sizePrefix:]
 }

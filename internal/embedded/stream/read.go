@@ -46,12 +46,12 @@ func ListStreams(streams *bbolt.Bucket, _ time.Time, in *ListStreamsInput) ([]by
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	var found []*stream
 	more := false
 	err := streams.ForEachBucket(func(arn []byte) error {
 		m, err := parseStream(streams.Bucket(arn))
-		if err != nil || string(arn) <= in.ExclusiveStartStreamArn || in.TableName != "" && m.TableName != schema.TableName(in.TableName) {
+		if err != nil || string(arn) <= in.ExclusiveStartStreamArn || in.TableName != "" && m.TableName != schema.TableNameFromARN(in.TableName) {
 			return err
 		}
 		if len(found) == limit {
@@ -86,7 +86,7 @@ type DescribeStreamInput struct {
 // DescribeStream executes the operation DescribeStream. streams is the bucket that contains all
 // streams.
 func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput) ([]byte, error) {
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	records, m, err := find(streams, in.StreamArn)
 	if err != nil {
 		return nil, err
@@ -107,9 +107,9 @@ func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput)
 			o.Open()
 			o.Text("ShardId", shardID)
 			o.Nested("SequenceNumberRange", func() {
-				o.Text("StartingSequenceNumber", fmt.Sprintf(firstSequence, 1))
+				o.Text("StartingSequenceNumber", fmt.Sprintf(sequenceNumberFormat, 1))
 				if m.Disabled {
-					o.Text("EndingSequenceNumber", fmt.Sprintf(firstSequence, records.Sequence()+1))
+					o.Text("EndingSequenceNumber", fmt.Sprintf(sequenceNumberFormat, records.Sequence()+1))
 				}
 			})
 			o.Close()
@@ -118,20 +118,20 @@ func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput)
 	return o.Done(), nil
 }
 
-// iterator is a position in a stream.
-type iterator struct {
+// shardIterator is a position in a stream.
+type shardIterator struct {
 	next    uint64 // next is the number of the next record
 	created time.Time
 	arn     string
 }
 
 // String returns the iterator as clients get it.
-func (i iterator) String() string {
+func (i shardIterator) String() string {
 	return base64.URLEncoding.EncodeToString(fmt.Appendf(nil, "%d|%d|%s", i.next, i.created.UnixMilli(), i.arn))
 }
 
 // parseIterator decodes an iterator. It returns a ValidationException.
-func parseIterator(text string) (i iterator, _ error) {
+func parseIterator(text string) (i shardIterator, _ error) {
 	decoded, err := base64.URLEncoding.DecodeString(text)
 	parts := strings.SplitN(string(decoded), "|", 3)
 	if err != nil || len(parts) != 3 {
@@ -163,7 +163,7 @@ func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIterator
 	if in.ShardIteratorType == "" {
 		v.AddMissing("shardIteratorType")
 	}
-	v.Enum(in.ShardIteratorType, "shardIteratorType", "AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON")
+	v.CheckEnum(in.ShardIteratorType, "shardIteratorType", "AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON")
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -171,22 +171,22 @@ func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIterator
 	if err != nil {
 		return nil, err
 	}
-	i := iterator{created: now, arn: in.StreamArn}
-	if i.next, err = in.start(records, now); err != nil {
+	i := shardIterator{created: now, arn: in.StreamArn}
+	if i.next, err = in.startRecordNumber(records, now); err != nil {
 		return nil, err
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	o.Text("ShardIterator", i.String())
 	return o.Done(), nil
 }
 
-// start returns the number of the record at which the new iterator starts.
-func (in *GetShardIteratorInput) start(records *bbolt.Bucket, now time.Time) (uint64, error) {
+// startRecordNumber returns the number of the record at which the new iterator starts.
+func (in *GetShardIteratorInput) startRecordNumber(records *bbolt.Bucket, now time.Time) (uint64, error) {
 	if in.ShardID != shardID {
 		return 0, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Shard does not exist"}
 	}
 	oldest := records.Sequence() + 1
-	limit := now.Add(-streamLife).UnixMilli()
+	limit := now.Add(-recordRetention).UnixMilli()
 	cursor := records.Cursor()
 	for k, stored := cursor.First(); k != nil; k, stored = cursor.Next() {
 		if recordTime(stored) >= limit {
@@ -208,14 +208,14 @@ func (in *GetShardIteratorInput) start(records *bbolt.Bucket, now time.Time) (ui
 		next++
 	}
 	if next < oldest {
-		return 0, trimmed()
+		return 0, trimmedDataError()
 	}
 	return next, nil
 }
 
-// trimmed returns the error for a position before the oldest available record.
-func trimmed() error {
-	return &wire.Failure{Code: wire.CodeTrimmed, Message: "The operation attempted to read past the oldest stream record in a shard"}
+// trimmedDataError returns the error for a position before the oldest available record.
+func trimmedDataError() error {
+	return &wire.Failure{Code: wire.CodeTrimmedData, Message: "The operation attempted to read past the oldest stream record in a shard"}
 }
 
 // GetRecordsInput has the parameters of GetRecords.
@@ -243,7 +243,7 @@ func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]by
 	if now.Sub(i.created) > iteratorLife {
 		return nil, &wire.Failure{Code: wire.CodeExpiredIterator, Message: "The shard iterator has expired: request a new one"}
 	}
-	o := wire.NewObject()
+	o := wire.NewObjectWriter()
 	records, m, err := find(streams, i.arn)
 	if err != nil {
 		return nil, err
@@ -251,22 +251,22 @@ func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]by
 	first := i.next
 	var found [][]byte
 	size := 0
-	oldest := now.Add(-streamLife).UnixMilli()
+	oldest := now.Add(-recordRetention).UnixMilli()
 	cursor := records.Cursor()
 	k, stored := cursor.Seek(recordKey(i.next))
 	if i.next <= records.Sequence() && !bytes.Equal(k, recordKey(i.next)) {
-		return nil, trimmed() // the record has been deleted
+		return nil, trimmedDataError() // the record has been deleted
 	}
-	for ; k != nil && len(found) < limit && (size == 0 || size+len(stored) <= maxPage); k, stored = cursor.Next() {
+	for ; k != nil && len(found) < limit && (size == 0 || size+len(stored) <= maxPageBytes); k, stored = cursor.Next() {
 		if recordTime(stored) < oldest {
-			return nil, trimmed()
+			return nil, trimmedDataError()
 		}
 		found = append(found, stored)
 		size += len(stored)
 		i.next = binary.BigEndian.Uint64(k) + 1
 	}
 	o.List("Records", len(found), func(n int) {
-		err = errors.Join(err, m.append(o, first+uint64(n), found[n]))
+		err = errors.Join(err, m.appendRecordJSON(o, first+uint64(n), found[n]))
 	})
 	if err != nil {
 		return nil, err

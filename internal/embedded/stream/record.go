@@ -20,13 +20,13 @@ import (
 // parts follow: the keys as JSON, the new image and the old image. Images have the format of stored
 // items. Each part begins with its length (4 bytes). An absent part has the length 0. The keys are
 // absent if there is an image, because the image contains them.
-const recordHeader = 8 + 1
+const recordHeaderBytes = 8 + 1
 
 // The flags of a stored record.
 const (
-	flagNew     = 1 << iota // the item exists after the change
-	flagOld                 // the item existed before the change
-	flagExpired             // the item was deleted because its time to live had ended
+	flagNewExists = 1 << iota // the item exists after the change
+	flagOldExists             // the item existed before the change
+	flagExpired               // the item was deleted because its time to live had ended
 )
 
 // encode returns the stored record of a change.
@@ -35,13 +35,13 @@ func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	view := a.Table.StreamSpecification.StreamViewType
 	var keys, before, after []byte
 	if a.New != nil {
-		flags |= flagNew
+		flags |= flagNewExists
 		if strings.HasPrefix(view, "NEW") {
 			after = a.Encoded
 		}
 	}
 	if a.Old != nil {
-		flags |= flagOld
+		flags |= flagOldExists
 		if strings.HasSuffix(view, "OLD_IMAGES") || view == "OLD_IMAGE" {
 			before = a.OldStored
 		}
@@ -54,9 +54,9 @@ func encode(a *storage.Change, expired bool, now time.Time) []byte {
 		if item == nil {
 			item = a.Old
 		}
-		keys = a.Table.KeyItem(item).AppendJSON(nil)
+		keys = a.Table.ExtractKey(item).AppendJSON(nil)
 	}
-	b := make([]byte, 0, recordHeader+12+len(keys)+len(after)+len(before))
+	b := make([]byte, 0, recordHeaderBytes+12+len(keys)+len(after)+len(before))
 	b = append(binary.BigEndian.AppendUint64(b, uint64(now.UnixMilli())), flags)
 	for _, part := range [][]byte{keys, after, before} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
@@ -70,14 +70,14 @@ func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stor
 // errDamaged means that a stored record is too short.
 var errDamaged = errors.New("a stream record is damaged")
 
-// append adds a stored record to the list of records in a response. number is the record's number
+// appendRecordJSON adds a stored record to the list of records in a response. number is the record's number
 // in the stream.
-func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
-	if len(stored) < recordHeader {
+func (m *stream) appendRecordJSON(o *wire.ObjectWriter, number uint64, stored []byte) error {
+	if len(stored) < recordHeaderBytes {
 		return errDamaged
 	}
-	created, flags := recordTime(stored), stored[recordHeader-1]
-	stored = stored[recordHeader:]
+	created, flags := recordTime(stored), stored[recordHeaderBytes-1]
+	stored = stored[recordHeaderBytes:]
 	var parts [3][]byte
 	for i := range parts {
 		if len(stored) < 4 || len(stored)-4 < int(binary.BigEndian.Uint32(stored)) {
@@ -86,14 +86,14 @@ func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 		end := 4 + binary.BigEndian.Uint32(stored)
 		parts[i], stored = stored[4:end], stored[end:]
 	}
-	keys, err := m.keys(parts)
+	keys, err := m.itemKey(parts)
 	if err != nil {
 		return err
 	}
 	size := keys.Size()
 	image := func(name string, part []byte) {
 		if len(part) > 0 {
-			n, json := storage.Split(part)
+			n, json := storage.SplitItem(part)
 			o.Raw(name, json)
 			size += n
 		}
@@ -105,13 +105,13 @@ func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 		o.Item("Keys", keys)
 		image("NewImage", parts[1])
 		image("OldImage", parts[2])
-		o.Text("SequenceNumber", fmt.Sprintf(firstSequence, number))
+		o.Text("SequenceNumber", fmt.Sprintf(sequenceNumberFormat, number))
 		o.Int("SizeBytes", size)
 		o.Text("StreamViewType", m.ViewType)
 	})
 	id := uuid.NewSHA1(uuid.NameSpaceURL, append([]byte(m.ARN), recordKey(number)...))
 	o.Text("eventID", hex.EncodeToString(id[:]))
-	o.Text("eventName", map[byte]string{flagNew: "INSERT", flagNew | flagOld: "MODIFY", flagOld: "REMOVE"}[flags&(flagNew|flagOld)])
+	o.Text("eventName", map[byte]string{flagNewExists: "INSERT", flagNewExists | flagOldExists: "MODIFY", flagOldExists: "REMOVE"}[flags&(flagNewExists|flagOldExists)])
 	o.Text("eventSource", "aws:dynamodb")
 	o.Text("eventVersion", "1.1")
 	if flags&flagExpired != 0 {
@@ -124,12 +124,12 @@ func (m *stream) append(o *wire.Object, number uint64, stored []byte) error {
 	return nil
 }
 
-// keys returns the key of the changed item. parts contains the three parts of a stored record.
-func (m *stream) keys(parts [3][]byte) (attr.Item, error) {
+// itemKey returns the key of the changed item. parts contains the three parts of a stored record.
+func (m *stream) itemKey(parts [3][]byte) (attr.Item, error) {
 	json := parts[0]
 	for _, image := range parts[1:] {
 		if len(json) == 0 && len(image) > 0 {
-			_, json = storage.Split(image)
+			_, json = storage.SplitItem(image)
 		}
 	}
 	names := map[string]bool{}

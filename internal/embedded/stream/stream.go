@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// streamLife is how long stream records are kept.
-	streamLife = 24 * time.Hour
+	// recordRetention is how long stream records are kept.
+	recordRetention = 24 * time.Hour
 	// iteratorLife is how long a shard iterator is valid.
 	iteratorLife = 15 * time.Minute
 	// shardID is the name of the only shard of a stream.
 	shardID = "shardId-00000000000000000000-embedded"
-	// firstSequence formats the number of a record as a sequence number. DynamoDB's sequence numbers
+	// sequenceNumberFormat formats the number of a record as a sequence number. DynamoDB's sequence numbers
 	// have at least 21 digits.
-	firstSequence = "1%020d"
-	// maxPage is the maximum total size of the records in a response, in bytes. A response can exceed
+	sequenceNumberFormat = "1%020d"
+	// maxPageBytes is the maximum total size of the records in a response, in bytes. A response can exceed
 	// this size only if it contains a single record.
-	maxPage = 1 << 20
+	maxPageBytes = 1 << 20
 	// maxTrimmed is the maximum number of old records of a stream that one write deletes.
 	maxTrimmed = 100
 )
@@ -110,7 +110,7 @@ func recordKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil,
 
 // trim deletes records that are too old.
 func trim(b *bbolt.Bucket, now time.Time) error {
-	limit := now.Add(-streamLife).UnixMilli()
+	limit := now.Add(-recordRetention).UnixMilli()
 	cursor := b.Cursor()
 	var old [][]byte
 	for k, v := cursor.First(); k != nil && recordTime(v) < limit && len(old) < maxTrimmed; k, v = cursor.Next() {
@@ -124,10 +124,10 @@ func trim(b *bbolt.Bucket, now time.Time) error {
 	return nil
 }
 
-// DropOld deletes disabled streams without records of the last 24 hours. dropped reports whether
-// DropOld has deleted a stream.
-func DropOld(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
-	limit := now.Add(-streamLife).UnixMilli()
+// DropDisabledStreams deletes disabled streams without records of the last 24 hours. dropped reports whether
+// DropDisabledStreams has deleted a stream.
+func DropDisabledStreams(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
+	limit := now.Add(-recordRetention).UnixMilli()
 	var old [][]byte
 	err := streams.ForEachBucket(func(arn []byte) error {
 		m, err := parseStream(streams.Bucket(arn))

@@ -10,17 +10,17 @@ import (
 
 // The error codes, and the codes of the cancellation reasons of a transaction.
 const (
-	CodeCondition       = "ConditionalCheckFailedException"
-	CodeInternal        = "InternalServerError"
-	CodeMismatch        = "IdempotentParameterMismatchException"
-	CodeInUse           = "ResourceInUseException"
-	CodeNotFound        = "ResourceNotFoundException"
-	CodeCancelled       = "TransactionCanceledException"
-	CodeValidation      = "ValidationException"
-	CodeSerialized      = "SerializationException"
-	CodeTrimmed         = "TrimmedDataAccessException"
-	CodeUnknown         = "UnknownOperationException"
-	CodeExpiredIterator = "ExpiredIteratorException"
+	CodeCondition           = "ConditionalCheckFailedException"
+	CodeInternal            = "InternalServerError"
+	CodeIdempotencyMismatch = "IdempotentParameterMismatchException"
+	CodeInUse               = "ResourceInUseException"
+	CodeNotFound            = "ResourceNotFoundException"
+	CodeCancelled           = "TransactionCanceledException"
+	CodeValidation          = "ValidationException"
+	CodeSerialization       = "SerializationException"
+	CodeTrimmedData         = "TrimmedDataAccessException"
+	CodeUnknownOperation    = "UnknownOperationException"
+	CodeExpiredIterator     = "ExpiredIteratorException"
 
 	ReasonNone       = "None"
 	ReasonCondition  = "ConditionalCheckFailed"
@@ -30,15 +30,15 @@ const (
 // Failure is DynamoDB's error response.
 type Failure struct {
 	Code, Message string
-	Item          attr.Item // Item is the item of a failed condition, if the request wants it
-	Reasons       []Reason  // Reasons are for cancelled transactions
+	Item          attr.Item            // Item is the item of a failed condition, if the request wants it
+	Reasons       []CancellationReason // Reasons are for cancelled transactions
 	// OfItem reports whether the failure depends on an item's content. In a transaction, such a
 	// failure is a cancellation reason.
 	OfItem bool
 }
 
-// Reason is why an action cancelled its transaction.
-type Reason struct {
+// CancellationReason is why an action cancelled its transaction.
+type CancellationReason struct {
 	Code, Message string
 	Item          attr.Item
 }
@@ -95,10 +95,10 @@ func (f *Failure) Response() (status int, body []byte) {
 		status = http.StatusInternalServerError
 	case CodeValidation:
 		namespace = "com.amazon.coral.validate#"
-	case CodeSerialized, CodeUnknown:
+	case CodeSerialization, CodeUnknownOperation:
 		namespace = "com.amazon.coral.service#"
 	}
-	o := NewObject()
+	o := NewObjectWriter()
 	o.Text("__type", namespace+f.Code)
 	o.Text("message", f.Message)
 	if f.Item != nil {

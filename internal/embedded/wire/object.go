@@ -8,103 +8,103 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// Object builds the JSON of a response. It copies the JSON of stored items without decoding it.
-type Object struct {
+// ObjectWriter builds the JSON of a response. It copies the JSON of stored items without decoding it.
+type ObjectWriter struct {
 	b     []byte
 	comma bool // comma reports whether a comma precedes the next member or element
 }
 
-// NewObject returns an object whose first brace is open.
-func NewObject() *Object {
-	o := &Object{b: make([]byte, 0, 512)}
+// NewObjectWriter returns an object whose first brace is open.
+func NewObjectWriter() *ObjectWriter {
+	o := &ObjectWriter{b: make([]byte, 0, 512)}
 	o.Open()
 	return o
 }
 
 // Done closes the object and returns its JSON.
-func (o *Object) Done() []byte {
+func (o *ObjectWriter) Done() []byte {
 	o.Close()
 	return o.b
 }
 
 // Open begins an object.
-func (o *Object) Open() {
+func (o *ObjectWriter) Open() {
 	o.separate()
 	o.b = append(o.b, '{')
 	o.comma = false
 }
 
 // Close ends an object.
-func (o *Object) Close() {
+func (o *ObjectWriter) Close() {
 	o.b = append(o.b, '}')
 	o.comma = true
 }
 
-func (o *Object) separate() {
+func (o *ObjectWriter) separate() {
 	if o.comma {
 		o.b = append(o.b, ',')
 	}
 	o.comma = true
 }
 
-// Name begins a member.
-func (o *Object) Name(name string) {
+// BeginMember begins a member.
+func (o *ObjectWriter) BeginMember(name string) {
 	o.separate()
 	o.b = append(attr.AppendQuote(o.b, name), ':')
 	o.comma = false
 }
 
 // Text adds a member that is a string.
-func (o *Object) Text(name, value string) {
-	o.Name(name)
+func (o *ObjectWriter) Text(name, value string) {
+	o.BeginMember(name)
 	o.b = attr.AppendQuote(o.b, value)
 	o.comma = true
 }
 
 // Int adds a member that is an integer.
-func (o *Object) Int(name string, value int) {
-	o.Name(name)
+func (o *ObjectWriter) Int(name string, value int) {
+	o.BeginMember(name)
 	o.b = strconv.AppendInt(o.b, int64(value), 10)
 	o.comma = true
 }
 
 // Float adds a member that is a number.
-func (o *Object) Float(name string, value float64) {
-	o.Name(name)
+func (o *ObjectWriter) Float(name string, value float64) {
+	o.BeginMember(name)
 	o.b = strconv.AppendFloat(o.b, value, 'f', -1, 64)
 	o.comma = true
 }
 
 // Bool adds a member that is a boolean.
-func (o *Object) Bool(name string, value bool) {
-	o.Name(name)
+func (o *ObjectWriter) Bool(name string, value bool) {
+	o.BeginMember(name)
 	o.b = strconv.AppendBool(o.b, value)
 	o.comma = true
 }
 
 // Raw adds a member whose value is JSON.
-func (o *Object) Raw(name string, value []byte) {
-	o.Name(name)
+func (o *ObjectWriter) Raw(name string, value []byte) {
+	o.BeginMember(name)
 	o.b = append(o.b, value...)
 	o.comma = true
 }
 
 // Item adds a member that is an item.
-func (o *Object) Item(name string, value attr.Item) {
-	o.Name(name)
+func (o *ObjectWriter) Item(name string, value attr.Item) {
+	o.BeginMember(name)
 	o.b = value.AppendJSON(o.b)
 	o.comma = true
 }
 
 // Element adds an element to the open list. value is the JSON of the element.
-func (o *Object) Element(value []byte) {
+func (o *ObjectWriter) Element(value []byte) {
 	o.separate()
 	o.b = append(o.b, value...)
 }
 
 // Nested adds a member that is an object.
-func (o *Object) Nested(name string, members func()) {
-	o.Name(name)
+func (o *ObjectWriter) Nested(name string, members func()) {
+	o.BeginMember(name)
 	o.Open()
 	members()
 	o.Close()
@@ -112,8 +112,8 @@ func (o *Object) Nested(name string, members func()) {
 
 // List adds a list with n elements as a member. It calls element for each index, to add the
 // element.
-func (o *Object) List(name string, n int, element func(i int)) {
-	o.Name(name)
+func (o *ObjectWriter) List(name string, n int, element func(i int)) {
+	o.BeginMember(name)
 	o.b = append(o.b, '[')
 	o.comma = false
 	for i := range n {
@@ -124,7 +124,7 @@ func (o *Object) List(name string, n int, element func(i int)) {
 }
 
 // Value adds a member that is encoded by reflection.
-func (o *Object) Value(name string, value any) {
+func (o *ObjectWriter) Value(name string, value any) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // the types of responses can be encoded

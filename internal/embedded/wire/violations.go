@@ -27,8 +27,8 @@ func (v *Violations) Add(value, field, constraint string) {
 	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
 }
 
-// AddText adds a violation with a complete message.
-func (v *Violations) AddText(message string) { v.found = append(v.found, message) }
+// AddMessage adds a violation with a complete message.
+func (v *Violations) AddMessage(message string) { v.found = append(v.found, message) }
 
 // Found reports whether there are violations.
 func (v *Violations) Found() bool { return len(v.found) > 0 }
@@ -41,9 +41,9 @@ func (v *Violations) AddMissing(field string) { v.Add("null", field, "Member mus
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-// Table validates the name or Amazon Resource Name of a table. It returns false if the name is
+// CheckTableName validates the name or Amazon Resource Name of a table. It returns false if the name is
 // missing or invalid.
-func (v *Violations) Table(name *string) bool {
+func (v *Violations) CheckTableName(name *string) bool {
 	if name == nil {
 		v.AddMissing("tableName")
 		return false
@@ -51,12 +51,12 @@ func (v *Violations) Table(name *string) bool {
 	if strings.HasPrefix(*name, "arn:") {
 		return true
 	}
-	v.Name(*name, "tableName", 1)
+	v.CheckName(*name, "tableName", 1)
 	return len(v.found) == 0
 }
 
-// Name validates the name of a table or an index. least is the minimum length.
-func (v *Violations) Name(name, field string, least int) {
+// CheckName validates the name of a table or an index. least is the minimum length.
+func (v *Violations) CheckName(name, field string, least int) {
 	if name != "" && !namePattern.MatchString(name) {
 		v.Add(Quote(name), field, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
 	}
@@ -68,17 +68,17 @@ func (v *Violations) Name(name, field string, least int) {
 	}
 }
 
-// Enum validates an optional parameter that must be one of the given values. An empty value means
+// CheckEnum validates an optional parameter that must be one of the given values. An empty value means
 // that the parameter is absent.
-func (v *Violations) Enum(value, field string, values ...string) {
+func (v *Violations) CheckEnum(value, field string, values ...string) {
 	if value != "" && !slices.Contains(values, value) {
 		v.Add(Quote(value), field, "Member must satisfy enum value set: ["+strings.Join(values, ", ")+"]")
 	}
 }
 
-// List validates the length n of a list, which must be between 1 and most. It reports whether the
+// CheckListLength validates the length n of a list, which must be between 1 and most. It reports whether the
 // length is valid. value returns the list for the error message.
-func (v *Violations) List(n, most int, field string, value func() string) bool {
+func (v *Violations) CheckListLength(n, most int, field string, value func() string) bool {
 	switch {
 	case n == 0:
 		v.Add(Quote(value()), field, "Member must have length greater than or equal to 1")
@@ -104,24 +104,24 @@ func (v *Violations) AtMost(value, most int, field string) {
 	}
 }
 
-// CheckCapacity validates ReturnConsumedCapacity.
-func (v *Violations) CheckCapacity(value string) {
-	v.Enum(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
+// CheckReturnCapacity validates ReturnConsumedCapacity.
+func (v *Violations) CheckReturnCapacity(value string) {
+	v.CheckEnum(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
 }
 
-// CheckMetrics validates ReturnItemCollectionMetrics.
-func (v *Violations) CheckMetrics(value string) {
-	v.Enum(value, "returnItemCollectionMetrics", "SIZE", "NONE")
+// CheckReturnMetrics validates ReturnItemCollectionMetrics.
+func (v *Violations) CheckReturnMetrics(value string) {
+	v.CheckEnum(value, "returnItemCollectionMetrics", "SIZE", "NONE")
 }
 
-// ReturnValues validates ReturnValues.
-func (v *Violations) ReturnValues(value string) {
-	v.Enum(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+// CheckReturnValues validates CheckReturnValues.
+func (v *Violations) CheckReturnValues(value string) {
+	v.CheckEnum(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
 }
 
-// CheckOnFailure validates ReturnValuesOnConditionCheckFailure.
-func (v *Violations) CheckOnFailure(value string) {
-	v.Enum(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+// CheckReturnOnFailure validates ReturnValuesOnConditionCheckFailure.
+func (v *Violations) CheckReturnOnFailure(value string) {
+	v.CheckEnum(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
 // Parameter contains the name of a parameter. Set reports whether the request contains this

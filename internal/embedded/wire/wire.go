@@ -14,7 +14,7 @@ import (
 func Decode[In any](request []byte) (*In, error) {
 	in := new(In)
 	if err := json.UnmarshalRead(bytes.NewBuffer(request), in, jsontext.AllowDuplicateNames(true)); err != nil {
-		return nil, &Failure{Code: CodeSerialized, Message: err.Error()}
+		return nil, &Failure{Code: CodeSerialization, Message: err.Error()}
 	}
 	return in, nil
 }

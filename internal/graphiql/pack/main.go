@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// entryTime is the modification time of all entries. It is the earliest time that a zip file can
+// zipEntryTime is the modification time of all entries. It is the earliest time that a zip file can
 // store.
-var entryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
+var zipEntryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
 	if len(os.Args) != 3 {
@@ -77,7 +77,7 @@ func addFile(archive *zip.Writer, build fs.FS, name string) error {
 	entry, err := archive.CreateHeader(&zip.FileHeader{
 		Name:     name,
 		Method:   zip.Deflate,
-		Modified: entryTime,
+		Modified: zipEntryTime,
 	})
 	if err != nil {
 		return err
