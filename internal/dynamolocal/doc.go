@@ -1,42 +1,51 @@
 // Package dynamolocal runs DynamoDB Local for tests.
 //
-// DynamoDB Local is Amazon's single-process version of DynamoDB, a Java program. No other engine
-// that runs without an AWS account is as similar to DynamoDB. The tests compare Ordergraph's
-// embedded engine with it.
+// DynamoDB Local is a Java program from Amazon that implements DynamoDB in a single process. The
+// tests compare Ordergraph's embedded engine with it, because no other local engine is as similar
+// to DynamoDB.
 //
 // # Installation
 //
-// Maven downloads software.amazon.dynamodb:DynamoDBLocal (version [DynamoDBLocalVersion]) and its
-// dependencies once, to the user's cache directory ([CacheDir]). The embedded file pom.xml lists
-// the dependencies. DynamoDB Local stores its data in SQLite, which is a native library. Maven
-// copies this library to the directory of the jars, for Linux, Windows and macOS on x86 processors.
-// On other processors, DynamoDB Local does not start, and the error contains the log of the JVM.
+// Maven downloads DynamoDB Local and its dependencies once, to the directory [CacheDir]. The
+// embedded file pom.xml contains the name and the version of the artifact:
+// software.amazon.dynamodb:DynamoDBLocal, version [DynamoDBLocalVersion].
+//
+// DynamoDB Local stores its data in SQLite, which is a native library. Maven also downloads this
+// library, for Linux, Windows and macOS on x86 processors. On other processors, DynamoDB Local does
+// not start. The error of [Start] then contains the log of the JVM.
 //
 // # Versions
 //
-// Version 3.1.0 is the newest version whose dependencies are all in the public registries. Version
-// 3.3.1 requires artifacts of the AWS SDK for Java that are not public.
+// Version 3.1.0 is the newest version whose dependencies are all in public Maven repositories.
+// Version 3.3.1 needs artifacts of the AWS SDK for Java that are not public.
 //
 // # Sharing
 //
-// A new JVM needs seconds of CPU time before it processes requests fast. So all test processes of a
-// user share one instance ([Shared]). A separate process, the keeper, ends the JVM when no test
-// process has used it for half a minute: see keeper_unix.go. Each process has its own access key,
-// and DynamoDB Local has separate tables for each access key.
+// A new JVM needs several seconds of CPU time until it processes requests fast. So all test
+// processes of a user share one instance ([Shared]). A separate process, the keeper, runs this
+// instance. When no test process has used the instance for 30 seconds, the keeper stops it (see
+// keeper_unix.go).
 //
-// Tests in other languages use an instance of their own: see the command "with".
+// Each test process has its own access key. DynamoDB Local keeps separate tables for each access
+// key, so test processes do not see the tables of each other.
+//
+// Tests that are not written in Go start their own instance with the command in the directory
+// "with".
 //
 // # Termination
 //
-// A JVM uses some hundred megabytes of memory, so it must end with the tests. A test process may
-// end without running deferred calls, because of a panic in another goroutine, -timeout or kill -9.
-// So the operating system ends the JVM together with the process that started it: see
-// guard_linux.go and guard_shell.go. Only the log of the JVM remains, as a small file in the
-// temporary directory. The operating system also releases the lock that marks the process as a user
-// of the instance.
+// A JVM uses hundreds of megabytes of memory, so it must not run longer than the tests. A test
+// process can end without running its deferred calls: after a panic in another goroutine, after a
+// timeout of go test, or after kill -9. So the operating system kills the JVM when the process that
+// started it ends: see guard_linux.go and guard_shell.go. Only the log of the JVM remains, as a
+// small file in the temporary directory.
+//
+// A test process holds a file lock while it uses the shared instance. When the test process ends,
+// the operating system releases this lock.
 //
 // # Network
 //
-// DynamoDB Local listens on all network interfaces, and no option changes this. It contains only
-// test data, accepts any credentials, and ends soon after the tests. Its telemetry is disabled.
+// DynamoDB Local listens on all network interfaces, and no option changes this. It accepts any
+// credentials. This is acceptable, because it contains only test data and ends soon after the
+// tests. Its telemetry is disabled.
 package dynamolocal

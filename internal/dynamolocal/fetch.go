@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// DynamoDBLocalVersion is the version of DynamoDB Local that tests use. A test verifies that
-// pom.xml has the same version.
+// DynamoDBLocalVersion is the version of DynamoDB Local that the tests use. A test verifies that
+// pom.xml contains the same version.
 const DynamoDBLocalVersion = "3.1.0"
 
 //go:embed pom.xml
 var pom []byte
 
-// UnavailableError means that DynamoDB Local cannot run on this machine, because a program is not
-// installed or the download failed. [Shared] skips the test if it gets this error. All other errors
-// of this package fail the test.
+// UnavailableError means that this machine lacks something that DynamoDB Local needs. After this
+// error, [Shared] skips the test, unless the environment contains CI=true. After any other error,
+// [Shared] fails the test.
 type UnavailableError struct {
-	// Missing is the missing part: "java", "mvn", "cache directory" or "download".
+	// Missing names the unmet requirement: "java", "mvn", "cache directory" or "download".
 	Missing string
 	// Err is the cause.
 	Err error
@@ -31,17 +31,18 @@ type UnavailableError struct {
 
 // Error implements error.
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("DynamoDB Local is not available (%s): %v", e.Missing, e.Err)
+	return fmt.Sprintf("DynamoDB Local is not available (missing: %s): %v", e.Missing, e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// CacheDir returns the directory that contains the jars of DynamoDB Local, inside the user's cache
-// directory. The directory may be deleted at any time. Fetch then downloads the jars again.
+// CacheDir returns the directory that contains the jars of DynamoDB Local. It is a subdirectory of
+// the user's cache directory. You can delete it at any time, because Fetch downloads missing jars
+// again.
 //
-// CacheDir returns an [*UnavailableError] if the user has no cache directory, for example because
-// HOME is not set.
+// If the user has no cache directory, for example because HOME is not set, CacheDir returns an
+// [*UnavailableError].
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -50,15 +51,16 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "ordergraph", "dynamodb-local-"+DynamoDBLocalVersion), nil
 }
 
-// Fetch downloads the jars of DynamoDB Local to [CacheDir] and returns this directory. If the jars
-// already exist, Fetch needs neither Maven nor the network.
+// Fetch downloads the jars of DynamoDB Local to the directory [CacheDir] and returns the path of
+// this directory. If the directory already exists, Fetch downloads nothing. It then needs neither
+// Maven nor the network.
 //
 // If several processes call Fetch at the same time, one process downloads the jars and the others
-// wait. The download directory gets its final name only when it is complete. So an interrupted
-// download is never used.
+// wait. The jars first go to a temporary directory, which Fetch renames after the download is
+// complete. So Fetch never returns an incomplete download.
 //
-// Fetch returns an [*UnavailableError] if Maven is missing or the download fails. It also returns
-// the error of ctx if ctx ends, and file system errors.
+// If Maven is missing or the download fails, Fetch returns an [*UnavailableError]. If ctx ends
+// first, Fetch returns the error of ctx. Fetch also returns file system errors.
 func Fetch(ctx context.Context) (string, error) {
 	dir, err := CacheDir()
 	if err != nil {
@@ -70,13 +72,14 @@ func Fetch(ctx context.Context) (string, error) {
 	}
 	unlock, err := lock(ctx, dir+".lock")
 	if err != nil {
-		return "", fmt.Errorf("fetch DynamoDB Local: wait for another process: %w", err)
+		return "", fmt.Errorf("fetch DynamoDB Local: wait for the lock of another process: %w", err)
 	}
 	defer unlock()
 	return dir, fetchInto(ctx, dir)
 }
 
-// fetchInto downloads the jars to dir, unless dir exists. The caller must hold the lock of dir.
+// fetchInto downloads the jars to dir. If dir already exists, fetchInto does nothing. The caller
+// must hold the lock of dir, so that only one process downloads.
 func fetchInto(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -87,8 +90,8 @@ func fetchInto(ctx context.Context, dir string) error {
 	if err != nil {
 		return &UnavailableError{Missing: "mvn", Err: err}
 	}
-	// The temporary directory has the same parent as dir. Both directories are therefore in one file
-	// system, and the rename is atomic.
+	// Create the temporary directory next to dir. Both are then in the same file system, so the
+	// rename below is atomic.
 	work, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-*")
 	if err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
@@ -98,8 +101,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
 	lib := filepath.Join(work, "lib")
-	// MkdirTemp creates a directory that only this user can read. The directory of the jars gets the
-	// usual permissions instead.
+	// Download the jars to a subdirectory with the usual permissions. MkdirTemp gives its own
+	// directory stricter permissions: only this user can read it.
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
@@ -114,8 +117,8 @@ func fetchInto(ctx context.Context, dir string) error {
 		return &UnavailableError{Missing: "download", Err: fmt.Errorf("%w\n%s", err, lastLines(string(out), 20))}
 	}
 	if err := os.Rename(lib, dir); err != nil {
-		// On systems without file locks (lock_other.go), another process may have created dir in the
-		// meantime.
+		// Without file locks (see lock_other.go), another process may have created dir in the
+		// meantime. Use that directory.
 		if _, statErr := os.Stat(dir); statErr == nil {
 			return nil
 		}

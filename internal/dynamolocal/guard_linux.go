@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// startKilledOnExit starts cmd. When this process ends for any reason, cmd is killed. When cmd has
-// ended, the returned channel receives the result of cmd and is closed.
+// startKilledOnExit starts cmd. When this process ends for any reason, the kernel kills cmd. When
+// cmd has ended, the returned channel receives the result of cmd.Wait and is closed.
 //
-// The kernel kills cmd (prctl PR_SET_PDEATHSIG) when the parent of cmd ends. The parent is the
-// thread that started cmd, not the process, and the Go runtime may end threads. So the goroutine
-// that starts cmd locks its thread until cmd has ended.
+// The prctl option PR_SET_PDEATHSIG makes the kernel kill cmd when its parent ends. Here, the
+// parent is the thread that started cmd, not the process, and the Go runtime may end a thread at
+// any time. So the goroutine that starts cmd stays locked to its thread until cmd has ended.
 func startKilledOnExit(cmd *exec.Cmd) (<-chan error, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan error, 1)

@@ -19,36 +19,36 @@ import (
 )
 
 const (
-	// mainClass is the main class of DynamoDB Local in version 3 and later. Older documentation names
-	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner.
+	// mainClass is the main class of DynamoDB Local since version 3. Older documentation names the
+	// class of earlier versions, com.amazonaws.services.dynamodbv2.local.main.ServerRunner.
 	mainClass = "software.amazon.dynamodb.services.local.main.ServerRunner"
 
-	// startTimeout is how long Start waits for the first response of the JVM. On an idle machine, the
-	// JVM responds after about a second.
+	// startTimeout is how long Start waits for the first response of the JVM. An idle machine needs
+	// about one second, but a busy machine needs longer.
 	startTimeout = 90 * time.Second
 
-	// startAttempts is the maximum number of attempts to start the JVM. Each attempt uses another
-	// port, because another program may open the chosen port before the JVM does.
+	// startAttempts is the maximum number of attempts to start the JVM. An attempt fails if another
+	// program takes the chosen port before the JVM opens it. The next attempt uses another port.
 	startAttempts = 3
 )
 
-// Instance is a running DynamoDB Local that keeps its tables in memory. It is safe for concurrent
+// Instance is a running DynamoDB Local. It keeps its tables in memory. It is safe for concurrent
 // use.
 type Instance struct {
 	endpoint string
 	cmd      *exec.Cmd
-	ended    <-chan error // receives the process's result, then is closed
+	ended    <-chan error // receives the result of cmd.Wait, and is then closed
 	logPath  string
-	release  func() // releases the shared instance, which only its keeper ends
+	release  func() // releases the lock on the shared instance; nil if this process has started the instance
 	stop     sync.Once
 }
 
-// Start starts DynamoDB Local on a free port and waits for its first response. If necessary, it
-// first downloads DynamoDB Local (see [Fetch]). ctx limits only the start. The instance ends when
-// [Instance.Stop] is called or this process ends.
+// Start starts DynamoDB Local on a free port and waits for its first response. If the jars are
+// missing, Start first downloads them (see [Fetch]). ctx limits only the start, not the life of the
+// instance. The instance runs until [Instance.Stop] is called or this process ends.
 //
-// Start returns an [*UnavailableError] if Java or Maven is missing or the download fails. If the
-// JVM ends or does not respond in time, the error contains the last lines of its log.
+// If Java is missing, Maven is missing or the download fails, Start returns an [*UnavailableError].
+// If the JVM ends or does not respond in time, the error contains the last lines of the JVM's log.
 func Start(ctx context.Context) (*Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
@@ -61,11 +61,12 @@ func Start(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Only one process at a time starts an instance on this machine. Otherwise two test processes
-	// could choose the same free port, and one of them could use the instance of the other process.
+	// Allow only one process at a time to start an instance on this machine. Otherwise, two test
+	// processes could choose the same free port, and one process could then connect to the instance
+	// of the other.
 	unlock, err := lock(ctx, lib+".lock")
 	if err != nil {
-		return nil, fmt.Errorf("start DynamoDB Local: wait for another process: %w", err)
+		return nil, fmt.Errorf("start DynamoDB Local: wait for the lock of another process: %w", err)
 	}
 	defer unlock()
 	var errs []error
@@ -82,11 +83,11 @@ func Start(ctx context.Context) (*Instance, error) {
 	return nil, errors.Join(errs...)
 }
 
-// errJVMEnded means that the JVM ended before its first response. Only after this error does Start try
-// another port.
+// errJVMEnded means that the JVM ended before it responded, for example because another program
+// took its port. Start tries another port after this error, but not after any other error.
 var errJVMEnded = errors.New("the JVM ended before its first response")
 
-// startOnFreePort starts the JVM on one free port.
+// startOnFreePort starts the JVM on a free port and waits until it responds.
 func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 	port, err := freePort(ctx)
 	if err != nil {
@@ -96,10 +97,10 @@ func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
-	defer log.Close() // the JVM has its own descriptor
-	// SQLite stores the records outside the heap, so a heap of 512 MB is more than tests need (see
-	// TestHeapHoldsManyRecords). A single compiler tier and the serial collector make the start
-	// faster, and avoid one thread per core.
+	defer log.Close() // the JVM has its own file descriptor for the log
+	// DynamoDB Local stores its data in SQLite, outside the Java heap. So a heap of 512 MB is more
+	// than the tests need (see TestHeapHoldsManyRecords). UseSerialGC and TieredStopAtLevel=1 make
+	// the JVM start faster. They also avoid one thread for each CPU core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -117,14 +118,14 @@ func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 		logPath:  log.Name(),
 	}
 	if err := inst.waitUntilUp(ctx); err != nil {
-		text, _ := os.ReadFile(inst.logPath) // the log explains err
+		text, _ := os.ReadFile(inst.logPath) // the log shows the cause of err
 		inst.Stop()
 		return nil, fmt.Errorf("start DynamoDB Local on port %d: %w; the end of its log:\n%s", port, err, lastLines(string(text), 30))
 	}
 	return inst, nil
 }
 
-// freePort returns a port that is not in use.
+// freePort returns a TCP port that no program uses.
 func freePort(ctx context.Context) (int, error) {
 	// The JVM listens on all network interfaces, so the port must be free on all of them.
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
@@ -135,8 +136,8 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// waitUntilUp sends ListTables requests until the instance responds. It returns an error if the JVM
-// ends or the time limit has passed.
+// waitUntilUp sends ListTables requests until the instance responds. If the JVM ends, ctx ends or
+// startTimeout passes, waitUntilUp returns an error.
 func (i *Instance) waitUntilUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -163,8 +164,9 @@ func (i *Instance) waitUntilUp(ctx context.Context) error {
 	}
 }
 
-// exitError returns the error of a process that has ended. It also returns an error if the process
-// ended successfully.
+// exitError returns the error for a process that should still be running but has ended. err is the
+// result of [exec.Cmd.Wait]. If err is nil, exitError returns an error with the text "exit status
+// 0".
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -175,27 +177,29 @@ func exitError(err error) error {
 // Endpoint returns the URL of the instance.
 func (i *Instance) Endpoint() string { return i.endpoint }
 
-// accessKey is the access key of this process. DynamoDB Local, started without -sharedDb, keeps
-// separate tables for each access key and region. An access key may contain only letters and
-// digits.
+// accessKey is the random access key of this process. DynamoDB Local keeps separate tables for each
+// combination of access key and region, unless it is started with -sharedDb. So other processes
+// cannot see the tables of this process. DynamoDB Local allows only letters and digits in an access
+// key, and rand.Text returns no other characters.
 var accessKey = rand.Text()
 
 const region = "local"
 
-// Environment returns environment variables that allow another process to access the tables of this
-// process.
+// Environment returns the environment variables with which another process can use the tables of
+// this process. They contain the region and the credentials, but not the endpoint.
 func Environment() []string {
 	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
 }
 
 // Client returns a new client of the instance. All clients of this process use the same tables.
-// Other processes have other tables. optFns can change the credentials or the region to use other
-// tables.
+// Other processes use other tables, because each process has its own access key. To use other
+// tables in this process, change the credentials or the region in optFns.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return ClientOf(i.endpoint, optFns...)
 }
 
-// ClientOf returns a new client of a DynamoDB endpoint, with the credentials of this process.
+// ClientOf returns a new client of the DynamoDB endpoint. The client uses the credentials of this
+// process.
 func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &endpoint,
@@ -204,18 +208,19 @@ func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 	}, optFns...)
 }
 
-// Stop ends the instance, waits until it has ended, and deletes its log. All tables are lost. Only
-// the first call has an effect. A [Shared] instance continues to run for other processes.
+// Stop kills the instance, waits until it has ended, and deletes its log. All tables are lost. For
+// the instance of [Shared], Stop only ends the use by this process: the instance continues to run
+// for other processes. Only the first call of Stop has an effect.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
 		if i.release != nil {
 			i.release()
 			return
 		}
-		// The instance has nothing to save, so it can be killed. Kill returns an error only if the
-		// process has already ended.
+		// Kill the process, because it has nothing to save. Ignore the error: Kill fails only if
+		// the process has already ended.
 		_ = i.cmd.Process.Kill()
-		for range i.ended { // the channel is closed after Wait
+		for range i.ended { // wait until the process has ended and the channel is closed
 		}
 		_ = os.Remove(i.logPath)
 	})

@@ -16,22 +16,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// keeperEnv is an environment variable that makes a test binary run as the keeper, the process that
-// starts and ends the shared instance. Its value is the path of the users file (see joinShared).
+// keeperEnv is the environment variable that makes a test binary run as the keeper, the process
+// that starts and stops the shared instance. Its value is the path of the users file, which
+// joinShared describes.
 const keeperEnv = "ORDERGRAPH_TEST_DYNAMOLOCAL_KEEPER"
 
-// idleTimeout is how long the shared instance runs after the last process has stopped using it.
+// idleTimeout is how long the shared instance keeps running after the last test process has stopped
+// using it.
 const idleTimeout = 30 * time.Second
 
-// joinShared returns the instance that all test processes of this user share. If there is no
-// instance, joinShared starts the keeper, which runs the instance. The keeper is the same test
-// binary in a separate session.
+// joinShared returns the instance that all test processes of this user share. If no instance is
+// running, joinShared starts the keeper, a process that runs the instance. The keeper executes the
+// same test binary, but in its own session.
 //
 // The users file contains the endpoint of the instance. Each process that uses the instance holds a
-// shared lock on this file. The keeper acquires the exclusive lock before it ends the instance. So
-// no process can join an instance that is about to end.
+// shared lock on this file. The keeper stops the instance only while it holds the exclusive lock.
+// So a process cannot join an instance that is being stopped.
 //
-// joinShared returns the errors of [Start].
+// If DynamoDB Local is not available, joinShared returns an [*UnavailableError].
 func joinShared(ctx context.Context) (*Instance, error) {
 	if _, err := exec.LookPath("java"); err != nil {
 		return nil, &UnavailableError{Missing: "java", Err: err}
@@ -40,9 +42,9 @@ func joinShared(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lock(ctx, lib+".joining") // only one process starts a keeper
+	unlock, err := lock(ctx, lib+".joining") // so that only one process starts a keeper
 	if err != nil {
-		return nil, fmt.Errorf("join the shared DynamoDB Local: wait for another process: %w", err)
+		return nil, fmt.Errorf("join the shared DynamoDB Local: wait for the lock of another process: %w", err)
 	}
 	defer unlock()
 	users := lib + ".users"
@@ -62,7 +64,7 @@ func joinShared(ctx context.Context) (*Instance, error) {
 	return &Instance{endpoint: started, release: leave}, nil
 }
 
-// responds reports whether an instance responds at an endpoint.
+// responds reports whether DynamoDB Local responds at the endpoint.
 func responds(ctx context.Context, endpoint string) bool {
 	if endpoint == "" {
 		return false
@@ -72,12 +74,15 @@ func responds(ctx context.Context, endpoint string) bool {
 	return err == nil
 }
 
-// startKeeper starts the keeper and returns the endpoint of the instance as soon as the instance
-// responds. If the test binary does not call [Main], the keeper runs no tests and ends immediately.
+// startKeeper starts the keeper, waits until the instance responds, and returns the endpoint of the
+// instance. users is the path of the users file.
+//
+// The keeper executes this test binary with -test.run=^$. If the binary does not call [Main], the
+// keeper runs no tests and ends immediately, and startKeeper returns an error.
 func startKeeper(users string) (endpoint string, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), keeperEnv+"="+users)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // an interrupt of the test does not end the keeper
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // in its own session, the keeper does not receive Ctrl+C
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
@@ -93,7 +98,8 @@ func startKeeper(users string) (endpoint string, err error) {
 	return string(text), cmd.Process.Release()
 }
 
-// runKeeper runs the keeper and returns its exit code.
+// runKeeper runs the keeper and returns its exit code. It prints the endpoint of the instance to
+// standard output, or the error if the instance does not start.
 func runKeeper(users string) int {
 	inst, err := Start(context.Background())
 	if err == nil {
@@ -111,8 +117,9 @@ func runKeeper(users string) int {
 	return 0
 }
 
-// stopWhenUnused ends the instance after no process has used it for the given time, and then
-// returns. If the instance ends before that, stopWhenUnused returns its exit error.
+// stopWhenUnused waits until no process has used the instance for the given time. Then it stops the
+// instance and returns nil. If the instance ends earlier, stopWhenUnused returns the exit error of
+// the instance. users is the path of the users file.
 func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)
@@ -127,7 +134,7 @@ func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 			} else {
 				unused++
 				if unused == looks {
-					_ = os.Truncate(users, 0) // the endpoint is no longer valid
+					_ = os.Truncate(users, 0) // remove the endpoint from the file
 					i.Stop()
 				}
 				unlock()

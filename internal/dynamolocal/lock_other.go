@@ -5,13 +5,14 @@ package dynamolocal
 import "context"
 
 // lock does nothing, because the standard library has no file locks for this system. If two
-// processes download at the same time, both succeed, and the first complete download is used. If
-// two processes choose the same port, one of them tries another port.
+// processes download DynamoDB Local at the same time, both succeed, and the first complete download
+// is used. If two processes choose the same port, one of them tries another port.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	return func() {}, ctx.Err()
 }
 
-// Without locks, each test process has its own instance.
+// keeperEnv is empty, because without file locks there is no keeper: each test process starts its
+// own instance.
 const keeperEnv = ""
 
 func joinShared(ctx context.Context) (*Instance, error) { return Start(ctx) }

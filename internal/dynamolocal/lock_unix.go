@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lock acquires an exclusive lock on the file at path, and returns a function that releases the
+// lock waits for an exclusive lock on the file at path, and returns a function that releases the
 // lock. See tryLock for details.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	return waitForLock(ctx, path, syscall.LOCK_EX)
 }
 
-// waitForLock acquires a lock of the given kind (see tryLock) as soon as the lock is free. It
-// polls, because waiting in flock(2) could not be cancelled with a context.
+// waitForLock waits for a lock on the file at path. kind is LOCK_EX or LOCK_SH (see tryLock). It
+// polls, because a context cannot cancel a blocking call of flock(2).
 func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err error) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -35,10 +35,12 @@ func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err
 }
 
 // tryLock acquires a lock on the file at path, and returns a function that releases the lock. kind
-// is LOCK_EX or LOCK_SH. tryLock creates the file if it does not exist, but never removes it.
-// Otherwise, two processes could lock two different files with the same path. When the process ends
-// for any reason, the operating system releases the lock. tryLock returns EWOULDBLOCK if another
-// process holds a conflicting lock.
+// is LOCK_EX for an exclusive lock, or LOCK_SH for a shared lock. If another process holds a
+// conflicting lock, tryLock returns EWOULDBLOCK. When this process ends for any reason, the
+// operating system releases the lock.
+//
+// If the file does not exist, tryLock creates it. tryLock never removes the file, because two
+// processes could then lock two different files with the same path.
 func tryLock(path string, kind int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

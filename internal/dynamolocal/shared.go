@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// fetchTimeout is the maximum time to join or start the instance, including the download.
+// fetchTimeout is the maximum time to join or start the shared instance. It includes the download
+// of DynamoDB Local.
 const fetchTimeout = 10 * time.Minute
 
 // shared is the instance that this test process uses. It is a package variable, because the tests
-// of a package share no other state. Starting an instance for each test would take seconds, and 200
-// MB of memory for each instance. get writes the variable once, under its own lock.
+// of a package have no other common state. A separate instance for each test would need seconds to
+// start, and 200 MB of memory.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -25,7 +26,7 @@ type sharedInstance struct {
 	err  error
 }
 
-// get joins or starts the instance on the first call. Later calls return the same result.
+// get joins or starts the shared instance on the first call. Later calls return the same result.
 func (s *sharedInstance) get() (*Instance, error) {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
@@ -40,7 +41,8 @@ func (s *sharedInstance) get() (*Instance, error) {
 	return s.inst, s.err
 }
 
-// stop leaves the instance, if it was joined.
+// stop ends the use of the shared instance by this process. If get has not joined an instance, stop
+// does nothing.
 func (s *sharedInstance) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,23 +51,25 @@ func (s *sharedInstance) stop() {
 	}
 }
 
-// Shared returns the instance that all test processes share. If no instance is running, the first
-// call starts it. A process sees only its own tables. The tests of one process must use different
-// table names.
+// Shared returns the instance that all test processes of this user share. If no instance is
+// running, Shared starts one. A process sees only its own tables. All tests of a process see the
+// same tables, so they must use different table names.
 //
 // If DynamoDB Local is not available (see [UnavailableError]), Shared skips the test and logs the
-// reason. If the environment contains CI=true, the test fails instead. Any other error fails the
-// test.
+// reason. If the environment contains CI=true, Shared fails the test instead. After any other
+// error, Shared also fails the test.
 //
-// The instance ends half a minute after the last process that used it has ended, even if that
-// process crashed. TestMain must call [Main].
+// The instance ends 30 seconds after the last process that used it has ended, even if this process
+// crashed. TestMain must call [Main], because Main also runs the keeper process that starts the
+// instance.
 func Shared(t testing.TB) *Instance {
 	t.Helper()
 	return requireInstance(t, shared.get)
 }
 
-// Private starts an instance for one test, and stops it when the test ends. Other tests do not slow
-// it down with their requests and their garbage. Errors are as for [Shared].
+// Private starts an instance for one test, and stops it when the test ends. The requests of other
+// tests do not slow down this instance. If it does not start, Private skips or fails the test like
+// [Shared].
 func Private(t testing.TB) *Instance {
 	t.Helper()
 	inst := requireInstance(t, func() (*Instance, error) { return Start(t.Context()) })
@@ -73,7 +77,8 @@ func Private(t testing.TB) *Instance {
 	return inst
 }
 
-// requireInstance calls get, and skips or fails the test if get returns an error.
+// requireInstance returns the instance that get returns. If get returns an error, requireInstance
+// skips or fails the test as [Shared] describes.
 func requireInstance(t testing.TB, get func() (*Instance, error)) *Instance {
 	t.Helper()
 	inst, err := get()
@@ -87,9 +92,9 @@ func requireInstance(t testing.TB, get func() (*Instance, error)) *Instance {
 	return nil
 }
 
-// Main runs the tests of a package, and returns the exit code. In the keeper process, it runs the
-// instance of [Shared] instead. Unless GOGC is set, the tests run with GOGC=300, because enough
-// memory is available.
+// Main runs the tests of a package and returns the exit code. In the keeper process, Main runs the
+// instance of [Shared] instead of the tests. If GOGC is not set, Main sets it to 300: the tests
+// then run faster, but use more memory.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {

@@ -22,7 +22,7 @@ import (
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxItemBytes = 400 << 10
 
-// actionVerb is what an action does to its item.
+// actionVerb is the kind of an action: put, update or delete an item, or only check a condition.
 type actionVerb int
 
 const (
@@ -32,12 +32,12 @@ const (
 	verbCheck
 )
 
-// actionInput contains the parameters of one write: a PutItem, UpdateItem or DeleteItem request, or
-// an element of TransactWriteItems.
+// actionInput contains the parameters of one write. The write is a PutItem, UpdateItem or
+// DeleteItem request, or one element of TransactWriteItems.
 type actionInput struct {
 	TableName                           *string
-	Item                                attr.Item // Item is for a put
-	Key                                 attr.Item // Key is for all other writes
+	Item                                attr.Item // Item is the new item of a put
+	Key                                 attr.Item // Key is the item's key in all other writes
 	UpdateExpression                    *string
 	ConditionExpression                 *string
 	ExpressionAttributeNames            map[string]string
@@ -45,22 +45,24 @@ type actionInput struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// action is the write of one item, or a condition check. It is a request of its own, or belongs to
-// a batch or transaction.
+// action is one write, or one condition check. It is a complete request, or one element of a batch
+// or transaction.
 type action struct {
 	verb      actionVerb
 	item      attr.Item
 	lookup    attr.Item
 	update    *expr.Update
 	condition *expr.Predicate
-	returnOld bool // returnOld reports whether the error of a failed condition has the item
-	expired   bool // expired reports whether the item's time to live has ended
+	// If the condition is false and returnOld is true, the error contains the existing item.
+	returnOld bool
+	// If expired is true, the store itself deletes the item, because its time to live has ended.
+	expired bool
 
 	storage.Change
 }
 
-// parse parses the expressions of a write and validates its values. transacted reports whether the
-// write belongs to a transaction.
+// parse parses the expressions of a write and validates its values. If the write belongs to a
+// transaction, transacted must be true: for transactions, DynamoDB uses other error messages.
 func (in *actionInput) parse(v actionVerb, transacted bool) (*action, error) {
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: transacted}
 	a := &action{verb: v, item: in.Item, lookup: in.Key, returnOld: in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
@@ -88,7 +90,8 @@ func (in *actionInput) parse(v actionVerb, transacted bool) (*action, error) {
 }
 
 // setTable sets the table of the action and validates the key. DynamoDB detects some invalid keys
-// only when it executes the write. For such a key, the returned failure has OfItem set.
+// only when it executes the write. For such a key, setTable returns a [wire.Failure] whose field
+// OfItem is true.
 func (a *action) setTable(t *schema.Table) error {
 	a.Table = t
 	paths := a.condition.Paths()
@@ -109,7 +112,8 @@ func (a *action) setTable(t *schema.Table) error {
 		if a.NewSize = a.item.Size(); a.NewSize > maxItemBytes {
 			return wire.Invalid("Item size has exceeded the maximum allowed size")
 		}
-		// Encode the item here: commits run one after another and should be short.
+		// Encode the item here, before the commit. Commits run one after another, so they should be
+		// short.
 		a.Encoded = storage.Encode(a.NewSize, a.item.AppendJSON)
 		return nil
 	}
@@ -132,8 +136,9 @@ func (a *action) setTable(t *schema.Table) error {
 	return nil
 }
 
-// evaluate reads the item and computes its new content. It returns ConditionalCheckFailedException
-// if the condition is false, and ValidationException if the action is invalid for the item.
+// evaluate reads the item and computes its content after the action. If the condition is false,
+// evaluate returns ConditionalCheckFailedException. If an update is invalid for the item, evaluate
+// returns ValidationException.
 func (a *action) evaluate(items *bbolt.Bucket) error {
 	if err := a.LoadOld(items); err != nil {
 		return err
@@ -158,7 +163,7 @@ func (a *action) evaluate(items *bbolt.Bucket) error {
 	return nil
 }
 
-// applyUpdate computes the item after an update.
+// applyUpdate computes the item after an update. If the item does not exist, the update creates it.
 func (a *action) applyUpdate() error {
 	base := a.Old
 	if base == nil {
@@ -188,7 +193,7 @@ func (a *action) applyUpdate() error {
 	return nil
 }
 
-// updatedPaths returns the paths that the action's update changes.
+// updatedPaths returns the document paths that the update expression changes.
 func (a *action) updatedPaths() []expr.Path {
 	if a.update == nil {
 		return nil
@@ -196,8 +201,8 @@ func (a *action) updatedPaths() []expr.Path {
 	return a.update.ChangedPaths()
 }
 
-// write stores the new item, its index entries and its stream record. It writes nothing if the item
-// has not changed.
+// write stores the result of the action: the new item, its index entries and its stream record. If
+// the action does not change the item, write stores nothing.
 func (a *action) write(c *commitState, b *bbolt.Bucket) error {
 	if a.verb == verbCheck {
 		return nil
@@ -245,20 +250,21 @@ func (s *Store) executeSingleWrite(name string, a *action) error {
 	})
 }
 
-// writeInput has the parameters of PutItem, UpdateItem and DeleteItem.
+// writeInput contains the parameters of PutItem, UpdateItem and DeleteItem.
 type writeInput struct {
 	actionInput
 	ReturnValues                string
 	ReturnConsumedCapacity      string
 	ReturnItemCollectionMetrics string
 
-	// Parameters of the API's first version.
+	// These legacy parameters are from the first version of DynamoDB's API. The engine rejects
+	// them.
 	Expected, AttributeUpdates any
 	ConditionalOperator        string
 }
 
-// check validates the parameters. required is the item of a put, or the key of another write. field
-// is the name of this parameter in error messages.
+// check validates the parameters. required is the parameter that the request must have: the item of
+// a put, or the key of any other write. field is the name of this parameter in error messages.
 func (in *writeInput) check(v actionVerb, required attr.Item, field string) error {
 	found := &wire.Violations{}
 	if required == nil {
@@ -274,7 +280,7 @@ func (in *writeInput) check(v actionVerb, required attr.Item, field string) erro
 	}
 	values := &wire.Violations{}
 	if values.CheckReturnValues(in.ReturnValues); v == verbUpdate && values.Found() {
-		// DynamoDB's list has a value that does not exist.
+		// This message repeats a mistake of DynamoDB: it lists UPDATE_NEW instead of UPDATED_NEW.
 		return wire.Invalid("1 validation error detected: Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]")
 	}
 	found.CheckReturnCapacity(in.ReturnConsumedCapacity)
@@ -300,7 +306,7 @@ func (s *Store) updateItem(_ context.Context, in *writeInput) ([]byte, error) {
 	return s.write(verbUpdate, in, in.Key, "key")
 }
 
-// write executes PutItem, UpdateItem or DeleteItem.
+// write executes a PutItem, UpdateItem or DeleteItem request.
 func (s *Store) write(v actionVerb, in *writeInput, required attr.Item, field string) ([]byte, error) {
 	if err := in.check(v, required, field); err != nil {
 		return nil, err
@@ -329,7 +335,8 @@ func (s *Store) write(v actionVerb, in *writeInput, required attr.Item, field st
 	return o.Done(), nil
 }
 
-// returnedAttributes returns the attributes for a value of ReturnValues.
+// returnedAttributes returns the attributes that the response contains. values is the request's
+// ReturnValues.
 func (a *action) returnedAttributes(values string) attr.Item {
 	switch values {
 	case "ALL_OLD":

@@ -26,7 +26,7 @@ type writeRequest struct {
 	DeleteRequest *struct{ Key attr.Item }
 }
 
-// batchWriteInput has the parameters of BatchWriteItem.
+// batchWriteInput contains the parameters of BatchWriteItem.
 type batchWriteInput struct {
 	RequestItems                map[string][]writeRequest
 	ReturnConsumedCapacity      string
@@ -66,7 +66,7 @@ func (in *batchWriteInput) check() error {
 	return nil
 }
 
-// check validates the values of one write.
+// check validates one write of a batch.
 func (r writeRequest) check() (err error) {
 	switch {
 	case (r.PutRequest == nil) == (r.DeleteRequest == nil):
@@ -79,7 +79,7 @@ func (r writeRequest) check() (err error) {
 	return wire.AsInvalid(attr.OlderMessage(err))
 }
 
-// noRequestItemsError returns the error for a batch without tables.
+// noRequestItemsError returns the error for a batch request that names no table.
 func noRequestItemsError() error {
 	return wire.Invalid("1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 }
@@ -128,7 +128,7 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	return o.Done(), nil
 }
 
-// parseActions validates the writes of a batch.
+// actions validates the writes of a batch and returns them.
 func (in *batchWriteInput) actions(s *Store) (parseActions []*action, _ error) {
 	seen := map[string]bool{}
 	size := 0
@@ -167,7 +167,8 @@ func (in *batchWriteInput) actions(s *Store) (parseActions []*action, _ error) {
 	return parseActions, nil
 }
 
-// keysAndAttributes are the keys of one table in BatchGetItem.
+// keysAndAttributes contains the keys that BatchGetItem reads from one table, and the options of
+// these reads.
 type keysAndAttributes struct {
 	Keys                     []attr.Item
 	ProjectionExpression     *string           `json:",omitzero"`
@@ -178,7 +179,7 @@ type keysAndAttributes struct {
 
 var tableNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
-// batchGetInput has the parameters of BatchGetItem.
+// batchGetInput contains the parameters of BatchGetItem.
 type batchGetInput struct {
 	RequestItems           map[string]*keysAndAttributes
 	ReturnConsumedCapacity string

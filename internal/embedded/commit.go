@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// commitQueue is the queue of writes. Writes that arrive during a commit wait, and then share the next
-// commit.
+// commitQueue contains the writes that wait for a commit. Writes that arrive during a commit wait
+// for its end, and then share the next commit.
 type commitQueue struct {
 	mu      sync.Mutex
 	running bool
@@ -23,14 +23,15 @@ type commitQueue struct {
 // maxCommitWrites is the maximum number of writes in one commit.
 const maxCommitWrites = 256
 
-// pendingWrite is one request that changes the store.
+// pendingWrite is a request that changes the store and waits for its commit.
 type pendingWrite struct {
-	// apply makes the changes. If it returns a *wire.Failure, it must have changed nothing. Any other
-	// error undoes the complete commit.
+	// apply makes the changes of the request. If apply returns a *wire.Failure, it must not have
+	// changed anything. Any other error undoes all writes of the commit.
 	apply func(*commitState) error
 	err   error
-	// turn receives a value when the goroutine of this write must continue. If done is true, the write
-	// is committed or has failed. Otherwise, this goroutine must commit the waiting writes.
+	// turn receives a value when the goroutine of this write can continue. If done is then true,
+	// the write is committed or has failed. If done is false, this goroutine must commit the
+	// waiting writes.
 	turn chan struct{}
 	done bool
 }
@@ -40,18 +41,18 @@ type commitState struct {
 	*Store
 	tx      *bbolt.Tx
 	changed bool
-	// tables contains the definitions of all tables, with the changes of this commit. Code replaces
-	// the map, but never modifies it.
+	// tables maps the names of all tables to their definitions, including the changes of this
+	// commit. A change replaces the map, because concurrent readers use the old map without a lock.
 	tables map[string]*schema.Table
-	// after contains the functions to call after the commit, in this order.
+	// after contains the functions that run after the commit, in this order.
 	after []func()
 }
 
-// errCommitFailed is the error of every write in a failed commit.
+// errCommitFailed is the error of every write whose commit fails.
 var errCommitFailed = errors.New("the commit failed, nothing was written")
 
 // commit applies a write and returns after the write is durable. It returns the error of apply, or
-// a file error. After an error, the store is unchanged.
+// a file error. After an error, this write has changed nothing.
 func (s *Store) commit(apply func(*commitState) error) error {
 	w := &pendingWrite{apply: apply, turn: make(chan struct{}, 1)}
 	c := &s.commits
@@ -70,10 +71,10 @@ func (s *Store) commit(apply func(*commitState) error) error {
 	batch := c.waiting[:min(len(c.waiting), maxCommitWrites)]
 	c.waiting = slices.Clone(c.waiting[len(batch):])
 	c.mu.Unlock()
-	defer func() { // also if an observer panics
+	defer func() { // deferred, so that it also runs if an observer panics
 		c.mu.Lock()
 		if c.running = len(c.waiting) > 0; c.running {
-			c.waiting[0].turn <- struct{}{} // this one commits next
+			c.waiting[0].turn <- struct{}{} // the goroutine of this write makes the next commit
 		}
 		c.mu.Unlock()
 		for _, other := range batch {
@@ -87,15 +88,16 @@ func (s *Store) commit(apply func(*commitState) error) error {
 	return w.err
 }
 
-// commitBatch commits a batch of writes.
+// commitBatch commits a batch of writes, and then runs the functions in commitState.after. If the
+// commit fails, every write of the batch gets the error.
 func (s *Store) commitBatch(batch []*pendingWrite) {
 	c := &commitState{Store: s, tables: *s.tables.Load()}
 	err := c.run(batch)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errCommitFailed, err)
 		for _, w := range batch {
-			// Replace the write's own error, too. It may be caused by another write of the batch that is now
-			// undone.
+			// Replace the write's own error, too. It may depend on an earlier write of the batch,
+			// which is now undone.
 			w.err = err
 		}
 		return
@@ -105,8 +107,8 @@ func (s *Store) commitBatch(batch []*pendingWrite) {
 	}
 }
 
-// run applies the writes of a batch and commits them. If it returns an error, none of the writes
-// has taken effect.
+// run applies the writes of a batch and commits them. If run returns an error, no write of the
+// batch has an effect.
 func (c *commitState) run(batch []*pendingWrite) (err error) {
 	if c.tx, err = c.db.Begin(true); err != nil {
 		return err
@@ -131,6 +133,6 @@ func (c *commitState) run(batch []*pendingWrite) (err error) {
 		return nil
 	}
 	err = c.tx.Commit()
-	committed = true // a failed Commit has rolled back
+	committed = true // if Commit fails, it rolls back the transaction itself
 	return err
 }

@@ -14,16 +14,19 @@ import (
 )
 
 const (
-	// expiryInterval is the time between two deletions of expired items.
+	// expiryInterval is the time between two calls of Expire.
 	expiryInterval = 10 * time.Minute
-	// maxExpiredPerCommit is the maximum number of expired items of one table that a commit deletes.
+	// maxExpiredPerCommit is the maximum number of expired items that one commit deletes from one
+	// table.
 	maxExpiredPerCommit = 100
-	// maxExpiryAge limits how far in the past a time to live may be. DynamoDB ignores older values,
-	// because they are probably not times in seconds.
+	// maxExpiryAge is how far in the past a time to live may be. Like DynamoDB, the store does not
+	// delete an item whose time to live is further in the past, because such a value is probably
+	// not a time in seconds.
 	maxExpiryAge = 5 * 365 * 24 * time.Hour
 )
 
-// updateExpiryTimer starts or stops the timer for expired items.
+// updateExpiryTimer starts or stops the timer that calls Expire. The timer runs while a table has a
+// time to live.
 func (s *Store) updateExpiryTimer() {
 	needed := false
 	for _, t := range *s.tables.Load() {
@@ -34,7 +37,7 @@ func (s *Store) updateExpiryTimer() {
 	switch {
 	case s.closed || needed == (s.expiring != nil):
 	case needed:
-		w := weak.Make(s) // the timer does not keep the store alive
+		w := weak.Make(s) // so that the timer does not keep an unused store in memory
 		s.expiring = time.AfterFunc(expiryInterval, func() {
 			if s := w.Value(); s != nil {
 				s.expireAndReschedule()
@@ -47,7 +50,7 @@ func (s *Store) updateExpiryTimer() {
 }
 
 func (s *Store) expireAndReschedule() {
-	_ = s.Expire() // the next call tries again
+	_ = s.Expire() // ignore the error, because the next call tries again
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.expiring != nil && !s.closed {
@@ -55,8 +58,9 @@ func (s *Store) expireAndReschedule() {
 	}
 }
 
-// Expire deletes the items whose time to live has ended, and disabled streams whose records are too
-// old. While a table has a time to live, the store calls Expire every ten minutes.
+// Expire deletes the items whose time to live has ended. It also deletes disabled streams that have
+// no records of the last 24 hours. If a table has a time to live, the store calls Expire every ten
+// minutes.
 func (s *Store) Expire() error {
 	for more := true; more; {
 		err := s.commit(func(c *commitState) (err error) {
@@ -74,8 +78,8 @@ func (s *Store) Expire() error {
 	return nil
 }
 
-// expire deletes up to maxExpiredPerCommit expired items of each table. more reports whether more expired
-// items may exist.
+// expire deletes up to maxExpiredPerCommit expired items of each table. more reports whether a
+// table may have further expired items.
 func (c *commitState) expire() (more bool, _ error) {
 	now := c.now()
 	from := binary.BigEndian.AppendUint64(nil, uint64(now.Add(-maxExpiryAge).Unix()))

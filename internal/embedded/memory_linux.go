@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile returns an empty file in memory.
+// memoryFile returns an empty file that exists only in memory.
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("embedded-store", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// memoryFile returns an empty temporary file. Except on Windows, it removes the file from its
-// directory immediately, so that the file disappears when the process ends.
+// memoryFile returns an empty temporary file. Except on Windows, it immediately removes the file's
+// name from the directory. The operating system then deletes the file when the process ends.
 func memoryFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "embedded-store-*")
 	if err == nil && runtime.GOOS != "windows" {

@@ -8,22 +8,23 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// collectionMetrics contains the item collections that a request has changed. Only tables with
-// local secondary indexes have these metrics.
-//
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
+// collectionMetrics contains the item collections that a request has changed. The response contains
+// them as ItemCollectionMetrics. As in DynamoDB, only tables with local secondary indexes have
+// these metrics.
 type collectionMetrics struct {
-	reported bool // reported reports whether the response has the metrics
+	// reported reports whether the response must contain the metrics.
+	reported bool
 	// collections maps table names to the partition keys of the changed item collections.
 	collections map[string][]attr.Item
 }
 
-// newCollectionMetrics returns metrics for a value of ReturnItemCollectionMetrics.
+// newCollectionMetrics returns empty metrics. mode is the request's ReturnItemCollectionMetrics.
 func newCollectionMetrics(mode string) *collectionMetrics {
 	return &collectionMetrics{reported: mode == "SIZE", collections: map[string][]attr.Item{}}
 }
 
-// add adds the item collection of a write. It ignores condition checks, which change nothing.
+// add adds the item collection that a write has changed. It ignores condition checks, because they
+// change nothing.
 func (m *collectionMetrics) add(a *action) {
 	t := a.Table
 	if !m.reported || a.verb == verbCheck || len(t.LocalSecondaryIndexes) == 0 {
@@ -61,8 +62,8 @@ func (m *collectionMetrics) writeList(o *wire.ObjectWriter) {
 	})
 }
 
-// writeCollectionMetrics adds the metrics of one item collection. The estimated size is always 0 to 1
-// GB.
+// writeCollectionMetrics adds the metrics of one item collection. The estimated size is always 0 to
+// 1 GB, because the engine does not measure item collections.
 func writeCollectionMetrics(o *wire.ObjectWriter, key attr.Item) {
 	o.Open()
 	o.Item("ItemCollectionKey", key)

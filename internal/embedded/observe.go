@@ -8,23 +8,27 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// sdkItem is an item as the SDK's type.
+// sdkItem is an item in the form that the AWS SDK uses.
 type sdkItem = map[string]types.AttributeValue
 
-// observer is a callback that receives the changes of a table.
+// observer is a table name, and the function that receives the changes of this table.
 type observer struct {
 	table   string
 	observe func(before, after []sdkItem)
 }
 
-// Observe calls observe for every change of the table's items, until the caller calls stop. before
-// and after contain the changed items; an element is nil if the item did not exist at that time.
-// One call reports all changes that a transaction makes in the table. As in DynamoDB Streams, a
-// write that changes nothing is not reported. The table needs no stream.
+// Observe calls the function observe for every change of the table's items, until the caller calls
+// stop. before contains the items before the change, and after contains the same items after the
+// change. An element of before is nil if the item is new. An element of after is nil if the item is
+// deleted.
 //
-// The calls are sequential and in commit order. A writer receives its response after the call for
-// its change, and other writes wait. So observe must be fast and must not send requests to the
-// store. Once stop has returned, observe is not called again.
+// Each call reports one item, except that one call reports all items of the table that a
+// transaction changes. As in DynamoDB Streams, a write that changes nothing is not reported. The
+// table needs no stream.
+//
+// The calls run one after another, in the order of the commits. A writer receives its response only
+// after the call for its change, and other writes wait. So observe must be fast and must not send
+// requests to the store. After stop has returned, observe is not called again.
 func (s *Store) Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func()) {
 	o := &observer{table: table, observe: observe}
 	s.mu.Lock()
@@ -37,9 +41,9 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 	}
 }
 
-// notifyObservers notifies the observers about the actions after the commit.
+// notifyObservers notifies the observers about the actions after the commit has succeeded.
 func (c *commitState) notifyObservers(actions ...*action) {
-	// Read the list of observers after the commit, because an observer may be added during the commit.
+	// Read c.observers after the commit, because Observe may add an observer during the commit.
 	c.after = append(c.after, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -57,7 +61,7 @@ func (c *commitState) notifyObservers(actions ...*action) {
 	})
 }
 
-// toSDKItem converts an item to the SDK's type. It returns nil if the item does not exist.
+// toSDKItem converts an item to the SDK's type. If from is nil, the result is nil.
 func toSDKItem(from attr.Item) sdkItem {
 	if from == nil {
 		return nil

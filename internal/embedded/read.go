@@ -79,7 +79,7 @@ func (s *Store) scan(_ context.Context, in *read.QueryOrScanInput) ([]byte, erro
 	return s.queryOrScan(l)
 }
 
-// queryOrScan executes a Query or a Scan.
+// queryOrScan executes a Query or Scan request.
 func (s *Store) queryOrScan(l *read.QueryOrScan) (response []byte, err error) {
 	t, err := s.table(*l.TableName)
 	if err != nil {

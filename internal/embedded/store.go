@@ -1,39 +1,51 @@
-// Package embedded is a DynamoDB engine on bbolt, an ordered key-value store in one file. It serves
-// DynamoDB's JSON protocol to the AWS SDK within the process (Client), and over HTTP (ServeHTTP).
+// Package embedded implements DynamoDB on bbolt, an ordered key-value store in one file. It accepts
+// requests in DynamoDB's JSON protocol: from the AWS SDK in the same process (Client), or over HTTP
+// (ServeHTTP).
 //
-// Of this module, it imports only the packages in its subdirectories:
+// Of this module, the package imports only the packages in its subdirectories:
 //   - wire decodes requests, and encodes responses and errors.
-//   - attr implements attribute values, and expr implements expressions.
-//   - schema contains the definitions of tables, and storage defines their buckets.
-//   - read executes reads, stream implements DynamoDB Streams, and capacity computes the consumed
-//     capacity.
+//   - attr implements attribute values.
+//   - expr parses and evaluates expressions.
+//   - schema contains the definitions of tables.
+//   - storage stores items, and defines the buckets of a table.
+//   - read executes reads.
+//   - stream implements DynamoDB Streams.
+//   - capacity computes the consumed capacity units.
 //
 // # Layout of the file
 //
 // Every table has a bucket, which contains these buckets:
-//   - items maps an item's key to the item's size and JSON. The key is a hash of one byte, followed
-//     by the partition key and the sort key. The bytes of a key sort like its values. So an item
-//     collection is one range of keys, and a segment of a Scan is a range of hashes. ULIDs that were
-//     created at the same time have the same hash, so they are neighbors.
-//   - One bucket for each index maps the index key, followed by the item's key, to the item's key.
+//   - items contains the items. A key is one hash byte, followed by the partition key and the sort
+//     key. The value is the item's size and JSON. The bytes of a key sort like the values of the key.
+//     So an item collection is one range of keys, and a segment of a Scan is a range of hash bytes.
+//     ULIDs that were created at about the same time have the same hash byte, so they are neighbors.
+//   - Each index has a bucket. A key is the item's key in the index, followed by the item's key in
+//     the table. The value is the item's key in the table.
 //   - expiry contains the times to live in ascending order.
 //
-// Three buckets belong to the complete store. The bucket tables contains the definitions of the
-// tables. The bucket streams contains the stream records of the last 24 hours. The bucket tokens
-// contains the ClientRequestToken values of the last ten minutes.
+// Four buckets belong to the complete store:
+//   - format contains the version of the file's layout.
+//   - tables contains the definitions of the tables.
+//   - streams contains the stream records of the last 24 hours.
+//   - tokens contains the ClientRequestToken values of the last ten minutes.
 //
 // # Concurrency
 //
-// A read sees a snapshot of the file. Reads and writes do not wait for each other, unless the
-// file grows beyond its memory mapping. Writes that arrive during a commit wait for it, and share
-// the next commit.
+// A read sees a snapshot of the file. Reads do not wait for writes, and writes do not wait for
+// reads. There is one exception: if the file grows beyond its memory mapping, the write waits for
+// all running reads, and new reads wait for the write. Writes that arrive during a commit wait for
+// its end. They then share the next commit.
 //
 // # Differences from DynamoDB
 //
-// New tables and indexes are active immediately, every read is consistent, and the engine never
-// throttles requests. It does not support PartiQL, legacy parameters, tags and backups. An item
-// collection has no maximum size, and its estimated size is always 0 to 1 GB. A stream has one
-// shard. Expired items are deleted every ten minutes.
+// The engine differs from DynamoDB in these points:
+//   - New tables and indexes are active immediately.
+//   - Every read is strongly consistent.
+//   - The engine never throttles requests.
+//   - PartiQL, legacy parameters, tags and backups are not supported.
+//   - An item collection has no maximum size. Its estimated size is always 0 to 1 GB.
+//   - A stream has one shard.
+//   - Expired items are deleted every ten minutes.
 package embedded
 
 import (
@@ -69,22 +81,24 @@ type Store struct {
 	now     func() time.Time
 	commits commitQueue
 
-	// tables contains the definitions of all tables. Code replaces the map, but never modifies it.
+	// tables maps the names of all tables to their definitions. A change replaces the map and does
+	// not modify it, so that readers need no lock.
 	tables atomic.Pointer[map[string]*schema.Table]
 
 	mu        sync.Mutex
 	observers map[*observer]struct{}
-	expiring  *time.Timer // expiring deletes expired items, nil without tables that have a time to live
-	closed    bool
+	// expiring is the timer that deletes expired items. It is nil if no table has a time to live.
+	expiring *time.Timer
+	closed   bool
 }
 
 // Options are the options of Open.
 type Options struct {
-	// Now is the clock, by default time.Now.
+	// Now returns the current time. If Now is nil, the store uses time.Now.
 	Now func() time.Time
 }
 
-// The names of the top-level buckets, and the key of the format version.
+// The names of the top-level buckets. keyVersion is the key of the format version in bucketFormat.
 var (
 	bucketFormat  = []byte("format")
 	bucketTables  = []byte("tables")
@@ -96,24 +110,26 @@ var (
 // formatVersion is the version of the file's layout.
 const formatVersion = "3"
 
-// initialMmapBytes is the initial size of the address space to which a file is mapped. A write that
-// makes the file larger than its mapping waits for all reads.
+// initialMmapBytes is the size of the address space that the store reserves for the memory mapping
+// of its file. If a write makes the file larger than the mapping, the write must wait for all
+// running reads.
 const initialMmapBytes = 1 << 35
 
-// New returns an empty store in memory.
+// New returns an empty store in memory. The caller need not close it.
 func New() *Store {
 	s, err := open("", Options{})
 	if err != nil {
 		panic(fmt.Sprintf("embedded store: cannot create a store in memory: %v", err))
 	}
-	// Tests do not close their stores.
+	// Close the database when the store becomes unreachable, because tests do not close their
+	// stores.
 	runtime.AddCleanup(s, func(db *bbolt.DB) { _ = db.Close() }, s.db)
 	return s
 }
 
-// Open opens the store in the file at path, and creates the file if it does not exist. The caller
-// must call Close. Open returns an error if another process has opened the file, or if the file is
-// not a store or has an unknown format version.
+// Open opens the store in the file at path. If the file does not exist, Open creates it. The caller
+// must call Close. Open returns an error if another process has opened the file, if the file is not
+// a store, or if the file has an unknown format version.
 func Open(path string, options Options) (*Store, error) {
 	return open(path, options)
 }
@@ -146,13 +162,14 @@ func open(path string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// lockTimeout is how long Open waits for a file that another process has opened.
+// lockTimeout is how long Open waits for another process to close the file.
 const lockTimeout = 100 * time.Millisecond
 
-// errDamaged means that the first pages of a file are valid, but other pages are not.
+// errDamaged means that the file begins like a bbolt database, but has invalid pages.
 var errDamaged = errors.New("invalid pages")
 
-// openDatabase checks the length of the file and opens it.
+// openDatabase opens the bbolt database at path. If the file already exists, it first checks the
+// file's length.
 func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -167,8 +184,8 @@ func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
 	return bbolt.Open(path, 0o600, config)
 }
 
-// checkLength returns an error if the file lacks pages at its end, for example because it is an
-// incomplete copy. Without this check, reading a missing page would crash the process.
+// checkLength returns an error if pages are missing at the end of the file, for example because the
+// file is an incomplete copy. Without this check, a read of a missing page would crash the process.
 func checkLength(path string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {
@@ -186,7 +203,8 @@ func checkLength(path string) error {
 	}), db.Close())
 }
 
-// load reads the definitions of the tables. In a new file, it creates the buckets.
+// load reads the definitions of the tables from the file. If the file is new, load creates the
+// top-level buckets.
 func (s *Store) load() error {
 	tables := map[string]*schema.Table{}
 	s.tables.Store(&tables)
@@ -237,23 +255,23 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Client returns a client that calls the store within the process. optFns may wrap the HTTP client.
-// An endpoint, a region or credentials in optFns have no effect.
+// Client returns an SDK client that calls the store directly, without a network. optFns can wrap
+// the HTTP client. An endpoint, a region or credentials in optFns have no effect.
 func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		// No request leaves the process. If one did, it would fail, because no host exists in the
-		// top-level domain .invalid (RFC 2606).
+		// The client never connects to this endpoint, because the store is its HTTP client. Hosts
+		// in the domain .invalid do not exist (RFC 2606), so a connection by mistake would fail.
 		BaseEndpoint: aws.String("http://embedded.invalid"),
 		Region:       schema.Region,
 		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
 		HTTPClient:   s,
-		// Retries are useless: a request that fails within the process would fail again.
+		// Do not retry: a request that fails within the process would fail again.
 		Retryer: aws.NopRetryer{},
 	}, optFns...)
 }
 
-// Do executes one HTTP request of the SDK. It returns the context's error if the context ends
-// before the response is ready.
+// Do executes one HTTP request of the SDK. If the context of the request ends before the response
+// is ready, Do returns the error of the context.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
 	request := make([]byte, max(r.ContentLength, 0))
@@ -286,11 +304,12 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 
 const contentType = "application/x-amz-json-1.0"
 
-// maxRequest is the maximum size of a request in bytes. A batch of 16 MB fits into it when encoded
-// as JSON.
+// maxRequest is the maximum size of a request body in bytes. A batch can have 16 MB. Its JSON is
+// larger, for example because of base64, so the limit is twice this size.
 const maxRequest = 32 << 20
 
-// ServeHTTP serves DynamoDB's protocol. It accepts all credentials.
+// ServeHTTP serves DynamoDB's JSON protocol. It accepts all credentials. Requests other than POST
+// are health checks: the response begins with "healthy".
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		fmt.Fprintf(w, "healthy: %s", r.Host)
@@ -298,7 +317,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	var status int
 	var body []byte
@@ -313,10 +332,11 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Amzn-Requestid", uuid.NewString())
 	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) // ignore the error: the client may have disconnected
 }
 
-// execute executes one request and returns the HTTP response.
+// execute executes one request and returns the status and body of the HTTP response. target is the
+// value of the header X-Amz-Target.
 func (s *Store) execute(ctx context.Context, target string, request []byte) (status int, body []byte) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -334,7 +354,8 @@ func (s *Store) execute(ctx context.Context, target string, request []byte) (sta
 	return http.StatusOK, body
 }
 
-// operations maps values of the header X-Amz-Target to functions that execute the operation.
+// operations maps each value of the header X-Amz-Target to the function that executes the
+// operation.
 var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte, error) {
 	all := map[string]func(*Store, context.Context, []byte) ([]byte, error){}
 	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
@@ -371,7 +392,7 @@ var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte
 	return all
 }()
 
-// decodingOperation returns an operation that decodes its request.
+// decodingOperation returns a function that decodes a JSON request and then calls operation.
 func decodingOperation[In any](operation func(*Store, context.Context, *In) ([]byte, error)) func(*Store, context.Context, []byte) ([]byte, error) {
 	return func(s *Store, ctx context.Context, request []byte) ([]byte, error) {
 		in, err := wire.Decode[In](request)
@@ -382,7 +403,8 @@ func decodingOperation[In any](operation func(*Store, context.Context, *In) ([]b
 	}
 }
 
-// streamOperation returns an operation that reads streams.
+// streamOperation returns a function that calls read in a read transaction, with the bucket of all
+// streams.
 func streamOperation[In any](read func(streams *bbolt.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
 	return func(s *Store, _ context.Context, in *In) (response []byte, err error) {
 		err = s.db.View(func(tx *bbolt.Tx) (err error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// table returns the table with the given name or Amazon Resource Name. It returns
-// ResourceNotFoundException if the table does not exist.
+// table returns the table with the given name or Amazon Resource Name. If the table does not exist,
+// it returns ResourceNotFoundException.
 func (s *Store) table(name string) (*schema.Table, error) {
 	if t := (*s.tables.Load())[schema.TableNameFromARN(name)]; t != nil {
 		return t, nil
@@ -26,7 +26,7 @@ func (s *Store) table(name string) (*schema.Table, error) {
 	return nil, wire.NotFound()
 }
 
-// table is like Store.table, but includes the changes of this commit.
+// table is like Store.table, but it also sees the changes of this commit.
 func (c *commitState) table(name string) (*schema.Table, error) {
 	if t := c.tables[schema.TableNameFromARN(name)]; t != nil {
 		return t, nil
@@ -34,7 +34,7 @@ func (c *commitState) table(name string) (*schema.Table, error) {
 	return nil, wire.NotFound()
 }
 
-// putTable stores the definition of a table. Reads use the new definition once it is committed.
+// putTable stores the definition of a table. Requests use the new definition after the commit.
 func (c *commitState) putTable(t *schema.Table) error {
 	encoded, err := json.Marshal(t.Definition)
 	if err != nil {
@@ -43,8 +43,9 @@ func (c *commitState) putTable(t *schema.Table) error {
 	return c.replaceTable(t.TableName, t, func(b *bbolt.Bucket) error { return b.Put([]byte(t.TableName), encoded) })
 }
 
-// replaceTable replaces the table with the given name by t, or deletes it if t is nil. The function
-// write makes the same change in the bucket of definitions.
+// replaceTable replaces the definition of the table with the given name by t. If t is nil, it
+// deletes the definition. The function write must make the same change in the bucket that contains
+// the definitions.
 func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
 	tables := maps.Clone(c.tables)
@@ -59,9 +60,10 @@ func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbo
 	return write(c.tx.Bucket(bucketTables))
 }
 
-// tableBucket returns the bucket of a table. It returns ResourceNotFoundException if the table has been
-// deleted since the request began. If the table's definition has changed, it returns errChanged,
-// and the request must start again.
+// tableBucket returns the bucket of a table. t is the table's definition at the beginning of the
+// request. If the table has been deleted since then, tableBucket returns ResourceNotFoundException.
+// If the definition has changed since then, it returns errChanged, and the request must start
+// again.
 func (c *commitState) tableBucket(t *schema.Table) (*bbolt.Bucket, error) {
 	current, err := c.table(t.TableName)
 	if err != nil {
@@ -73,10 +75,10 @@ func (c *commitState) tableBucket(t *schema.Table) (*bbolt.Bucket, error) {
 	return c.tx.Bucket(t.BucketName), nil
 }
 
-// errChanged means that the table's definition has changed since the request began.
+// errChanged means that a table's definition has changed since the request began.
 var errChanged = &wire.Failure{Code: wire.CodeInternal, Message: "The table was changed during the request"}
 
-// retryChanged executes a request, and repeats the request as long as it returns errChanged.
+// retryChanged calls request, and repeats the call as long as request returns errChanged.
 func retryChanged(request func() error) error {
 	for {
 		if err := request(); !errors.Is(err, errChanged) {
@@ -131,7 +133,7 @@ func (s *Store) writeTableDescription(o *wire.ObjectWriter, member string, t *sc
 	})
 }
 
-// tableDescriptionResponse returns a response that is a table's description.
+// tableDescriptionResponse returns a response that contains only a table's description.
 func (s *Store) tableDescriptionResponse(member string, t *schema.Table, status string) ([]byte, error) {
 	o := wire.NewObjectWriter()
 	if err := s.writeTableDescription(o, member, t, status); err != nil {
@@ -140,7 +142,7 @@ func (s *Store) tableDescriptionResponse(member string, t *schema.Table, status 
 	return o.Done(), nil
 }
 
-// tableInput has the parameters of operations on one table.
+// tableInput contains the only parameter of several operations: the name of a table.
 type tableInput struct{ TableName *string }
 
 func (in *tableInput) check() error {
@@ -257,7 +259,8 @@ func (s *Store) updateTable(_ context.Context, in *schema.UpdateTableInput) ([]b
 			return err
 		}
 		t = schema.NewTable(d)
-		// All parameters are valid. From here on, only file errors can occur.
+		// All parameters are valid. After this line, only a file error can occur, and a file error
+		// undoes the whole commit.
 		if in.StreamSpecification != nil && old.HasStream() {
 			if err := stream.Disable(c.tx.Bucket(bucketStreams), old); err != nil {
 				return err

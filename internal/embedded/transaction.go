@@ -35,7 +35,7 @@ const (
 	tokenLife           = 10 * time.Minute
 )
 
-// transactWriteInput has the parameters of TransactWriteItems.
+// transactWriteInput contains the parameters of TransactWriteItems.
 type transactWriteInput struct {
 	TransactItems               []transactItem
 	ClientRequestToken          string
@@ -46,7 +46,8 @@ type transactWriteInput struct {
 // transactItem is one element of TransactWriteItems.
 type transactItem struct{ Put, Update, Delete, ConditionCheck *actionInput }
 
-// actions validates the parameters. It returns the actions and the table name of each action.
+// actions validates the parameters. It returns the actions of the transaction, and the table name
+// of each action.
 func (in *transactWriteInput) actions() (actions []*action, tables []string, _ error) {
 	v := &wire.Violations{}
 	if len(in.ClientRequestToken) > 36 {
@@ -81,22 +82,22 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 	return actions, tables, nil
 }
 
-// transactWrite is one write of a transaction.
+// transactWrite is one write or condition check of a transaction.
 type transactWrite struct {
 	*actionInput
 	verb actionVerb
 	name string
 }
 
-// writes returns the writes in one element of TransactItems. A valid element contains exactly one
-// write.
+// writes returns the writes and condition checks in one element of TransactItems. A valid element
+// contains exactly one.
 func (i *transactItem) writes() []transactWrite {
 	all := []transactWrite{{i.ConditionCheck, verbCheck, "conditionCheck"}, {i.Put, verbPut, "put"}, {i.Delete, verbDelete, "delete"}, {i.Update, verbUpdate, "update"}}
 	return slices.DeleteFunc(all, func(m transactWrite) bool { return m.actionInput == nil })
 }
 
-// check validates the parameters of one write in a transaction. In error messages, prefix precedes
-// the name of a parameter.
+// check validates the parameters of one write in a transaction. prefix precedes the name of a
+// parameter in error messages.
 func (m transactWrite) check(v *wire.Violations, prefix string) {
 	if m.TableName == nil {
 		v.AddMissing(prefix + "tableName")
@@ -118,8 +119,8 @@ func (m transactWrite) check(v *wire.Violations, prefix string) {
 	v.CheckEnum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// formatList returns a list of n elements in the notation of DynamoDB's error messages. of is the
-// type of the elements.
+// formatList returns a list of n elements in the notation of DynamoDB's error messages. For n = 2
+// and of = "Put", the result is "[Put(), Put()]".
 func formatList(n int, of string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(of+"(), ", n), ", ") + "]"
 }
@@ -157,7 +158,8 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	m := newCollectionMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
 		if replayed {
-			// If a transaction is repeated with the same token, DynamoDB only reads its items.
+			// If a client repeats a transaction with the same token, DynamoDB does not execute it
+			// again. It only reads the items, so the response reports read capacity units.
 			u.Add(a.Table, float64(max(1, (a.NewSize+4095)/4096))*2, nil)
 		} else {
 			u.AddWrite(&a.Change, 2)
@@ -173,8 +175,9 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.Done(), nil
 }
 
-// digest returns a hash of the actions. The order of attributes does not affect the hash. digest
-// returns nil if the request has no ClientRequestToken. The caller must call prepare first.
+// digest returns a hash of the transaction's parameters. The order of an item's attributes does not
+// affect the hash. If the request has no ClientRequestToken, digest returns nil. The caller must
+// first call prepareTransaction, which encodes the items.
 func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil
@@ -211,8 +214,9 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	return h.Sum(nil)
 }
 
-// prepareTransaction finds the tables and validates the keys. A key that is invalid for its table cancels the
-// transaction later. prepare stores such a failure in early, at the index of the action.
+// prepareTransaction finds the table of each action and validates the key. Some invalid keys do not
+// fail the request immediately, but cancel the transaction later. For such a key,
+// prepareTransaction stores the failure in early, at the index of the action.
 func (s *Store) prepareTransaction(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
@@ -242,8 +246,9 @@ func (s *Store) prepareTransaction(actions []*action, tables []string, early []*
 	return nil
 }
 
-// transact executes all actions of a transaction. It returns TransactionCanceledException if one of
-// them fails.
+// transact executes all actions of a transaction. early contains the failures that
+// prepareTransaction has found. If an action fails, transact writes nothing and returns
+// TransactionCanceledException.
 func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 	reasons := make([]wire.CancellationReason, len(actions))
 	cancelled := false
@@ -293,17 +298,19 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 	return nil
 }
 
-// The bucket of tokens contains two entries for each ClientRequestToken. The entry with the key
-// tokenKey contains the time and digest of the transaction. The entry with the key tokenTimeKey has
-// no value; its key sorts the tokens by time.
+// tokenKey returns the key of a token's entry in the bucket tokens. The value of the entry contains
+// the time and the digest of the transaction.
 func tokenKey(token string) []byte { return append([]byte("t"), token...) }
 
+// tokenTimeKey returns the key of a token's second entry in the bucket tokens. The value of this
+// entry is empty. The keys of these entries sort by time, so that storeToken finds the oldest
+// tokens first.
 func tokenTimeKey(at time.Time, token string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte("d"), uint64(at.UnixMilli())), token...)
 }
 
 // replayed reports whether a transaction with this token was committed in the last ten minutes. If
-// that transaction had other actions, replayed returns IdempotentParameterMismatchException.
+// that transaction had different parameters, replayed returns IdempotentParameterMismatchException.
 func (c *commitState) replayed(token string, digest []byte) (bool, error) {
 	if token == "" {
 		return false, nil
@@ -318,7 +325,7 @@ func (c *commitState) replayed(token string, digest []byte) (bool, error) {
 	return true, nil
 }
 
-// storeToken stores a token, and deletes old tokens.
+// storeToken stores the token of a transaction, and deletes up to 100 expired tokens.
 func (c *commitState) storeToken(token string, digest []byte) error {
 	b := c.tx.Bucket(bucketTokens)
 	now := c.now()
@@ -333,7 +340,8 @@ func (c *commitState) storeToken(token string, digest []byte) error {
 		if err := b.Delete(k); err != nil {
 			return err
 		}
-		// The token may have been used again.
+		// If the token has been used again since this time, keep the entry that contains its
+		// digest.
 		if known := b.Get(tokenKey(string(k[9:]))); known != nil && bytes.Equal(known[:8], k[1:9]) {
 			if err := b.Delete(tokenKey(string(k[9:]))); err != nil {
 				return err
@@ -346,7 +354,7 @@ func (c *commitState) storeToken(token string, digest []byte) error {
 	return b.Put(tokenKey(token), append(binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli())), digest...))
 }
 
-// transactGetInput has the parameters of TransactGetItems.
+// transactGetInput contains the parameters of TransactGetItems.
 type transactGetInput struct {
 	TransactItems []struct {
 		Get *struct {

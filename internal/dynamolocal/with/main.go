@@ -2,8 +2,9 @@
 //
 //	with <command> [argument]...
 //
-// In the environment of the command, the variables that begin with AWS_ refer to DynamoDB Local.
-// Tests in other languages than Go use this command.
+// The environment of the other command contains the endpoint, the region and the credentials of
+// DynamoDB Local. They are in variables that begin with AWS_. Tests that are not written in Go use
+// this program.
 package main
 
 import (
@@ -31,7 +32,8 @@ func main() {
 	}
 }
 
-// run runs a command until it ends. It returns the error of dynamolocal.Start or of the command.
+// run runs cmd while DynamoDB Local is running. It returns the error of dynamolocal.Start or of
+// cmd.
 func run(cmd *exec.Cmd) error {
 	instance, err := dynamolocal.Start(context.Background())
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package attr implements DynamoDB's items and attribute values: JSON, validation, sizes and
-// comparison. It also encodes values as keys whose bytes sort like the values.
+// Package attr implements DynamoDB's items and attribute values. It decodes, encodes, validates and
+// compares them, and computes their sizes. It also encodes values as keys. The bytes of these keys
+// sort like the values.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 package attr
@@ -34,33 +35,35 @@ const (
 	BinarySet
 )
 
-// kindNames contains the names of the types in DynamoDB's JSON.
+// kindNames contains the names of the types in DynamoDB's JSON, such as "S" for String.
 var kindNames = [...]string{String: "S", Number: "N", Binary: "B", Bool: "BOOL", Null: "NULL", Map: "M", List: "L", StringSet: "SS", NumberSet: "NS", BinarySet: "BS"}
 
 // String returns the name of the type in DynamoDB's JSON, such as "S".
 func (k Kind) String() string { return kindNames[k] }
 
-// KindOf returns the type with the given name in DynamoDB's JSON. It returns 0 if the name is
-// unknown.
+// KindOf returns the type with the given name in DynamoDB's JSON. If no type has this name, KindOf
+// returns 0.
 func KindOf(name string) Kind { return Kind(max(slices.Index(kindNames[:], name), 0)) }
 
-// Item maps attribute names to values. It is an item, a key, or the content of a map.
+// Item maps attribute names to values. An Item represents a complete item, a key, or the content of
+// a Map value.
 type Item map[string]Value
 
-// Value is one attribute value. Once normalized, a value is immutable. Code that changes an element
-// copies the list or map first.
+// Value is one attribute value. After Normalize, a value is immutable. Code that changes an element
+// must first copy the list or map that contains the element.
 type Value struct {
 	Kind Kind
-	Bool bool // Bool is the value of a Bool.
-	// fault is set if the JSON is not a valid value. Normalize then returns an error.
+	Bool bool // Bool is the content of a Bool or Null.
+	// fault is the reason why the JSON of the value is invalid, or 0 if it is valid. If fault is
+	// not 0, Normalize returns an error.
 	fault jsonFault
-	Text  string   // Text is a string, a number in decimal notation, or the bytes of a binary value.
-	Map   Item     // Map has the elements of a Map.
-	List  []Value  // List has the elements of a List.
-	Set   []string // Set has the elements of a set, in the notation of Text.
+	Text  string   // Text is the content of a String, Number or Binary.
+	Map   Item     // Map contains the elements of a Map.
+	List  []Value  // List contains the elements of a List.
+	Set   []string // Set contains the elements of a set. Each element has the same form as Text.
 }
 
-// NewNumber returns a number value. text must be a number in canonical notation, such as "0.5".
+// NewNumber returns a Number. text must be in canonical notation, such as "0.5".
 func NewNumber(text string) Value { return Value{Kind: Number, Text: text} }
 
 // jsonFault is the reason why the JSON of a value is invalid.
@@ -79,14 +82,16 @@ var faultMessages = [...]string{
 	faultSeveral: "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
 }
 
-// ValueError is an error about a value. DynamoDB has two wordings for it: an older one for
-// BatchWriteItem, Scan and transactions, and the current one for all other operations.
+// ValueError is an error about an invalid value. DynamoDB has two wordings for the same error.
+// BatchWriteItem, Scan and transactions use the older wording. All other operations use the current
+// wording.
 type ValueError struct{ current, older string }
 
-// Error returns the current wording.
+// Error returns the error in the current wording.
 func (e *ValueError) Error() string { return e.current }
 
-// OlderMessage returns the error in DynamoDB's older wording.
+// OlderMessage returns err in DynamoDB's older wording. If err has only one wording, OlderMessage
+// returns err unchanged.
 func OlderMessage(err error) error {
 	if e, ok := errors.AsType[*ValueError](err); ok && e.older != "" {
 		return errors.New(e.older)
@@ -97,7 +102,7 @@ func OlderMessage(err error) error {
 // MarshalJSONTo encodes the value.
 func (v Value) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(v.AppendJSON(nil)) }
 
-// AppendJSON appends the value as JSON.
+// AppendJSON appends the value to b as JSON, such as {"S":"text"}.
 func (v Value) AppendJSON(b []byte) []byte {
 	b = append(b, '{', '"')
 	b = append(b, v.Kind.String()...)
@@ -137,8 +142,8 @@ func (v Value) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendText appends the text of a String, Number or Binary as a JSON string. It encodes the bytes
-// of a Binary in base64.
+// appendText appends the content of a String, Number or Binary to b as a JSON string. It encodes
+// the bytes of a Binary in base64.
 func appendText(b []byte, kind Kind, text string) []byte {
 	if kind == Binary {
 		b = append(b, '"')
@@ -148,7 +153,7 @@ func appendText(b []byte, kind Kind, text string) []byte {
 	return AppendQuote(b, text)
 }
 
-// AppendQuote appends text as a JSON string. It replaces invalid UTF-8 with U+FFFD.
+// AppendQuote appends text to b as a JSON string. It replaces invalid UTF-8 with U+FFFD.
 func AppendQuote(b []byte, text string) []byte {
 	plain := true
 	for i := 0; i < len(text) && plain; i++ {
@@ -165,9 +170,9 @@ func AppendQuote(b []byte, text string) []byte {
 	return quoted
 }
 
-// AppendJSON appends the item as a JSON object. The attributes are sorted by name.
+// AppendJSON appends the item to b as a JSON object. The attributes are sorted by name.
 func (i Item) AppendJSON(b []byte) []byte {
-	var array [32]string // most items have fewer attributes
+	var array [32]string // avoid an allocation, because most items have fewer attributes
 	names := slices.AppendSeq(array[:0], maps.Keys(i))
 	slices.Sort(names)
 	b = append(b, '{')
@@ -184,23 +189,24 @@ func (i Item) AppendJSON(b []byte) []byte {
 // MarshalJSONTo encodes the item.
 func (i Item) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.AppendJSON(nil)) }
 
-// MaxNesting is the maximum depth of a value. The value of a top-level attribute has depth 1. At
-// the maximum depth, lists and maps are invalid, even if they are empty.
+// MaxNesting is the maximum depth of a nested value. The value of a top-level attribute has depth
+// 1. A list or map at the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
-// Errors of items that are not about one value.
+// These errors concern an item or its nesting, not the content of one value.
 var (
 	errNesting   = errors.New("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 	errEmptyName = errors.New("Empty attribute name")
 )
 
-// Normalize validates the item, converts numbers to canonical notation and sorts sets. It changes
-// the item itself. If a value is invalid, Normalize returns an error with DynamoDB's message.
+// Normalize validates the item, converts numbers to canonical notation and sorts sets. It modifies
+// the item and returns the same item. If a value is invalid, Normalize returns an error with
+// DynamoDB's message.
 func (i Item) Normalize() (Item, error) { return i, i.normalize(1, MaxNesting) }
 
-// normalize validates and normalizes the values of an item or map. depth is the depth of these
-// values, and limit is the maximum depth. If several values are invalid, normalize returns the
-// error of the attribute whose name sorts first.
+// normalize validates and normalizes the values of an item or map. depth is the nesting depth of
+// these values, and limit is the maximum depth. If several values are invalid, normalize returns
+// the error of the first attribute in alphabetical order.
 func (i Item) normalize(depth, limit int) error {
 	if _, ok := i[""]; ok {
 		return errEmptyName
@@ -210,21 +216,22 @@ func (i Item) normalize(depth, limit int) error {
 		switch normal, err := v.normalize(depth, limit); {
 		case err != nil && (failed == nil || name < first):
 			first, failed = name, err
-		case err == nil && v.Kind != String: // normalizing changes no string
+		case err == nil && v.Kind != String: // a String does not change
 			i[name] = normal
 		}
 	}
 	return failed
 }
 
-// Normalize is like Item.Normalize, for one value.
+// Normalize is like Item.Normalize, but for one value.
 func (v Value) Normalize() (Value, error) { return v.normalize(1, MaxNesting) }
 
-// NormalizeOperand is like Normalize, but allows one more level of nesting. DynamoDB allows this
-// level for expression values in Scan and in transactions.
+// NormalizeOperand is like Normalize, but the maximum depth is MaxNesting + 1. DynamoDB allows this
+// depth for expression values in a Scan or a transaction.
 func (v Value) NormalizeOperand() (Value, error) { return v.normalize(1, MaxNesting+1) }
 
-// normalize validates a value at a depth of nesting.
+// normalize validates and normalizes a value. depth is the nesting depth of the value, and limit is
+// the maximum depth.
 func (v Value) normalize(depth, limit int) (_ Value, err error) {
 	if v.fault != 0 {
 		return v, errors.New(faultMessages[v.fault])
@@ -249,7 +256,7 @@ func (v Value) normalize(depth, limit int) (_ Value, err error) {
 	return v, err
 }
 
-// normalizeSet validates a set.
+// normalizeSet validates a set, normalizes its numbers and sorts it.
 func (v Value) normalizeSet() (_ Value, err error) {
 	if len(v.Set) == 0 {
 		return v, fmt.Errorf("One or more parameter values were invalid: %s", map[Kind]string{
@@ -272,9 +279,9 @@ func (v Value) normalizeSet() (_ Value, err error) {
 	return NewSet(v.Kind, v.Set), nil
 }
 
-// duplicateError returns the error for a set in which element i repeats an earlier element. DynamoDB's
-// current wording quotes the elements and sorts the elements before i. The older wording does
-// neither.
+// duplicateError returns the error for a set in which element i equals an earlier element. In
+// DynamoDB's current wording, the elements are quoted, and the elements before i are sorted. The
+// older wording contains the elements unchanged.
 func (v Value) duplicateError(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {
@@ -298,8 +305,8 @@ func (v Value) duplicateError(i int) error {
 	}
 }
 
-// NewSet returns a set with sorted elements. It sorts numbers by value, and other elements by their
-// bytes. Numbers must be in canonical notation.
+// NewSet sorts the elements and returns a set that contains them. It sorts numbers by value, and
+// other elements by their bytes. Numbers must be in canonical notation.
 func NewSet(kind Kind, elements []string) Value {
 	if kind == NumberSet {
 		slices.SortFunc(elements, func(a, b string) int { return parseDecimal(a).compare(parseDecimal(b)) })
@@ -309,7 +316,7 @@ func NewSet(kind Kind, elements []string) Value {
 	return Value{Kind: kind, Set: elements}
 }
 
-// Equal reports whether two values are equal. Sets are equal if they have the same elements.
+// Equal reports whether two values are equal. Two sets are equal if they have the same elements.
 func (v Value) Equal(w Value) bool {
 	if v.Kind != w.Kind {
 		return false
@@ -330,11 +337,12 @@ func (v Value) Equal(w Value) bool {
 	}
 }
 
-// Ordered reports whether values of this type can be sorted. Only strings, numbers and binary
-// values can be keys or operands of "<".
+// Ordered reports whether values of this type have an order. Only such values can be keys or
+// operands of "<".
 func (k Kind) Ordered() bool { return k == String || k == Number || k == Binary }
 
-// Compare compares two values of the same ordered kind.
+// Compare returns a negative number if v is less than w, 0 if they are equal, and a positive number
+// if v is greater. Both values must have the same type, and Ordered must return true for this type.
 func (v Value) Compare(w Value) int {
 	if v.Kind == Number {
 		return parseDecimal(v.Text).compare(parseDecimal(w.Text))
@@ -385,5 +393,5 @@ func (v Value) Size() int {
 	}
 }
 
-// NewInt returns a number value.
+// NewInt returns a Number with the value n.
 func NewInt(n int) Value { return NewNumber(strconv.Itoa(n)) }

@@ -7,23 +7,25 @@ import (
 	"strings"
 )
 
-// DynamoDB's limits for numbers. A number has at most 38 significant digits. It is zero, or its
-// absolute value is between 1E-130 and 9.99…E+125.
+// DynamoDB's limits for numbers. A number has at most 38 significant digits. Its absolute value is
+// either 0 or between 1E-130 and 9.99…E+125.
 const (
 	maxDigits    = 38
 	maxMagnitude = 126
 	minMagnitude = -129
-	// maxExponent fits into 32 bits. readDecimal uses it instead of larger exponents.
+	// maxExponent limits the exponents that readDecimal returns, so that calculations with them
+	// cannot overflow.
 	maxExponent = 1 << 30
 )
 
-// decimal is the number 0.digits × 10^magnitude. digits begins and ends with a digit other than 0.
-// For zero, digits is empty.
+// decimal is the number 0.digits × 10^magnitude. For 12.5, digits is "125" and magnitude is 2.
+// digits has no zeros at its beginning or end. For the number zero, digits is empty.
 type decimal struct {
 	negative  bool
 	digits    string
 	magnitude int
-	// zeroMagnitude is the magnitude of a zero, according to its notation: 126 for 0E125.
+	// DynamoDB also limits the exponent of a zero. zeroMagnitude is the magnitude of such a zero:
+	// 126 for 0E125.
 	zeroMagnitude int
 }
 
@@ -54,13 +56,13 @@ func readDecimal(text string) (decimal, error) {
 	}
 	d.digits, d.magnitude = digits, len(whole)+exponent
 	if strings.Trim(digits, "0") == "" {
-		// DynamoDB limits the exponent of a zero, too.
+		// DynamoDB also limits the exponent of a zero, so keep it.
 		return decimal{zeroMagnitude: exponent - len(fraction) + 1}, nil
 	}
 	return d.trimmed(), nil
 }
 
-// trimmed removes leading and trailing zeros of the digits.
+// trimmed returns the number without zeros at the beginning and end of its digits.
 func (d decimal) trimmed() decimal {
 	significant := strings.TrimLeft(d.digits, "0")
 	d.magnitude -= len(d.digits) - len(significant)
@@ -71,7 +73,7 @@ func (d decimal) trimmed() decimal {
 	return d
 }
 
-// Messages about numbers that exceed the limits.
+// DynamoDB's messages about numbers that exceed the limits.
 const (
 	overflowMessage  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 	underflowMessage = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
@@ -87,7 +89,7 @@ func (d decimal) checkLimits() error {
 	case len(d.digits) > maxDigits:
 		return errors.New("Attempting to store more than 38 significant digits in a Number")
 	case magnitude >= maxExponent:
-		return &ValueError{overflowMessage, underflowMessage} // the older implementation has exponents of 32 bits
+		return &ValueError{overflowMessage, underflowMessage} // in the older wording, an exponent this large is an underflow
 	case magnitude > maxMagnitude:
 		return errors.New(overflowMessage)
 	case magnitude < minMagnitude:
@@ -96,8 +98,9 @@ func (d decimal) checkLimits() error {
 	return nil
 }
 
-// canonicalNumber returns the canonical notation of a number: decimal, without unnecessary zeros. If the
-// number is invalid, canonical returns an error with DynamoDB's message.
+// canonicalNumber returns the canonical notation of a number: decimal, without an exponent and
+// without unnecessary zeros. If the number is invalid, canonicalNumber returns an error with
+// DynamoDB's message.
 func canonicalNumber(text string) (string, error) {
 	d, err := readDecimal(text)
 	if err != nil {
@@ -113,7 +116,7 @@ func canonicalNumber(text string) (string, error) {
 	return d.String(), nil
 }
 
-// parseDecimal parses a canonical number.
+// parseDecimal parses a number in canonical notation, which is always valid.
 func parseDecimal(text string) decimal {
 	d, _ := readDecimal(text)
 	return d
@@ -144,7 +147,7 @@ func (d decimal) String() string {
 	return b.String()
 }
 
-// sign returns -1, 0 or 1.
+// sign returns -1 for a negative number, 0 for zero, and 1 for a positive number.
 func (d decimal) sign() int {
 	switch {
 	case d.digits == "":
@@ -155,7 +158,8 @@ func (d decimal) sign() int {
 	return 1
 }
 
-// compare returns -1, 0 or 1.
+// compare returns a negative number if d is less than e, 0 if they are equal, and a positive number
+// if d is greater.
 func (d decimal) compare(e decimal) int {
 	if s, t := d.sign(), e.sign(); s != t {
 		return s - t
@@ -172,9 +176,9 @@ func (d decimal) compare(e decimal) int {
 	return order * d.sign()
 }
 
-// size returns the size of the number in bytes: one byte, plus one byte for every two digits before
-// the decimal point, plus one byte for every two digits after it. A minus sign adds one byte.
-// Leading and trailing zeros do not count.
+// size returns the size of the number in bytes, as DynamoDB calculates it. A number needs one byte,
+// and a minus sign needs another byte. Every two digits before the decimal point need one byte, and
+// so do every two digits after it. Leading and trailing zeros do not count.
 func (d decimal) size() int {
 	whole := min(max(d.magnitude, 0), len(d.digits))
 	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2
@@ -188,7 +192,7 @@ func (d decimal) size() int {
 // error with DynamoDB's message.
 func Add(a, b Value, subtract bool) (Value, error) {
 	d, e := parseDecimal(a.Text), parseDecimal(b.Text)
-	scale := max(len(d.digits)-d.magnitude, len(e.digits)-e.magnitude, 0) // digits after the point
+	scale := max(len(d.digits)-d.magnitude, len(e.digits)-e.magnitude, 0) // the number of digits after the decimal point
 	x, y := d.scaled(scale), e.scaled(scale)
 	if subtract {
 		y.Neg(y)
@@ -213,7 +217,8 @@ func (d decimal) scaled(scale int) *big.Int {
 	return n
 }
 
-// appendSortableBytes appends bytes that sort like the number.
+// appendSortableBytes appends an encoding of the number to b. Encoded numbers sort in numerical
+// order.
 func (d decimal) appendSortableBytes(b []byte) []byte {
 	start := len(b) + 1
 	b = append(b, byte(1+d.sign()))
@@ -231,9 +236,9 @@ func (d decimal) appendSortableBytes(b []byte) []byte {
 	return b
 }
 
-// AppendSortableBytes appends the value as bytes that sort like the value. The bytes of one value are never a
-// prefix of the bytes of another value of the same type. The value must be a String, Number or
-// Binary.
+// AppendSortableBytes appends an encoding of the value to b. Encoded values of the same type sort
+// in the order of the values. The encoding of one value is never a prefix of the encoding of
+// another value. The value must be a String, Number or Binary.
 func (v Value) AppendSortableBytes(b []byte) []byte {
 	if v.Kind == Number {
 		return parseDecimal(v.Text).appendSortableBytes(b)
@@ -241,8 +246,8 @@ func (v Value) AppendSortableBytes(b []byte) []byte {
 	return append(AppendSortablePrefix(b, v.Text), 0, 0)
 }
 
-// AppendSortablePrefix appends the encoded string without the terminator. The result is a prefix of the
-// encoded key of every string that begins with this string.
+// AppendSortablePrefix appends the encoding of a string to b, without the two zero bytes that mark
+// its end. If another string begins with prefix, its encoding begins with the appended bytes.
 func AppendSortablePrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// UnmarshalJSONFrom decodes an item. It returns an error if the JSON does not have the structure of
-// an item. Normalize reports all other errors.
+// UnmarshalJSONFrom decodes an item. If the JSON does not have the structure of an item, it returns
+// an error. Normalize reports all other errors.
 func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	encoded, err := d.ReadValue()
 	if err != nil || encoded.Kind() == 'n' {
@@ -27,8 +27,7 @@ func ParseItem(stored []byte) (Item, error) {
 	return p.item(strings.Count(p.text, `":{`))
 }
 
-// ParseAttributes decodes the attributes with the given names in the JSON of a stored item. It
-// skips the values of all other attributes.
+// ParseAttributes decodes only the attributes with the given names from the JSON of a stored item.
 func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	p := &itemParser{text: string(stored)}
 	i := make(Item, len(names))
@@ -45,15 +44,15 @@ func ParseAttributes(stored []byte, names map[string]bool) (Item, error) {
 	return i, nil
 }
 
-// itemParser decodes the JSON of an item. In a request, the text is valid JSON, but may not be an item.
-// In the file, the text is an item, unless the file is damaged.
+// itemParser decodes the JSON of an item. The text of a request is valid JSON, but possibly not an
+// item. The text of a stored item is always an item, unless the file is damaged.
 type itemParser struct {
 	text string
-	at   int // at is the position of the next byte
+	at   int // at is the index of the next byte in text
 }
 
-// peek returns the first byte of the next token, or 0 at the end. It skips commas and colons,
-// because the parser does not validate JSON syntax.
+// peek returns the first byte of the next token, or 0 at the end of the text. It skips white space,
+// commas and colons without a check, because the text is already valid JSON.
 func (p *itemParser) peek() byte {
 	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; c {
@@ -65,7 +64,7 @@ func (p *itemParser) peek() byte {
 	return 0
 }
 
-// expect reads a token of one byte.
+// expect reads a token that must be the byte c.
 func (p *itemParser) expect(c byte) error {
 	if next := p.peek(); next != c {
 		return p.unexpected(fmt.Sprintf("unexpected JSON %s, expected %c", kindOfToken(next), c))
@@ -74,7 +73,7 @@ func (p *itemParser) expect(c byte) error {
 	return nil
 }
 
-// unexpected returns an error with the message. At the end of the text, it returns
+// unexpected returns an error with the message. If the text has ended, it returns
 // io.ErrUnexpectedEOF instead.
 func (p *itemParser) unexpected(message string) error {
 	if p.peek() == 0 {
@@ -91,8 +90,9 @@ func kindOfToken(first byte) jsontext.Kind {
 	return jsontext.Kind(first)
 }
 
-// object reads an object. For each member, it calls member, and member must read the value. If
-// member returns false, object returns without reading the rest of the object.
+// object reads an object. It calls member for each member of the object, and member must read the
+// value. If member returns false, object returns immediately and does not read the rest of the
+// object.
 func (p *itemParser) object(member func(name string) (more bool, err error)) error {
 	if err := p.expect('{'); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *itemParser) object(member func(name string) (more bool, err error)) err
 	return nil
 }
 
-// list reads a JSON array. It calls element once for each array element. Each call must read one
+// list reads a JSON array. It calls element for each array element, and element must read the array
 // element.
 func (p *itemParser) list(element func() error) error {
 	if err := p.expect('['); err != nil {
@@ -153,7 +153,7 @@ func (p *itemParser) string() (string, error) {
 	return "", io.ErrUnexpectedEOF
 }
 
-// skip reads a value of any kind.
+// skip reads a value of any kind and ignores it.
 func (p *itemParser) skip() error {
 	switch p.peek() {
 	case 0:
@@ -172,7 +172,7 @@ func (p *itemParser) skip() error {
 	return nil
 }
 
-// literal reads a number, true, false or null.
+// literal reads a number, true, false or null, and returns its text.
 func (p *itemParser) literal() string {
 	start := p.at
 	for p.at < len(p.text) && !strings.ContainsRune("{}[]\":, \t\r\n", rune(p.text[p.at])) {
@@ -181,8 +181,8 @@ func (p *itemParser) literal() string {
 	return p.text[start:p.at]
 }
 
-// item reads an item. attributes is the estimated number of attributes, and only determines the
-// initial size of the map.
+// item reads an item. attributes is an estimate of the number of attributes, for the initial size
+// of the map.
 func (p *itemParser) item(attributes int) (Item, error) {
 	i := make(Item, attributes)
 	return i, p.object(func(name string) (_ bool, err error) {
@@ -191,7 +191,7 @@ func (p *itemParser) item(attributes int) (Item, error) {
 	})
 }
 
-// value reads a value, such as {"S":"text"}.
+// value reads an attribute value, such as {"S":"text"}.
 func (p *itemParser) value() (Value, error) {
 	v := Value{fault: faultEmpty}
 	return v, p.object(func(name string) (bool, error) {
@@ -209,7 +209,7 @@ func (p *itemParser) value() (Value, error) {
 	})
 }
 
-// content reads the content of a value into v. v.Kind is the type of the value.
+// content reads the content of an attribute value into v. v.Kind is the type of the value.
 func (p *itemParser) content(v *Value) (err error) {
 	switch v.Kind {
 	case String, Number, Binary:
@@ -241,7 +241,7 @@ func (p *itemParser) content(v *Value) (err error) {
 	return err
 }
 
-// scalar reads the JSON string that contains a String, Number or Binary.
+// scalar reads a JSON string and returns the content of a String, Number or Binary.
 func (p *itemParser) scalar(kind Kind) (string, error) {
 	if p.peek() != '"' {
 		return "", p.unexpected(fmt.Sprintf("a value of type %s must be a JSON string", kind))

@@ -13,29 +13,29 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// Usage is the consumed capacity of a request.
+// Usage contains the capacity units that a request consumes.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 type Usage struct {
 	mode string // mode is the request's ReturnConsumedCapacity
-	Kind string // Kind is the name of the units of a transaction, or ""
+	Kind string // Kind is ReadCapacityUnits or WriteCapacityUnits for a transaction, and otherwise ""
 	of   map[string]*tableUsage
 }
 
-// tableUsage is the consumed capacity of one table. global and local map the names of its indexes
-// to capacity units.
+// tableUsage contains the capacity units that a request consumes in one table. global and local map
+// the names of the table's indexes to capacity units.
 type tableUsage struct {
 	table         float64
 	global, local map[string]float64
 }
 
-// New returns the usage for a value of ReturnConsumedCapacity.
+// New returns a Usage without capacity units. mode is the request's ReturnConsumedCapacity.
 func New(mode string) *Usage { return &Usage{mode: mode, of: map[string]*tableUsage{}} }
 
-// shouldReport reports whether the response has the usage.
+// shouldReport reports whether the response must contain the consumed capacity.
 func (u *Usage) shouldReport() bool { return u.mode == "TOTAL" || u.mode == "INDEXES" }
 
-// Add adds units of a table and its indexes.
+// Add adds the capacity units that a request consumes in a table and in its indexes.
 func (u *Usage) Add(t *schema.Table, units float64, indexes map[string]float64) {
 	if !u.shouldReport() {
 		return
@@ -55,8 +55,8 @@ func (u *Usage) Add(t *schema.Table, units float64, indexes map[string]float64) 
 	}
 }
 
-// AddWrite adds the capacity units of a write. factor is 2 for a write in a transaction, and
-// otherwise 1.
+// AddWrite adds the capacity units of a write. factor is 2 if the write belongs to a transaction,
+// and otherwise 1.
 func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	if !u.shouldReport() {
 		return
@@ -70,9 +70,9 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	u.Add(w.Table, factor*writeUnits(max(w.OldSize, w.NewSize)), indexes)
 }
 
-// indexUnits returns the capacity units that a change of an item consumes in an index. DynamoDB
-// counts one write if it adds, deletes or changes the index entry. It counts two writes if the key
-// of the entry changes.
+// indexUnits returns the capacity units that the change of an item consumes in an index. If the
+// change adds, deletes or modifies the index entry, DynamoDB counts one write. If the key of the
+// index entry changes, DynamoDB counts two writes: it deletes the old entry and adds a new one.
 func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
 	before, after := x.ProjectedItem(w.Old), x.ProjectedItem(w.New)
@@ -91,11 +91,13 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	return writeUnits(max(before.Size(), after.Size()))
 }
 
-// writeUnits returns the write units for an item of size bytes: one per KB, rounded up.
+// writeUnits returns the write capacity units for an item of size bytes: one for each KB, rounded
+// up.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// ReadUnits returns the read units for one or more items of size bytes in total: one per 4 KB,
-// rounded up. An eventually consistent read consumes half.
+// ReadUnits returns the read capacity units for items with a total size of size bytes. A consistent
+// read consumes one unit for each 4 KB, rounded up. An eventually consistent read consumes half of
+// this.
 func ReadUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {
@@ -112,8 +114,8 @@ func (u *Usage) AppendSingleTable(o *wire.ObjectWriter) {
 	}
 }
 
-// AppendTableList adds the consumed capacity of each table to the response of a request that can use
-// several tables.
+// AppendTableList adds the consumed capacity of each table to the response of a request that can
+// use several tables.
 func (u *Usage) AppendTableList(o *wire.ObjectWriter) {
 	if !u.shouldReport() {
 		return
@@ -122,7 +124,7 @@ func (u *Usage) AppendTableList(o *wire.ObjectWriter) {
 	o.List("ConsumedCapacity", len(names), func(i int) { u.appendTable(o, names[i]) })
 }
 
-// appendTable adds the usage of one table.
+// appendTable adds the consumed capacity of one table.
 func (u *Usage) appendTable(o *wire.ObjectWriter, name string) {
 	of := u.of[name]
 	total := of.table

@@ -11,7 +11,7 @@ import (
 // Predicate is a parsed condition or filter expression. A nil Predicate matches every item.
 type Predicate struct{ root node }
 
-// Matches reports whether the item fulfils the condition.
+// Matches reports whether the condition is true for the item.
 func (p *Predicate) Matches(item attr.Item) bool { return p == nil || p.root.matches(item) }
 
 // Paths returns the document paths that the condition reads. It returns nil for a nil Predicate.
@@ -22,7 +22,7 @@ func (p *Predicate) Paths() (paths []Path) {
 	return paths
 }
 
-// ParseCondition parses a condition. kind is Condition or Filter.
+// ParseCondition parses a condition. kind is ConditionExpression or FilterExpression.
 func ParseCondition(kind, text string, p *Placeholders) (*Predicate, error) {
 	s, err := newParser(kind, text, p)
 	if err != nil {
@@ -41,8 +41,8 @@ type (
 		matches(attr.Item) bool
 		walk(visit func(Path))
 	}
-	// operand is an expression with a value, such as a path or a literal. Conditions and updates
-	// contain operands.
+	// operand is an expression that has a value, such as a path or a placeholder. Conditions and
+	// updates contain operands.
 	operand interface {
 		value(attr.Item) (attr.Value, bool)
 		walk(visit func(Path))
@@ -234,7 +234,7 @@ func (s *parser) condition() (node, error) {
 	return s.comparison(a)
 }
 
-// kindOf returns the type of an operand. It returns 0 if the type depends on the item.
+// kindOf returns the type of an operand. If the type depends on the item, kindOf returns 0.
 func kindOf(o operand) attr.Kind {
 	switch o := o.(type) {
 	case *literal:
@@ -245,8 +245,8 @@ func kindOf(o operand) attr.Kind {
 	return 0
 }
 
-// isParenthesizedOperand reports whether the parentheses that open at the token with index start
-// contain only an operand.
+// isParenthesizedOperand reports whether the parenthesis at the token index start begins an operand
+// in parentheses, such as (a).
 func (s *parser) isParenthesizedOperand(start int) bool {
 	position := s.position
 	defer func() { s.position = position }()
@@ -255,7 +255,7 @@ func (s *parser) isParenthesizedOperand(start int) bool {
 	return err == nil
 }
 
-// comparison parses what follows the first operand.
+// comparison parses the rest of a comparison. a is the first operand, which is already parsed.
 func (s *parser) comparison(a operand) (node, error) {
 	t := s.peek()
 	switch {
@@ -303,8 +303,8 @@ func (s *parser) comparison(a operand) (node, error) {
 	return nil, s.unexpected()
 }
 
-// requireOrdered records an error if an operand is a literal of a type that cannot be sorted, such
-// as BOOL.
+// requireOrdered records an error if an operand is a literal of a type without an order, such as
+// BOOL.
 func (s *parser) requireOrdered(operator string, operands ...operand) {
 	for _, o := range operands {
 		if l, ok := o.(*literal); ok && l.Kind != 0 && !l.Kind.Ordered() {
@@ -313,7 +313,7 @@ func (s *parser) requireOrdered(operator string, operands ...operand) {
 	}
 }
 
-// requireDistinct records an error if the first operand is a path, and another operand is the same
+// requireDistinct records an error if the first operand is a path and another operand is the same
 // path.
 func (s *parser) requireDistinct(operator string, operands ...operand) {
 	first, ok := operands[0].(Path)
@@ -345,10 +345,10 @@ func (s *parser) checkBounds(low, high operand) {
 	}
 }
 
-// describeValue returns a value as it stands in messages.
+// describeValue returns a value in the notation of DynamoDB's error messages.
 func describeValue(v attr.Value) string { return "{" + v.Kind.String() + ":" + v.Text + "}" }
 
-// arguments parses operands in parentheses.
+// arguments parses a list of operands in parentheses.
 func (s *parser) arguments() (args []operand, err error) {
 	if !s.symbol("(") {
 		return nil, s.unexpected()
@@ -368,10 +368,10 @@ func (s *parser) arguments() (args []operand, err error) {
 	}
 }
 
-// functions contains the functions whose result is true or false, with their numbers of operands.
+// functions maps the name of each function that returns true or false to its number of operands.
 var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
-// function parses a function that is a condition.
+// function parses a call of a function that returns true or false.
 func (s *parser) function() (node, error) {
 	name := s.next().text
 	s.countOperator()
@@ -425,7 +425,7 @@ func (s *parser) checkArguments(name string, args []operand) {
 	s.requireDistinct(name, args...)
 }
 
-// operand parses a path, a value or size().
+// operand parses a path, a placeholder for a value, or a call of size().
 func (s *parser) operand() (operand, error) {
 	t := s.peek()
 	switch {

@@ -16,25 +16,26 @@ type KeyAttribute struct {
 	Sort bool // Sort reports whether the attribute belongs to the sort key
 }
 
-// KeyRange is the range of keys that a key condition selects: one partition, and optionally bounds
-// for the sort key.
+// KeyRange is the range of keys that a key condition selects. It consists of one partition, and
+// optionally of bounds for the sort key.
 type KeyRange struct {
-	// A key can have several partition key attributes and several sort key attributes. Partition
-	// contains the values of the partition key. Equal contains the values of the sort key attributes
-	// that must be equal. Prefix, Low and High apply to the next sort key attribute.
+	// A partition key and a sort key can have several attributes. Partition contains the values of
+	// the partition key attributes. Equal contains the values of the sort key attributes with an
+	// equality condition. Prefix, Low and High apply to the first sort key attribute after those in
+	// Equal.
 	Partition, Equal []attr.Value
-	// Prefix is the prefix of begins_with, nil without begins_with.
+	// Prefix is the operand of begins_with, or nil if the key condition does not use begins_with.
 	Prefix *attr.Value
-	// Low and High are the lower and upper bounds. nil means that there is no bound.
+	// Low and High are the lower and upper bounds. A bound that does not exist is nil.
 	Low, High         *attr.Value
-	LowOpen, HighOpen bool // LowOpen and HighOpen report whether the bounds are excluded.
+	LowOpen, HighOpen bool // LowOpen and HighOpen report whether the range excludes its bounds.
 }
 
 var mirroredOperators = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 // KeyExpression is a parsed key condition.
 type KeyExpression struct {
-	conditions map[string]node // conditions has the condition on each attribute
+	conditions map[string]node // conditions maps each attribute name to its condition
 	count      int
 }
 
@@ -61,8 +62,8 @@ func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
 	})
 }
 
-// KeyRange returns the range of keys that the key condition selects. key is the key of the table or
-// index.
+// KeyRange returns the range of keys that the key condition selects. key contains the key
+// attributes of the table or index.
 func (e *KeyExpression) KeyRange(key []KeyAttribute) (*KeyRange, error) {
 	if e.count > len(key) && e.count > 2 {
 		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", e.count, len(key))
@@ -72,7 +73,7 @@ func (e *KeyExpression) KeyRange(key []KeyAttribute) (*KeyRange, error) {
 		delete(others, k.Name)
 	}
 	r := &KeyRange{}
-	var open []string // the attributes of the sort key that have no equality
+	var open []string // the sort key attributes without an equality condition
 	for _, k := range key {
 		n := e.conditions[k.Name]
 		switch {
@@ -98,7 +99,8 @@ func (e *KeyExpression) KeyRange(key []KeyAttribute) (*KeyRange, error) {
 	return r, nil
 }
 
-// splitKeyConditions calls add for every condition on an attribute.
+// splitKeyConditions splits a key condition at each AND, and calls add for the condition on each
+// attribute.
 func (s *parser) splitKeyConditions(n node, add func(name string, n node) error) error {
 	operator := func(name string) error {
 		return s.errorf("Invalid operator used in KeyConditionExpression: %s", name)
@@ -164,8 +166,8 @@ func (s *parser) checkKeyCondition(operands []operand, add func(name string) err
 	return add(path[0].Name)
 }
 
-// addCondition adds the condition on one key attribute to the range. equal reports whether the condition is
-// an equality.
+// addCondition adds the condition on one key attribute to the range. equal reports whether the
+// condition is an equality condition.
 func (r *KeyRange) addCondition(n node, key KeyAttribute) (equal bool, _ error) {
 	var values []operand
 	switch n := n.(type) {

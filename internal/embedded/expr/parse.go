@@ -18,7 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// The names of expressions in error messages.
+// The names of the expression parameters. Error messages contain these names.
 const (
 	ConditionExpression    = "ConditionExpression"
 	FilterExpression       = "FilterExpression"
@@ -46,7 +46,7 @@ type Placeholders struct {
 	used map[string]bool
 }
 
-// Check validates the syntax of the placeholders. hasExpression reports whether the request
+// Check validates the placeholders and their values. hasExpression reports whether the request
 // contains an expression that may use placeholders.
 func (p *Placeholders) Check(hasExpression bool) error {
 	if p.Names == nil && p.Values == nil {
@@ -82,7 +82,8 @@ func (p *Placeholders) Check(hasExpression bool) error {
 }
 
 // checkPlaceholderNames returns an error if a placeholder does not consist of the byte mark and a
-// name. The error is about the first such placeholder in alphabetical order.
+// name. If several placeholders are invalid, the error is about the first one in alphabetical
+// order.
 func checkPlaceholderNames(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
@@ -96,7 +97,7 @@ func checkPlaceholderNames(kind string, names iter.Seq[string], mark byte) error
 	return nil
 }
 
-// normalize validates one value.
+// normalize validates and normalizes the value of the placeholder with the given name.
 func (p *Placeholders) normalize(name string) (attr.Value, error) {
 	if !p.Older {
 		return p.Values[name].Normalize()
@@ -108,7 +109,7 @@ func (p *Placeholders) normalize(name string) (attr.Value, error) {
 	return v, err
 }
 
-// CheckAllUsed returns an error if the request has placeholders that no expression uses.
+// CheckAllUsed returns an error if the request contains a placeholder that no expression uses.
 func (p *Placeholders) CheckAllUsed() error {
 	if len(p.used) == len(p.Names)+len(p.Values) {
 		return nil
@@ -127,7 +128,9 @@ func (p *Placeholders) CheckAllUsed() error {
 
 // token is a word, a placeholder, a number or a symbol of an expression.
 type token struct {
-	kind       byte // kind is 'w' for a word, '#' and ':' for placeholders, '0' for a number, 's' for a symbol, 0 for the end
+	// kind is 'w' for a word, '0' for a number and 's' for a symbol. It is '#' or ':' for a
+	// placeholder, and 0 for the end of the expression.
+	kind       byte
 	start, end uint16
 	text       string
 }
@@ -136,8 +139,8 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// skipWhile returns the index of the first byte in text that does not satisfy in. It starts at the
-// index from, and returns len(text) if all bytes satisfy in.
+// skipWhile skips the bytes of text for which in returns true, starting at the index from. It
+// returns the index of the next byte, or len(text) if no byte follows.
 func skipWhile(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++
@@ -147,16 +150,16 @@ func skipWhile(text string, from int, in func(byte) bool) int {
 
 // parser parses one expression.
 type parser struct {
-	kind         string // kind is the expression's name in messages
+	kind         string // kind is the name of the expression in error messages
 	text         string
 	tokens       []token
 	position     int
 	placeholders *Placeholders
 	operators    int
-	meaning      error // meaning is the first error in an expression whose syntax is right
+	meaning      error // meaning is the first error that deferErrorf has recorded
 }
 
-// newParser splits an expression into tokens.
+// newParser splits an expression into tokens and returns a parser for it.
 func newParser(kind, text string, p *Placeholders) (*parser, error) {
 	if p.used == nil {
 		p.used = map[string]bool{}
@@ -203,19 +206,21 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 	}
 }
 
-// errorf returns an error about the expression.
+// errorf returns an error about the expression. The message begins with "Invalid" and the name of
+// the expression.
 func (s *parser) errorf(format string, args ...any) error {
 	return fmt.Errorf("Invalid "+s.kind+": "+format, args...)
 }
 
-// deferErrorf records an error that the parser returns only if the expression has no syntax error.
+// deferErrorf records an error. The parser returns the first recorded error only if the expression
+// has no syntax error.
 func (s *parser) deferErrorf(format string, args ...any) {
 	if s.meaning == nil {
 		s.meaning = s.errorf(format, args...)
 	}
 }
 
-// unexpected returns the error for the current token.
+// unexpected returns a syntax error at the current token.
 func (s *parser) unexpected() error {
 	t := s.peek()
 	from, to := max(s.position-1, 0), min(s.position+1, len(s.tokens)-1)
@@ -232,8 +237,7 @@ func (s *parser) next() token {
 	return t
 }
 
-// symbol skips the next token if it is the given symbol. It reports whether it has skipped the
-// token.
+// symbol reports whether the next token is the given symbol. If it is, symbol skips the token.
 func (s *parser) symbol(text string) bool {
 	if t := s.peek(); t.kind != 's' || t.text != text {
 		return false
@@ -242,8 +246,7 @@ func (s *parser) symbol(text string) bool {
 	return true
 }
 
-// keyword skips the next token if it is the given keyword. It reports whether it has skipped the
-// token.
+// keyword reports whether the next token is the given keyword. If it is, keyword skips the token.
 func (s *parser) keyword(text string) bool {
 	if !s.peekKeyword(text) {
 		return false
@@ -257,15 +260,15 @@ func (s *parser) peekKeyword(text string) bool {
 	return t.kind == 'w' && strings.EqualFold(t.text, text)
 }
 
-// countOperator counts an operator or a function.
+// countOperator counts an operator or a function. If there are too many, it records an error.
 func (s *parser) countOperator() {
 	if s.operators++; s.operators == maxOperators+1 {
 		s.deferErrorf("The expression contains too many operators; operator count: %d", s.operators)
 	}
 }
 
-// finish must be called after the last token of the expression. It returns a syntax error if more
-// tokens follow, or else the first error that invalid has recorded.
+// finish must be called after the last token of the expression. If more tokens follow, it returns a
+// syntax error. Otherwise, it returns the first error that deferErrorf has recorded.
 func (s *parser) finish() error {
 	if s.peek().kind != 0 {
 		return s.unexpected()
@@ -279,10 +282,10 @@ type Element struct {
 	Index int // Index is -1 for a name.
 }
 
-// Path leads to a value in an item.
+// Path is a document path, which leads to a value in an item.
 type Path []Element
 
-// String returns the path as it stands in messages.
+// String returns the path in the notation of DynamoDB's error messages.
 func (p Path) String() string {
 	parts := make([]string, len(p))
 	for i, e := range p {
@@ -293,7 +296,7 @@ func (p Path) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Find returns the value at the path.
+// Find returns the value at the path, and reports whether the value exists.
 func (p Path) Find(item attr.Item) (attr.Value, bool) {
 	v, ok := item[p[0].Name]
 	for _, e := range p[1:] {
@@ -311,7 +314,7 @@ func (p Path) Find(item attr.Item) (attr.Value, bool) {
 	return v, ok
 }
 
-// path parses a path.
+// path parses a document path.
 func (s *parser) path() (Path, error) {
 	name, err := s.name()
 	if err != nil {
@@ -349,8 +352,8 @@ func (s *parser) path() (Path, error) {
 	}
 }
 
-// name parses an attribute name or map key in a path. It replaces a placeholder with the name that
-// the placeholder stands for.
+// name parses an attribute name or map key in a path. If the next token is a placeholder, name
+// returns the name that the placeholder stands for.
 func (s *parser) name() (string, error) {
 	t := s.peek()
 	switch t.kind {
@@ -372,7 +375,7 @@ func (s *parser) name() (string, error) {
 	return "", s.unexpected()
 }
 
-// value parses the placeholder of a value.
+// value parses the placeholder of a value, such as :v.
 func (s *parser) value() *literal {
 	t := s.next()
 	v, ok := s.placeholders.Values[t.text]
@@ -383,8 +386,9 @@ func (s *parser) value() *literal {
 	return &literal{v}
 }
 
-// checkOverlap records an error if two paths are equal, or if one path leads to a part of the other
-// path's value. It also records an error if two paths use the same value as a list and as a map.
+// checkOverlap records an error if two paths are equal, or if one path leads into the value of
+// another path. It also records an error if two paths use the same value both as a list and as a
+// map.
 func (s *parser) checkOverlap(paths []Path) {
 	for i, a := range paths {
 		for _, b := range paths[:i] {

@@ -30,8 +30,8 @@ func ParseProjection(text string, p *Placeholders) (Projection, error) {
 	}
 }
 
-// Apply returns the parts of an item that the projection selects. It keeps the order of selected
-// list elements, and closes the gaps between them.
+// Apply returns an item with only the selected values. Selected list elements keep their order, but
+// not their indexes.
 func (p Projection) Apply(item attr.Item) attr.Item {
 	if len(p) == 0 {
 		return item
@@ -47,7 +47,8 @@ func (p Projection) Apply(item attr.Item) attr.Item {
 	return selected
 }
 
-// groupByName groups paths by their first name. The result contains the paths without that name.
+// groupByName groups paths by their first element, which is a name. The paths in the result do not
+// contain this first element.
 func groupByName(paths []Path) map[string][]Path {
 	groups := map[string][]Path{}
 	for _, path := range paths {
@@ -58,8 +59,8 @@ func groupByName(paths []Path) map[string][]Path {
 	return groups
 }
 
-// project returns the parts of a value that the paths select. It returns false if the paths select
-// nothing.
+// project returns the parts of a value that the paths select. If the paths select nothing, it
+// returns false.
 func project(v attr.Value, paths []Path) (attr.Value, bool) {
 	if len(paths[0]) == 0 {
 		return v, true

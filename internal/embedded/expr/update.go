@@ -42,8 +42,8 @@ func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 func (n ifNotExists) walk(visit func(Path)) { visit(n.path); n.b.walk(visit) }
 func (n listAppend) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 
-// These value methods only satisfy the interface operand. The function evaluate computes these
-// operands instead, because the computation can return an error.
+// These methods only satisfy the interface operand. The function evaluate computes these operands
+// instead, because the computation can return an error.
 func (n arithmetic) value(attr.Item) (v attr.Value, ok bool)  { return }
 func (n ifNotExists) value(attr.Item) (v attr.Value, ok bool) { return }
 func (n listAppend) value(attr.Item) (v attr.Value, ok bool)  { return }
@@ -79,7 +79,7 @@ func ParseUpdate(text string, p *Placeholders) (*Update, error) {
 	return u, s.meaning
 }
 
-// ChangedPaths returns the paths that the update changes.
+// ChangedPaths returns the document paths that the update changes.
 func (u *Update) ChangedPaths() []Path {
 	paths := slices.Clone(u.removes)
 	for _, as := range [][]assignment{u.sets, u.adds, u.deletes} {
@@ -98,7 +98,8 @@ func (u *Update) ReadPaths() (paths []Path) {
 	return paths
 }
 
-// action parses one action of a section.
+// action parses one action, such as a = :v in the section SET. section is SET, REMOVE, ADD or
+// DELETE.
 func (s *parser) action(u *Update, section string) error {
 	path, err := s.path()
 	if err != nil {
@@ -138,13 +139,13 @@ func (s *parser) action(u *Update, section string) error {
 	return nil
 }
 
-// longTypeNames maps types to their names in error messages about ADD and DELETE.
+// longTypeNames maps types to the names that error messages about ADD and DELETE use.
 var longTypeNames = map[attr.Kind]string{
 	attr.String: "STRING", attr.Number: "NUMBER", attr.Binary: "BINARY", attr.Bool: "BOOLEAN", attr.Null: "NULL",
 	attr.Map: "MAP", attr.List: "LIST", attr.StringSet: "STRING_SET", attr.NumberSet: "NUMBER_SET", attr.BinarySet: "BINARY_SET",
 }
 
-// assignedValue parses the right side of an assignment.
+// assignedValue parses the right side of an assignment in SET.
 func (s *parser) assignedValue() (operand, error) {
 	a, err := s.term()
 	if err != nil {
@@ -167,7 +168,7 @@ func (s *parser) assignedValue() (operand, error) {
 	return a, nil
 }
 
-// term parses one operand of an assignment.
+// term parses one operand on the right side of an assignment.
 func (s *parser) term() (operand, error) {
 	t := s.peek()
 	switch {
@@ -185,11 +186,11 @@ func (s *parser) term() (operand, error) {
 	return s.path()
 }
 
-// updateFunction parses a function of an assignment.
+// updateFunction parses a function call on the right side of an assignment.
 func (s *parser) updateFunction() (operand, error) {
 	name := s.next().text
 	s.countOperator()
-	s.next() // the parenthesis
+	s.next() // skip the opening parenthesis
 	var args []operand
 	for more := true; more; more = s.symbol(",") {
 		o, err := s.term()
@@ -226,7 +227,7 @@ func (s *parser) updateFunction() (operand, error) {
 	return args[0], nil
 }
 
-// Errors of updates that are invalid for their item.
+// The errors of an update that is invalid for the item.
 var (
 	errOperandType      = errors.New("An operand in the update expression has an incorrect data type")
 	errMissingAttribute = errors.New("The provided expression refers to an attribute that does not exist in the item")
@@ -261,7 +262,8 @@ func evaluate(o operand, item attr.Item) (attr.Value, error) {
 	return v, nil
 }
 
-// evaluateTwo returns the values of the operands x and y. Both values must have the given type.
+// evaluateTwo returns the values of the operands x and y. If one of the values does not have the
+// given type, it returns errOperandType.
 func evaluateTwo(x, y operand, item attr.Item, kind attr.Kind) (a, b attr.Value, err error) {
 	if a, err = evaluate(x, item); err != nil {
 		return a, b, err
@@ -272,8 +274,8 @@ func evaluateTwo(x, y operand, item attr.Item, kind attr.Kind) (a, b attr.Value,
 	return a, b, err
 }
 
-// Apply returns the updated item, and does not modify the original. It returns an error if the
-// update is invalid for the item.
+// Apply returns the updated item, and does not modify the original. If the update is invalid for
+// the item, Apply returns an error.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	next := maps.Clone(item)
 	if next == nil {
@@ -301,7 +303,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		}
 		results = append(results, result{a.path, v})
 	}
-	// Elements beyond the end of a list are appended in the order of their indexes.
+	// Sort the results by index, because DynamoDB appends elements beyond the end of a list in the
+	// order of their indexes.
 	slices.SortStableFunc(results, func(a, b result) int {
 		return cmp.Compare(a.path[len(a.path)-1].Index, b.path[len(b.path)-1].Index)
 	})
@@ -310,8 +313,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			return nil, err
 		}
 	}
-	// Remove elements after all other actions, because a removal changes the indexes of the following
-	// list elements.
+	// Remove values after all other actions, because the removal of a list element changes the
+	// indexes of the elements behind it.
 	removes := slices.Clone(u.removes)
 	for _, a := range u.deletes {
 		old, exists := a.path.Find(item)
@@ -334,8 +337,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			return nil, err
 		}
 	}
-	// Remove the deepest values first, and the elements of a list from the end. Otherwise, a removal
-	// would change the indexes of later removals.
+	// Remove the deepest values first, and list elements from the end of the list. Otherwise, a
+	// removal would change the indexes of values that are removed later.
 	slices.SortStableFunc(removes, func(a, b Path) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b[len(b)-1].Index, a[len(a)-1].Index))
 	})
@@ -364,8 +367,8 @@ func sumOrUnion(old, v attr.Value) (attr.Value, error) {
 	return attr.NewSet(v.Kind, elements), nil
 }
 
-// setPath sets the value at the path in the item. If a list index is beyond the end of the list, set
-// appends the value to the list.
+// setPath sets the value at the path in the item. If a list index is beyond the end of the list,
+// setPath appends the value to the list.
 func setPath(item attr.Item, path Path, v attr.Value) error {
 	if len(path) == 1 {
 		item[path[0].Name] = v
@@ -403,8 +406,8 @@ func removePath(item attr.Item, path Path) error {
 	})
 }
 
-// checkParentExists returns an error if the list or map that should contain the path's last element does
-// not exist.
+// checkParentExists returns an error if the list or map that would contain the last element of the
+// path does not exist.
 func checkParentExists(item attr.Item, path Path) error {
 	if len(path) == 1 {
 		return nil
@@ -412,8 +415,9 @@ func checkParentExists(item attr.Item, path Path) error {
 	return editNested(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// editNested changes a nested value of the item. It copies all maps and lists on the path, and calls
-// edit with the last of them. The path must have at least two elements.
+// editNested changes the list or map that contains the last element of the path: it calls edit and
+// stores the result. It also copies all lists and maps on the path, so that the original item does
+// not change. The path must have at least two elements.
 func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {
@@ -424,8 +428,8 @@ func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.V
 	return err
 }
 
-// copyAndEdit returns a copy of a list or map in which edit has changed the last list or map on the
-// path.
+// copyAndEdit returns a copy of container, which is a list or map. In the copy, edit has changed
+// the list or map that contains the last element of the path.
 func copyAndEdit(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
 	e := path[0]
 	if e.Index < 0 && container.Kind != attr.Map || e.Index >= 0 && container.Kind != attr.List {

@@ -1,4 +1,4 @@
-// Package read reads items: one item by its key, or the items of a Query or a Scan.
+// Package read executes reads: of one item by its key, or of the items of a Query or Scan.
 package read
 
 import (
@@ -17,11 +17,12 @@ type Get struct {
 	Table      *schema.Table
 	Key        []byte
 
-	Size int    // Size is the item's size, 0 if there is no item
-	JSON []byte // JSON is the projected item, nil if there is no item
+	Size int    // Size is the item's size, or 0 if the item does not exist
+	JSON []byte // JSON is the item after the projection, or nil if the item does not exist
 }
 
-// NewGet parses a projection expression, which may be nil, and returns a read with this projection.
+// NewGet returns a read with a projection expression. If projection is nil, the read returns the
+// complete item.
 func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 	g := &Get{}
 	err := p.Check(projection != nil)
@@ -34,8 +35,9 @@ func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 	return g, wire.AsInvalid(err)
 }
 
-// SetTable sets the table and the key of the read, and validates the projection. It returns
-// schema.ErrKeySchema, or an error about a value of the key.
+// SetTable sets the table and the key of the read, and validates the projection. If the key does
+// not match the table's key schema, SetTable returns schema.ErrKeySchema. If a value of the key is
+// invalid, it returns an error about the value.
 func (g *Get) SetTable(t *schema.Table, key attr.Item) (err error) {
 	g.Table = t
 	if err := t.CheckKeyPaths(g.projection); err != nil {
@@ -45,7 +47,7 @@ func (g *Get) SetTable(t *schema.Table, key attr.Item) (err error) {
 	return err
 }
 
-// Read reads the item. g.JSON is valid until the transaction ends.
+// Read reads the item and sets g.Size and g.JSON. g.JSON is valid only until the transaction ends.
 func (g *Get) Read(tx *bbolt.Tx) error {
 	b := tx.Bucket(g.Table.BucketName)
 	if b == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// QueryOrScanInput has the parameters of Query and Scan.
+// QueryOrScanInput contains the parameters of Query and Scan.
 type QueryOrScanInput struct {
 	TableName                 *string
 	IndexName                 *string
@@ -28,37 +28,44 @@ type QueryOrScanInput struct {
 	ReturnConsumedCapacity    string
 	Segment, TotalSegments    *int
 
-	// Parameters of the API's first version.
+	// These legacy parameters are from the first version of DynamoDB's API. The engine rejects
+	// them.
 	AttributesToGet, KeyConditions, QueryFilter, ScanFilter any
 	ConditionalOperator                                     string
 }
 
-// QueryOrScan is a Query or a Scan.
+// QueryOrScan is one Query or Scan: its parameters, the range of keys to read, and the page that it
+// has read.
 type QueryOrScan struct {
 	*QueryOrScanInput
 	table      *schema.Table
-	index      *schema.Index // index is nil for a read of the table
+	index      *schema.Index // index is nil if the request names no index
 	isScan     bool
-	condition  *expr.KeyExpression // condition is for a Query
+	condition  *expr.KeyExpression // condition is nil for a Scan
 	filter     *expr.Predicate
 	projection expr.Projection
-	// start and end limit the range of keys. The range includes start and excludes end. If end is nil,
-	// the range has no upper bound.
+	// start and end limit the range of keys to read. The range includes start and excludes end. If
+	// end is nil, the range has no upper bound.
 	start, end []byte
 	backward   bool
-	// fetches reports whether the list must also read the complete items of the table. This is
-	// necessary if a local secondary index does not project all requested attributes.
+	// fetches reports whether the request also needs the complete item for each index entry. This
+	// is necessary if a local secondary index does not project all requested attributes.
 	fetches bool
 
 	items            [][]byte
 	count, evaluated int
-	size             int // size is the size of the items, or of the projected attributes of an index
-	fetchedSize      int // fetchedSize is the size of the complete items that were fetched
-	fetchedUnits     float64
-	last             attr.Item // last is the key of the last item read, nil if all items were read
+	// size is the total size of the items read. If the request reads an index, only the projected
+	// attributes count.
+	size int
+	// fetchedSize is the total size of the complete items, if fetches is true.
+	fetchedSize  int
+	fetchedUnits float64
+	// last is the key of the last item on the page. It is nil if the page ends at the end of the
+	// range.
+	last attr.Item
 }
 
-// checkCommon validates what Query and Scan have in common.
+// checkCommon validates the parameters that Query and Scan have in common.
 func (in *QueryOrScanInput) checkCommon(v *wire.Violations) error {
 	if !v.CheckTableName(in.TableName) {
 		return v.Err()
@@ -89,8 +96,8 @@ func (in *QueryOrScanInput) checkCommon(v *wire.Violations) error {
 	return nil
 }
 
-// errNoProjection is the error for SPECIFIC_ATTRIBUTES without a projection. For a Query, but not
-// for a Scan, DynamoDB adds the prefix "1 validation error detected" to the message.
+// errNoProjection is the error if Select is SPECIFIC_ATTRIBUTES and the request has no projection.
+// For a Query, DynamoDB adds the prefix "1 validation error detected" to the message.
 var errNoProjection = wire.Invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 
 // lacksProjection reports whether Select is SPECIFIC_ATTRIBUTES and the request has no projection.
@@ -98,7 +105,7 @@ func (in *QueryOrScanInput) lacksProjection() bool {
 	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
 }
 
-// parse parses the expressions of a Query or Scan.
+// parse parses the expressions of a Query or Scan request.
 func (in *QueryOrScanInput) parse(isScan bool) (*QueryOrScan, error) {
 	l := &QueryOrScan{QueryOrScanInput: in, isScan: isScan, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
@@ -118,7 +125,7 @@ func (in *QueryOrScanInput) parse(isScan bool) (*QueryOrScan, error) {
 	return l, wire.AsInvalid(err)
 }
 
-// NewQuery validates the parameters of a Query.
+// NewQuery validates the parameters of a Query and parses its expressions.
 func NewQuery(in *QueryOrScanInput) (*QueryOrScan, error) {
 	v := &wire.Violations{}
 	if in.Limit != nil && *in.Limit < 1 {
@@ -136,7 +143,7 @@ func NewQuery(in *QueryOrScanInput) (*QueryOrScan, error) {
 	return in.parse(false)
 }
 
-// NewScan validates the parameters of a Scan.
+// NewScan validates the parameters of a Scan and parses its expressions.
 func NewScan(in *QueryOrScanInput) (*QueryOrScan, error) {
 	v := &wire.Violations{}
 	if in.Limit != nil {
@@ -167,8 +174,8 @@ func NewScan(in *QueryOrScanInput) (*QueryOrScan, error) {
 	return in.parse(true)
 }
 
-// SetTable sets the table, finds the index, and computes the range of keys to read. It validates
-// the request with the definition of the table.
+// SetTable sets the table of the request, finds the index, and computes the range of keys to read.
+// If the request does not fit the definition of the table, SetTable returns an error.
 func (l *QueryOrScan) SetTable(t *schema.Table) error {
 	l.table = t
 	if err := l.findIndex(); err != nil {
@@ -180,7 +187,8 @@ func (l *QueryOrScan) SetTable(t *schema.Table) error {
 	return l.queryRange()
 }
 
-// findIndex finds the index and validates the projection.
+// findIndex finds the index and verifies that the request can read the requested attributes from
+// it.
 func (l *QueryOrScan) findIndex() error {
 	in := l.QueryOrScanInput
 	if err := l.table.CheckKeyPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
@@ -213,7 +221,8 @@ func (l *QueryOrScan) findIndex() error {
 	return nil
 }
 
-// key returns the key of the index or table. The list is sorted by this key.
+// key returns the key of the index, or the key of the table if the request names no index. The
+// items of the response are sorted by this key.
 func (l *QueryOrScan) key() []expr.KeyAttribute {
 	if l.index != nil {
 		return l.index.Key
@@ -221,7 +230,7 @@ func (l *QueryOrScan) key() []expr.KeyAttribute {
 	return l.table.Key
 }
 
-// queryRange computes the range of keys of a Query.
+// queryRange computes the range of keys that a Query reads.
 func (l *QueryOrScan) queryRange() error {
 	r, err := l.condition.KeyRange(l.key())
 	if err != nil {
@@ -234,8 +243,8 @@ func (l *QueryOrScan) queryRange() error {
 	return l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions")
 }
 
-// checkFilter returns an error if the filter of a Query uses attributes of the key, or attributes
-// that the index does not project.
+// checkFilter validates the filter of a Query. The filter must not use key attributes, or
+// attributes that the index does not project.
 func (l *QueryOrScan) checkFilter() error {
 	var missing []string
 	for _, path := range l.filter.Paths() {
@@ -255,7 +264,7 @@ func (l *QueryOrScan) checkFilter() error {
 	return nil
 }
 
-// setRange sets the bounds of a Query.
+// setRange sets the range of keys that a Query reads.
 func (l *QueryOrScan) setRange(r *expr.KeyRange) {
 	common := schema.EncodePartition(r.Partition)
 	for _, v := range r.Equal {
@@ -279,8 +288,8 @@ func (l *QueryOrScan) setRange(r *expr.KeyRange) {
 	}
 }
 
-// prefixSuccessor returns the smallest byte string that is greater than all byte strings with the prefix.
-// It returns nil if there is no such byte string.
+// prefixSuccessor returns the smallest byte string that is greater than all byte strings with the
+// prefix. If there is no such byte string, prefixSuccessor returns nil.
 func prefixSuccessor(prefix []byte) []byte {
 	next := bytes.Clone(prefix)
 	for i := len(next) - 1; i >= 0; i-- {
@@ -291,9 +300,9 @@ func prefixSuccessor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter limits the range to the keys after ExclusiveStartKey. It returns an error with the
-// message mismatch if the key does not fit the table or index. If the key is not in the range, the
-// error has the message outside.
+// startAfter limits the range to the keys that follow ExclusiveStartKey. If this key does not fit
+// the table or index, startAfter returns an error with the message mismatch. If this key is not in
+// the range, the error has the message outside.
 func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {
@@ -337,18 +346,18 @@ func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 	return nil
 }
 
-// scanRange computes the range of keys of a Scan.
+// scanRange computes the range of keys that a Scan reads.
 func (l *QueryOrScan) scanRange() error {
 	in := l.QueryOrScanInput
 	if in.Segment != nil {
-		// A stored key begins with a hash byte. Each segment of a Scan is a range of hash bytes.
+		// Each stored key begins with a hash byte. A segment of a Scan is a range of hash bytes.
 		first, next := *in.Segment*256 / *in.TotalSegments, (*in.Segment+1)*256 / *in.TotalSegments
 		l.start = []byte{byte(first)}
 		if next < 256 {
 			l.end = []byte{byte(next)}
 		}
 		if first == next {
-			l.start, l.end = []byte{1}, []byte{0} // an empty range
+			l.start, l.end = []byte{1}, []byte{0} // no hash byte belongs to this segment
 		}
 	}
 	const prefix = "The provided starting key is invalid: "

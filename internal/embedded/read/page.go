@@ -12,11 +12,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// maxPageBytes is a size in bytes. A page of a Query or Scan ends after the item that makes the page
-// larger than this size.
+// maxPageBytes limits the size of a page in bytes. A page of a Query or Scan ends with the first
+// item that makes the page larger than maxPageBytes.
 const maxPageBytes = 1 << 20
 
-// ReadPage reads one page and returns the response.
+// ReadPage reads one page of items and returns the response.
 func (l *QueryOrScan) ReadPage(tx *bbolt.Tx) ([]byte, error) {
 	if err := l.read(tx); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (l *QueryOrScan) ReadPage(tx *bbolt.Tx) ([]byte, error) {
 	return o.Done(), nil
 }
 
-// read reads the items of the page.
+// read reads the items of one page.
 func (l *QueryOrScan) read(tx *bbolt.Tx) error {
 	b := tx.Bucket(l.table.BucketName)
 	if b == nil {
@@ -65,15 +65,15 @@ func (l *QueryOrScan) read(tx *bbolt.Tx) error {
 			return err
 		}
 		if l.Limit != nil && l.evaluated == *l.Limit || l.size+l.fetchedSize > maxPageBytes {
-			// DynamoDB does not look for a further item.
+			// Set LastEvaluatedKey, because DynamoDB does not check whether another item follows.
 			return l.endPage(stored)
 		}
 	}
 	return nil
 }
 
-// first moves the cursor to the first key of the range, or to the last key if the list is read
-// backward.
+// first moves the cursor to the first key to read. If ScanIndexForward is false, this is the last
+// key of the range.
 func (l *QueryOrScan) first(c *bbolt.Cursor) (k, v []byte) {
 	if !l.backward {
 		return c.Seek(l.start)
@@ -87,7 +87,7 @@ func (l *QueryOrScan) first(c *bbolt.Cursor) (k, v []byte) {
 	return c.Prev()
 }
 
-// next moves the cursor to the next item.
+// next moves the cursor to the next key to read.
 func (l *QueryOrScan) next(c *bbolt.Cursor) (k, v []byte) {
 	if l.backward {
 		return c.Prev()
@@ -95,7 +95,7 @@ func (l *QueryOrScan) next(c *bbolt.Cursor) (k, v []byte) {
 	return c.Next()
 }
 
-// within reports whether a key is in the range.
+// within reports whether the cursor is still in the range. k is the current key of the cursor.
 func (l *QueryOrScan) within(k []byte) bool {
 	if l.backward {
 		return bytes.Compare(k, l.start) >= 0
@@ -103,7 +103,7 @@ func (l *QueryOrScan) within(k []byte) bool {
 	return l.end == nil || bytes.Compare(k, l.end) < 0
 }
 
-// add adds an item to the page.
+// add counts a stored item. If the item matches the filter, add also adds it to the page.
 func (l *QueryOrScan) add(stored []byte) error {
 	size, encoded := storage.SplitItem(stored)
 	var item attr.Item
@@ -140,7 +140,7 @@ func (l *QueryOrScan) add(stored []byte) error {
 	return nil
 }
 
-// endPage ends the page after an item.
+// endPage ends the page: it sets l.last to the key of the stored item last.
 func (l *QueryOrScan) endPage(last []byte) (err error) {
 	names := map[string]bool{}
 	for _, k := range slices.Concat(l.table.Key, l.key()) {

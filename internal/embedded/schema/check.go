@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// The billing modes.
+// The values of BillingMode.
 const (
 	payPerRequest = "PAY_PER_REQUEST"
 	provisioned   = "PROVISIONED"
@@ -18,13 +18,13 @@ const (
 var viewTypes = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"}
 
 // maxKeyParts is the maximum number of attributes in the partition key of a global secondary index.
-// The sort key has the same maximum.
+// It is also the maximum number of attributes in the sort key.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
 const maxKeyParts = 4
 
-// checkIndexes validates the definitions of indexes. list is the name of the parameter in error
-// messages. most is the maximum number of attributes in an index key.
+// checkIndexes validates the definitions of indexes. list is the name of the parameter that
+// contains them, for error messages. most is the maximum number of attributes in an index key.
 func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)
@@ -45,14 +45,16 @@ func formatKeySchema(schema []KeyElement) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// checkKeyTypes validates the types of a key's elements.
+// checkKeyTypes validates the KeyType of each element in a key schema. field is the parameter name
+// in error messages.
 func checkKeyTypes(v *wire.Violations, schema []KeyElement, field string) {
 	for i, e := range schema {
 		v.CheckEnum(e.KeyType, fmt.Sprintf("%s.%d.member.keyType", field, i+1), "HASH", "RANGE")
 	}
 }
 
-// checkProjectionType validates the type of an index's projection.
+// checkProjectionType validates the ProjectionType of an index. field is the parameter name in
+// error messages.
 func checkProjectionType(v *wire.Violations, p *Projection, field string) {
 	if p == nil {
 		v.AddMissing(field)
@@ -61,7 +63,8 @@ func checkProjectionType(v *wire.Violations, p *Projection, field string) {
 	v.CheckEnum(p.ProjectionType, field+".projectionType", "ALL", "INCLUDE", "KEYS_ONLY")
 }
 
-// checkBilling validates the billing mode with the throughput.
+// checkBilling verifies that the provisioned throughput of a table and its indexes fits the billing
+// mode.
 func checkBilling(mode string, p *Throughput, indexes []IndexDefinition) error {
 	if mode == payPerRequest {
 		if p != nil && (p.ReadCapacityUnits != 0 || p.WriteCapacityUnits != 0) {
@@ -88,8 +91,8 @@ func checkBilling(mode string, p *Throughput, indexes []IndexDefinition) error {
 	return nil
 }
 
-// checkSchemas validates the keys of a table and its indexes. definitions must contain the type of
-// every key attribute, and no other attributes.
+// checkSchemas validates the keys of a table and its indexes. definitions must define every key
+// attribute, and no other attributes.
 func checkSchemas(definitions []AttributeDefinition, key []KeyElement, global, local []IndexDefinition) error {
 	if err := checkSchema("", definitions, key); err != nil {
 		return err
@@ -138,7 +141,8 @@ func checkSchemas(definitions []AttributeDefinition, key []KeyElement, global, l
 	return nil
 }
 
-// checkSchema validates one key.
+// checkSchema validates the key schema of a table or an index. of is "" for a table, and "for index
+// NAME" for an index.
 func checkSchema(of string, definitions []AttributeDefinition, key []KeyElement) error {
 	if key[0].KeyType != "HASH" {
 		return wire.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
@@ -178,8 +182,8 @@ func checkSchema(of string, definitions []AttributeDefinition, key []KeyElement)
 	return nil
 }
 
-// checkLocalSchema validates the key of a local secondary index. partition is the name of the
-// table's partition key.
+// checkLocalSchema validates the key schema of a local secondary index. partition is the attribute
+// name of the table's partition key.
 func checkLocalSchema(d IndexDefinition, partition string) error {
 	switch hash := d.KeySchema[0].AttributeName; {
 	case len(d.KeySchema) < 2:
@@ -205,8 +209,8 @@ func checkProjection(p *Projection) error {
 	return nil
 }
 
-// checkStreamSpecification validates a StreamSpecification, which may be nil. isNew reports whether
-// the request creates the table.
+// checkStreamSpecification validates a StreamSpecification, which may be nil. If the request
+// creates the table, isNew must be true: DynamoDB then uses another error message.
 func checkStreamSpecification(set *StreamSpecification, isNew bool) error {
 	switch {
 	case set == nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// CreateTableInput has the parameters of CreateTable.
+// CreateTableInput contains the parameters of CreateTable.
 type CreateTableInput struct {
 	TableName                 *string
 	AttributeDefinitions      []AttributeDefinition

@@ -1,5 +1,5 @@
-// Package schema contains the definitions of tables and indexes. It validates and changes
-// definitions, describes them in responses, and encodes the keys of items.
+// Package schema contains the definitions of tables and indexes. It validates and changes these
+// definitions, describes tables in responses, and encodes the keys of items.
 package schema
 
 import (
@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Region is the region in the Amazon Resource Names of tables and streams.
+// Region is the AWS region in the Amazon Resource Names of tables and streams.
 const Region = "local"
 
-// These types are parts of DynamoDB's requests and responses. The fields have the same names as in
-// the API.
+// These types occur in DynamoDB's requests and responses. Their fields have the same names as in
+// DynamoDB's API.
 type (
-	// AttributeDefinition is the type of a key's attribute.
+	// AttributeDefinition is the name and the type of a key attribute.
 	AttributeDefinition struct {
 		AttributeName, AttributeType string
 	}
-	// KeyElement is an attribute of a key. KeyType is HASH or RANGE.
+	// KeyElement is one attribute of a key. KeyType is HASH or RANGE.
 	KeyElement struct {
 		AttributeName, KeyType string
 	}
-	// Projection has the attributes that an index contains.
+	// Projection defines which attributes an index contains.
 	Projection struct {
 		ProjectionType   string   `json:",omitzero"`
 		NonKeyAttributes []string `json:",omitzero"`
@@ -42,23 +42,23 @@ type (
 		StreamEnabled  bool
 		StreamViewType string `json:",omitzero"`
 	}
-	// Encryption is a table's encryption setting. DescribeTable returns it, but the file is not
-	// encrypted.
+	// Encryption is a table's encryption setting. DescribeTable returns the setting, but the store
+	// does not encrypt its file.
 	Encryption struct {
 		Enabled bool
 	}
-	// OnDemandLimits contains the throughput limits of a table in on-demand mode. DescribeTable returns
-	// them, but the store does not enforce them.
+	// OnDemandLimits contains the throughput limits of a table in on-demand mode. DescribeTable
+	// returns these limits, but the store does not enforce them.
 	OnDemandLimits struct {
 		MaxReadRequestUnits, MaxWriteRequestUnits int64
 	}
 )
 
-// Definition is the definition of a table. The file contains it as JSON.
+// Definition is the definition of a table. The store's file contains it as JSON.
 type Definition struct {
 	TableName                 string
 	TableID                   string
-	Bucket                    uint64 // Bucket is the number of the table's bucket.
+	Bucket                    uint64 // Bucket is the number in the name of the table's bucket.
 	AttributeDefinitions      []AttributeDefinition
 	KeySchema                 []KeyElement
 	GlobalSecondaryIndexes    []IndexDefinition
@@ -71,8 +71,8 @@ type Definition struct {
 	DeletionProtectionEnabled bool
 	TableClass                string
 	StreamSpecification       *StreamSpecification
-	StreamLabel               string // StreamLabel names the latest stream, "" without any.
-	Expiry                    string // Expiry is the attribute with the time to live, or "".
+	StreamLabel               string // StreamLabel is the label of the latest stream, or "" if there was no stream.
+	Expiry                    string // Expiry is the name of the attribute with the time to live, or "".
 }
 
 // ARN returns the table's Amazon Resource Name.
@@ -83,10 +83,11 @@ func (d *Definition) ARN() string {
 // StreamARN returns the Amazon Resource Name of the table's latest stream.
 func (d *Definition) StreamARN() string { return d.ARN() + "/stream/" + d.StreamLabel }
 
-// HasStream reports whether the table's changes are recorded.
+// HasStream reports whether the table has an enabled stream.
 func (d *Definition) HasStream() bool { return d.StreamSpecification != nil }
 
-// TableNameFromARN returns the table name in an Amazon Resource Name. It returns any other name unchanged.
+// TableNameFromARN returns the table name that an Amazon Resource Name contains. If name is not an
+// Amazon Resource Name, TableNameFromARN returns name unchanged.
 func TableNameFromARN(name string) string {
 	if strings.HasPrefix(name, "arn:") {
 		if _, after, ok := strings.Cut(name, ":table/"); ok {

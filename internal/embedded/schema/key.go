@@ -9,7 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// EncodePartition returns the common prefix of all encoded keys in one partition.
+// EncodePartition returns the prefix that the encoded keys of one partition have in common.
+// partition contains the values of the partition key.
 func EncodePartition(partition []attr.Value) []byte {
 	b := []byte{0}
 	for _, v := range partition {
@@ -19,12 +20,13 @@ func EncodePartition(partition []attr.Value) []byte {
 	return b
 }
 
-// EncodeKey returns an item's key as stored in the file.
+// EncodeKey encodes the key of an item in the format of the file. key contains the attributes of
+// the key.
 func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	b := []byte{0}
 	for i, k := range key {
 		b = item[k.Name].AppendSortableBytes(b)
-		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // the end of the partition key
+		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // k is the last attribute of the partition key
 			b[0] = hashByte(b[1:])
 		}
 	}
@@ -45,8 +47,9 @@ func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 // ErrKeySchema means that the attributes of a key do not match the key schema of the table.
 var ErrKeySchema = errors.New("The provided key element does not match the schema")
 
-// EncodeRequestKey validates the key in a request, and returns the encoded key. It returns ErrKeySchema, or
-// an error about a value of the key.
+// EncodeRequestKey validates and encodes the key in a request. If the attributes of the key do not
+// match the table's key schema, it returns ErrKeySchema. If a value of the key is invalid, it
+// returns an error about the value.
 func (t *Table) EncodeRequestKey(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
@@ -54,8 +57,9 @@ func (t *Table) EncodeRequestKey(key attr.Item) ([]byte, error) {
 	return t.KeyBytes(key)
 }
 
-// KeyBytes encodes a key whose values are already normalized. It returns ErrKeySchema, or an error
-// about a value that is empty or too long.
+// KeyBytes encodes a key whose values are already normalized. If the attributes of the key do not
+// match the table's key schema, it returns ErrKeySchema. If a value is empty or too long, it
+// returns an error about the value.
 func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.Key) {
 		return nil, ErrKeySchema
@@ -71,8 +75,7 @@ func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	return EncodeKey(t.Key, key), nil
 }
 
-// CheckKeySizes returns an error if an attribute of the table's key has a value that is empty or
-// too long.
+// CheckKeySizes returns an error if the value of a key attribute is empty or too long.
 func (t *Table) CheckKeySizes(item attr.Item) error {
 	for i, k := range t.Key {
 		v := item[k.Name]
@@ -90,15 +93,15 @@ func (t *Table) CheckKeySizes(item attr.Item) error {
 }
 
 // KeyFault is an error about the key attributes of an item. Early reports whether DynamoDB detects
-// the error before it executes the request. In a transaction, an error that is not Early becomes a
-// cancellation reason.
+// the error before it executes the request. If Early is false and the request is a transaction, the
+// error becomes a cancellation reason.
 type KeyFault struct {
 	error
 	Early bool
 }
 
-// EncodeItemKey validates the key attributes of a new item, for the table and its indexes. It returns the
-// encoded key of the item in the table.
+// EncodeItemKey validates the attributes of a new item that belong to the key of the table or of an
+// index. It returns the encoded key of the item in the table.
 func (t *Table) EncodeItemKey(item attr.Item) ([]byte, *KeyFault) {
 	for _, k := range t.Key {
 		v, ok := item[k.Name]
@@ -118,8 +121,8 @@ func (t *Table) EncodeItemKey(item attr.Item) ([]byte, *KeyFault) {
 	return EncodeKey(t.Key, item), nil
 }
 
-// CheckIndexKeys validates the attributes of an item that are part of index keys. If emptyMessage
-// is not "", it is the error message for an empty value.
+// CheckIndexKeys validates the attributes of an item that belong to the keys of indexes. If
+// emptyMessage is not "", it replaces the error message for an empty value.
 func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 	for _, x := range t.Indexes {
 		for _, k := range x.Key {
@@ -146,7 +149,8 @@ func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 	return nil
 }
 
-// CheckKeyPaths returns an error if a path leads into a key attribute, as in key[0] or key.name.
+// CheckKeyPaths returns an error if a document path leads into a key attribute, such as key[0] or
+// key.name. Key attributes are never lists or maps.
 func (t *Table) CheckKeyPaths(paths []expr.Path) error {
 	for _, path := range paths {
 		if len(path) == 1 {
@@ -172,7 +176,7 @@ func (t *Table) CheckKeyPaths(paths []expr.Path) error {
 	return nil
 }
 
-// ExtractKey returns only the attributes of an item that form the table's key.
+// ExtractKey returns an item that contains only the attributes of the table's key.
 func (t *Table) ExtractKey(item attr.Item) attr.Item {
 	key := attr.Item{}
 	for _, k := range t.Key {
@@ -181,16 +185,20 @@ func (t *Table) ExtractKey(item attr.Item) attr.Item {
 	return key
 }
 
-// A partition key of at least longKeyBytes bytes is hashed without its last unhashedSuffixBytes. IDs such as
-// ULIDs begin with their time and end with random characters. So the keys of one ULID generator
-// that were created within 33 s have the same hash: they are neighbors in the file, and writes of
-// new items change few pages. These numbers are a part of the file's format.
+// hashByte ignores the last unhashedSuffixBytes bytes of a partition key with at least longKeyBytes
+// bytes. Such a key often ends with a ULID, which consists of 10 characters for the time and 16
+// random characters. hashByte then uses only the first 7 characters of the ULID, which change every
+// 33 seconds. So the keys of items that are created at about the same time have the same hash.
+// These keys are neighbors in the file, so writes of new items change few pages.
+//
+// A change of these numbers needs a new format version, because the keys in the file depend on
+// them.
 const (
 	longKeyBytes        = 28
 	unhashedSuffixBytes = 21
 )
 
-// hashByte returns the hash of a partition key's bytes.
+// hashByte returns a hash of one byte. partition is the encoded partition key.
 func hashByte(partition []byte) byte {
 	if len(partition) >= longKeyBytes {
 		partition = partition[:len(partition)-unhashedSuffixBytes]

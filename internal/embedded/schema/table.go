@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// Table is the definition of a table, with its key and indexes in decoded form. Once in use, a
-// Table is immutable.
+// Table is the definition of a table, with its key and its indexes in decoded form. A Table that
+// the store uses is immutable.
 type Table struct {
 	Definition
 	BucketName []byte
@@ -20,18 +20,19 @@ type Table struct {
 	Indexes    []*Index // Indexes are sorted by name
 }
 
-// Index is a global or local secondary index. Index entries contain no projected attributes. A read
-// of the index takes these attributes from the item in the table.
+// Index is a global or local secondary index. An index entry contains only keys. A read of the
+// index takes the projected attributes from the item in the table.
 type Index struct {
 	Name       string
-	Local      bool // Local reports whether the index has the table's partition key
+	Local      bool // Local reports whether the index is a local secondary index
 	BucketName []byte
 	Key        []expr.KeyAttribute
-	// Projected contains the names of the projected attributes. nil means all attributes.
+	// Projected contains the names of the projected attributes. If the index projects all
+	// attributes, Projected is nil.
 	Projected map[string]bool
 }
 
-// Parse decodes a definition in the file.
+// Parse decodes a table definition from the store's file.
 func Parse(encoded []byte) (*Table, error) {
 	d := Definition{}
 	if err := json.Unmarshal(encoded, &d); err != nil {
@@ -40,7 +41,7 @@ func Parse(encoded []byte) (*Table, error) {
 	return NewTable(d), nil
 }
 
-// NewTable returns the table with a definition.
+// NewTable returns the Table for a definition.
 func NewTable(definition Definition) *Table {
 	t := &Table{Definition: definition}
 	t.BucketName = fmt.Appendf(nil, "table-%d", t.Bucket)
@@ -62,7 +63,7 @@ func NewTable(definition Definition) *Table {
 	return t
 }
 
-// keyAttributes returns the attributes of a key schema with their types.
+// keyAttributes returns the attributes of a key schema, together with their types.
 func (t *Table) keyAttributes(schema []KeyElement) []expr.KeyAttribute {
 	var key []expr.KeyAttribute
 	for _, e := range schema {
@@ -75,7 +76,7 @@ func (t *Table) keyAttributes(schema []KeyElement) []expr.KeyAttribute {
 	return key
 }
 
-// Index returns the index with a name, or nil.
+// Index returns the index with the given name, or nil if the table has no such index.
 func (t *Table) Index(name string) *Index {
 	for _, x := range t.Indexes {
 		if x.Name == name {
@@ -85,8 +86,8 @@ func (t *Table) Index(name string) *Index {
 	return nil
 }
 
-// ProjectedSize returns the size of an item's projected attributes in bytes. full is the size of the
-// complete item.
+// ProjectedSize returns the size of an item's projected attributes in bytes. full is the size of
+// the complete item.
 func (x *Index) ProjectedSize(item attr.Item, full int) int64 {
 	if x.Projected == nil {
 		return int64(full)

@@ -6,7 +6,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// UpdateTableInput has the parameters of UpdateTable.
+// UpdateTableInput contains the parameters of UpdateTable.
 type UpdateTableInput struct {
 	TableName                   *string
 	AttributeDefinitions        []AttributeDefinition
@@ -27,7 +27,7 @@ type UpdateTableInput struct {
 	}
 }
 
-// Check validates the parameters without the table's definition.
+// Check validates the parameters. It makes only the checks that do not need the table's definition.
 func (in *UpdateTableInput) Check() error {
 	v := &wire.Violations{}
 	v.CheckTableName(in.TableName)
@@ -44,8 +44,8 @@ func (in *UpdateTableInput) Check() error {
 	return checkStreamSpecification(in.StreamSpecification, false)
 }
 
-// Apply applies the requested changes to the definition of a table. It returns an error if a change
-// is invalid.
+// Apply makes the requested changes in the definition of a table. If a change is invalid, Apply
+// returns an error.
 func (in *UpdateTableInput) Apply(d *Definition) error {
 	if in.BillingMode != "" {
 		d.BillingMode = in.BillingMode
@@ -90,7 +90,7 @@ func (in *UpdateTableInput) Apply(d *Definition) error {
 }
 
 // applyIndexes adds, changes and deletes global secondary indexes in the definition of a table.
-// Local secondary indexes cannot change.
+// DynamoDB does not allow changes of local secondary indexes.
 func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 	d.GlobalSecondaryIndexes = slices.Clone(d.GlobalSecondaryIndexes)
 	at := func(name string) int {
@@ -135,7 +135,7 @@ func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 	return checkSchemas(d.AttributeDefinitions, d.KeySchema, d.GlobalSecondaryIndexes, d.LocalSecondaryIndexes)
 }
 
-// dropUnusedDefinitions removes the definitions of attributes that no key contains.
+// dropUnusedDefinitions removes the definitions of attributes that no key uses.
 func (d *Definition) dropUnusedDefinitions() {
 	used := map[string]bool{}
 	for _, e := range d.KeySchema {

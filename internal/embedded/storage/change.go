@@ -17,11 +17,11 @@ type Change struct {
 	Table *schema.Table
 	Key   []byte
 
-	// Old and New are the item before and after the change. They are nil if the item does not exist at
-	// that time.
+	// Old and New are the item before and after the change. Old is nil if the change creates the
+	// item. New is nil if the change deletes the item.
 	Old, New         attr.Item
 	OldSize, NewSize int
-	// OldStored and Encoded are Old and New as stored in the file.
+	// OldStored is Old in the format of the file. Encoded is New in this format.
 	OldStored, Encoded []byte
 }
 
@@ -36,7 +36,7 @@ func (c *Change) LoadOld(items *bbolt.Bucket) (err error) {
 	return err
 }
 
-// IsNoOp reports whether the item is the same before and after the change.
+// IsNoOp reports whether the change leaves the item as it is.
 func (c *Change) IsNoOp() bool {
 	if c.Old == nil || c.New == nil {
 		return c.Old == nil && c.New == nil
@@ -44,12 +44,13 @@ func (c *Change) IsNoOp() bool {
 	return bytes.Equal(c.Encoded, c.OldStored)
 }
 
-// fillPercent is how full bbolt makes a page when it splits the page. A high value saves space:
-// most new items are at the end of a range of keys, because their IDs begin with the time.
+// fillPercent is how full bbolt leaves a page when it splits the page. A high value saves space.
+// The pages seldom need free space for further items: most new items are at the end of a range of
+// keys, because their IDs begin with the time.
 const fillPercent = 0.9
 
-// Store writes the new item and the data that is derived from it: index entries, time to live and
-// counts. b is the table's bucket.
+// Store writes the new item and the data that is derived from the item: index entries, time to live
+// and counts. If New is nil, Store deletes the item. b is the table's bucket.
 func (c *Change) Store(b *bbolt.Bucket) error {
 	items := b.Bucket(bucketItems)
 	items.FillPercent = fillPercent
@@ -82,7 +83,7 @@ func (c *Change) Store(b *bbolt.Bucket) error {
 	return nil
 }
 
-// updateIndex stores the new item in an index.
+// updateIndex updates the item's entry in an index, and the counts of the index.
 func (c *Change) updateIndex(b *bbolt.Bucket, x *schema.Index) error {
 	from, to := x.EntryKey(c.Old, c.Key), x.EntryKey(c.New, c.Key)
 	if err := moveEntry(b.Bucket(x.BucketName), from, to, c.Key); err != nil {
@@ -98,8 +99,8 @@ func (c *Change) updateIndex(b *bbolt.Bucket, x *schema.Index) error {
 	return addCounts(b, x, items, size)
 }
 
-// moveEntry replaces the entry with the key from by an entry with the key to. If from is nil, move only
-// adds an entry. If to is nil, it only deletes one.
+// moveEntry replaces the entry with the key from by an entry with the key to. If from is nil,
+// moveEntry only adds the new entry. If to is nil, moveEntry only deletes the old entry.
 func moveEntry(b *bbolt.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
 	if bytes.Equal(from, to) {

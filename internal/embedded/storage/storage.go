@@ -1,5 +1,6 @@
-// Package storage defines the buckets of a table. It stores items together with the data that is
-// derived from them: index entries, times to live, and the number and size of items.
+// Package storage stores the items of tables, and defines the buckets of a table. Together with the
+// items, it stores data that is derived from them: index entries, times to live, and the number and
+// total size of the items.
 package storage
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 )
 
-// The names of the buckets in a table's bucket.
+// The keys in a table's bucket. keyCounts is the key of the number and total size of the items. The
+// others are names of nested buckets.
 var (
 	bucketItems  = []byte("items")
 	bucketExpiry = []byte("expiry")
@@ -44,8 +46,8 @@ func ItemBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
 // ExpiryBucket returns the bucket that contains the times to live. b is the table's bucket.
 func ExpiryBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
 
-// countsKey returns the key of the stored counts of an index. If x is nil, it returns the key for
-// the table.
+// countsKey returns the key under which a table's bucket contains the counts of the index x. If x
+// is nil, it returns the key for the counts of the table.
 func countsKey(x *schema.Index) []byte {
 	if x == nil {
 		return keyCounts
@@ -53,8 +55,8 @@ func countsKey(x *schema.Index) []byte {
 	return append(append([]byte{}, keyCounts...), "-"+x.Name...)
 }
 
-// Counts returns the number of items in the index x and their total size in bytes. If x is nil, it
-// returns these numbers for the table.
+// Counts returns the number and the total size of the items in the index x. If x is nil, it returns
+// them for the table. b is the table's bucket.
 func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
@@ -62,7 +64,8 @@ func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	return schema.Counts{}
 }
 
-// addCounts adds items and size to the stored counts of the index x, or of the table if x is nil.
+// addCounts adds items and size to the stored counts of the index x. If x is nil, it adds them to
+// the counts of the table. b is the table's bucket.
 func addCounts(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil
@@ -72,7 +75,7 @@ func addCounts(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
 	return b.Put(countsKey(x), binary.BigEndian.AppendUint64(v, uint64(old.Bytes+size)))
 }
 
-// FillIndex creates an index's bucket from the table's items.
+// FillIndex creates the bucket of an index, and adds the index entries of all items in the table.
 func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
 	entries, err := b.CreateBucket(x.BucketName)
 	if err != nil {
@@ -103,7 +106,7 @@ func DropIndex(b *bbolt.Bucket, x *schema.Index) error {
 	return errors.Join(b.DeleteBucket(x.BucketName), b.Delete(countsKey(x)))
 }
 
-// FillExpiry replaces the bucket of times to live.
+// FillExpiry deletes the bucket of times to live and creates it again from the items of the table.
 func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
 	if err := b.DeleteBucket(bucketExpiry); err != nil {
 		return err
@@ -125,16 +128,17 @@ func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
 	})
 }
 
-// sizePrefix is the number of bytes that contain an item's size. They precede the item's JSON.
+// sizePrefix is the number of bytes for the item's size. In a stored item, these bytes precede the
+// JSON.
 const sizePrefix = 4
 
-// Encode returns an item as stored in the file: its size, followed by its JSON. The function json
-// must append the JSON.
+// Encode returns an item in the format of the file: the item's size, followed by its JSON. The
+// function json must append the JSON to its argument.
 func Encode(size int, json func([]byte) []byte) []byte {
 	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
 }
 
-// SplitItem returns an item's size and JSON.
+// SplitItem splits a stored item into its size and its JSON.
 func SplitItem(stored []byte) (size int, json []byte) {
 	return int(binary.BigEndian.Uint32(stored)), stored[sizePrefix:]
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// find returns a stream and the bucket of its records. It returns ResourceNotFoundException if the
-// stream does not exist.
+// find returns a stream and the bucket of its records. If the stream does not exist, find returns
+// ResourceNotFoundException.
 func find(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, _ error) {
 	b := streams.Bucket([]byte(arn))
 	if b == nil {
@@ -27,7 +27,7 @@ func find(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, 
 	return b.Bucket(bucketRecords), m, err
 }
 
-// ListStreamsInput has the parameters of ListStreams.
+// ListStreamsInput contains the parameters of ListStreams.
 type ListStreamsInput struct {
 	TableName               string
 	Limit                   *int
@@ -77,7 +77,7 @@ func ListStreams(streams *bbolt.Bucket, _ time.Time, in *ListStreamsInput) ([]by
 	return o.Done(), nil
 }
 
-// DescribeStreamInput has the parameters of DescribeStream.
+// DescribeStreamInput contains the parameters of DescribeStream.
 type DescribeStreamInput struct {
 	StreamArn             string
 	ExclusiveStartShardID string `json:"ExclusiveStartShardId"`
@@ -118,19 +118,20 @@ func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput)
 	return o.Done(), nil
 }
 
-// shardIterator is a position in a stream.
+// shardIterator is a client's position in a stream.
 type shardIterator struct {
-	next    uint64 // next is the number of the next record
+	next    uint64 // next is the number of the next record to read
 	created time.Time
 	arn     string
 }
 
-// String returns the iterator as clients get it.
+// String returns the iterator as the text that clients receive.
 func (i shardIterator) String() string {
 	return base64.URLEncoding.EncodeToString(fmt.Appendf(nil, "%d|%d|%s", i.next, i.created.UnixMilli(), i.arn))
 }
 
-// parseIterator decodes an iterator. It returns a ValidationException.
+// parseIterator decodes the text of an iterator. If the text is invalid, it returns a
+// ValidationException.
 func parseIterator(text string) (i shardIterator, _ error) {
 	decoded, err := base64.URLEncoding.DecodeString(text)
 	parts := strings.SplitN(string(decoded), "|", 3)
@@ -148,7 +149,7 @@ func parseIterator(text string) (i shardIterator, _ error) {
 	return i, nil
 }
 
-// GetShardIteratorInput has the parameters of GetShardIterator.
+// GetShardIteratorInput contains the parameters of GetShardIterator.
 type GetShardIteratorInput struct {
 	StreamArn         string
 	ShardID           string `json:"ShardId"`
@@ -180,7 +181,7 @@ func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIterator
 	return o.Done(), nil
 }
 
-// startRecordNumber returns the number of the record at which the new iterator starts.
+// startRecordNumber returns the number of the first record that the new iterator reads.
 func (in *GetShardIteratorInput) startRecordNumber(records *bbolt.Bucket, now time.Time) (uint64, error) {
 	if in.ShardID != shardID {
 		return 0, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Shard does not exist"}
@@ -213,12 +214,12 @@ func (in *GetShardIteratorInput) startRecordNumber(records *bbolt.Bucket, now ti
 	return next, nil
 }
 
-// trimmedDataError returns the error for a position before the oldest available record.
+// trimmedDataError returns the error for a read of records that are no longer available.
 func trimmedDataError() error {
 	return &wire.Failure{Code: wire.CodeTrimmedData, Message: "The operation attempted to read past the oldest stream record in a shard"}
 }
 
-// GetRecordsInput has the parameters of GetRecords.
+// GetRecordsInput contains the parameters of GetRecords.
 type GetRecordsInput struct {
 	ShardIterator string
 	Limit         *int

@@ -16,10 +16,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// A stored record begins with a header: a time in milliseconds (8 bytes) and flags (1 byte). Three
-// parts follow: the keys as JSON, the new image and the old image. Images have the format of stored
-// items. Each part begins with its length (4 bytes). An absent part has the length 0. The keys are
-// absent if there is an image, because the image contains them.
+// recordHeaderBytes is the size of the header of a stored record: a time in milliseconds (8 bytes)
+// and flags (1 byte). Three fields follow the header: the item's key as JSON, the new image and the
+// old image. An image has the format of a stored item.
+//
+// Each field begins with its length (4 bytes). The length of an absent field is 0. The key is
+// absent if the record has an image, because the image contains the key.
 const recordHeaderBytes = 8 + 1
 
 // The flags of a stored record.
@@ -29,7 +31,8 @@ const (
 	flagExpired               // the item was deleted because its time to live had ended
 )
 
-// encode returns the stored record of a change.
+// encode returns the stream record of a change, in the format of the file. expired reports whether
+// the store deleted the item because its time to live had ended.
 func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	flags := byte(0)
 	view := a.Table.StreamSpecification.StreamViewType
@@ -64,14 +67,14 @@ func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	return b
 }
 
-// recordTime returns the time of a stored record in milliseconds since 1970.
+// recordTime returns the time of a stored record as a Unix time in milliseconds.
 func recordTime(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored)) }
 
-// errDamaged means that a stored record is too short.
+// errDamaged means that a stored record is shorter than its format requires.
 var errDamaged = errors.New("a stream record is damaged")
 
-// appendRecordJSON adds a stored record to the list of records in a response. number is the record's number
-// in the stream.
+// appendRecordJSON adds a stored record to the list of records in a response. number is the number
+// of the record in the stream.
 func (m *stream) appendRecordJSON(o *wire.ObjectWriter, number uint64, stored []byte) error {
 	if len(stored) < recordHeaderBytes {
 		return errDamaged
@@ -124,7 +127,8 @@ func (m *stream) appendRecordJSON(o *wire.ObjectWriter, number uint64, stored []
 	return nil
 }
 
-// itemKey returns the key of the changed item. parts contains the three parts of a stored record.
+// itemKey returns the key of the changed item. parts contains the three fields of the stored
+// record: the key, the new image and the old image.
 func (m *stream) itemKey(parts [3][]byte) (attr.Item, error) {
 	json := parts[0]
 	for _, image := range parts[1:] {

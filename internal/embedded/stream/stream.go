@@ -1,7 +1,8 @@
 // Package stream implements DynamoDB Streams. It records the changes of tables, and executes the
 // operations on streams.
 //
-// Each stream has its own bucket inside the bucket that contains all streams.
+// Each stream has its own bucket. The parameter streams of a function is the bucket that contains
+// the buckets of all streams.
 package stream
 
 import (
@@ -17,29 +18,30 @@ import (
 )
 
 const (
-	// recordRetention is how long stream records are kept.
+	// recordRetention is how long clients can read a stream record.
 	recordRetention = 24 * time.Hour
 	// iteratorLife is how long a shard iterator is valid.
 	iteratorLife = 15 * time.Minute
-	// shardID is the name of the only shard of a stream.
+	// shardID is the ID of the only shard of a stream.
 	shardID = "shardId-00000000000000000000-embedded"
-	// sequenceNumberFormat formats the number of a record as a sequence number. DynamoDB's sequence numbers
-	// have at least 21 digits.
+	// sequenceNumberFormat formats the number of a record as a sequence number with 21 digits.
+	// DynamoDB's sequence numbers have at least 21 digits.
 	sequenceNumberFormat = "1%020d"
-	// maxPageBytes is the maximum total size of the records in a response, in bytes. A response can exceed
-	// this size only if it contains a single record.
+	// maxPageBytes is the maximum total size of the records in a response, in bytes. A single
+	// record may be larger.
 	maxPageBytes = 1 << 20
-	// maxTrimmed is the maximum number of old records of a stream that one write deletes.
+	// maxTrimmed is the maximum number of old records that one write deletes from a stream.
 	maxTrimmed = 100
 )
 
-// The keys in a stream's bucket.
+// The keys in a stream's bucket. The value of keyStream is the description of the stream.
+// bucketRecords is a nested bucket that contains the records.
 var (
 	keyStream     = []byte("stream")
 	bucketRecords = []byte("records")
 )
 
-// stream is the stored description of a table's stream.
+// stream is the description of a table's stream. The stream's bucket contains it as JSON.
 type stream struct {
 	ARN, Label, TableName, ViewType string
 	KeySchema                       []schema.KeyElement
@@ -52,7 +54,7 @@ type stream struct {
 func Create(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
 	now = now.UTC()
 	t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
-	for streams.Bucket([]byte(t.StreamARN())) != nil { // a stream of the same millisecond
+	for streams.Bucket([]byte(t.StreamARN())) != nil { // another stream was created in the same millisecond
 		now = now.Add(time.Millisecond)
 		t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
 	}
@@ -66,7 +68,7 @@ func Create(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
 	return putStream(b, &stream{ARN: t.StreamARN(), Label: t.StreamLabel, TableName: t.TableName, ViewType: t.StreamSpecification.StreamViewType, KeySchema: t.KeySchema, Created: now})
 }
 
-// Disable disables the table's stream. The existing records remain readable.
+// Disable disables the table's stream. Clients can still read the existing records.
 func Disable(streams *bbolt.Bucket, t *schema.Table) error {
 	b := streams.Bucket([]byte(t.StreamARN()))
 	m, err := parseStream(b)
@@ -102,13 +104,13 @@ func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Tim
 	if err != nil {
 		return err
 	}
-	b.FillPercent = 1 // records are only appended
+	b.FillPercent = 1 // fill pages completely, because records are only appended
 	return b.Put(recordKey(number), encode(a, expired, now))
 }
 
 func recordKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// trim deletes records that are too old.
+// trim deletes records that are older than recordRetention, but at most maxTrimmed of them.
 func trim(b *bbolt.Bucket, now time.Time) error {
 	limit := now.Add(-recordRetention).UnixMilli()
 	cursor := b.Cursor()
@@ -124,8 +126,8 @@ func trim(b *bbolt.Bucket, now time.Time) error {
 	return nil
 }
 
-// DropDisabledStreams deletes disabled streams without records of the last 24 hours. dropped reports whether
-// DropDisabledStreams has deleted a stream.
+// DropDisabledStreams deletes the disabled streams that have no records of the last 24 hours.
+// dropped reports whether it has deleted a stream.
 func DropDisabledStreams(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
 	limit := now.Add(-recordRetention).UnixMilli()
 	var old [][]byte

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// The error codes, and the codes of the cancellation reasons of a transaction.
+// The error codes of DynamoDB, and the codes of cancellation reasons.
 const (
 	CodeCondition           = "ConditionalCheckFailedException"
 	CodeInternal            = "InternalServerError"
@@ -27,17 +27,21 @@ const (
 	ReasonValidation = "ValidationError"
 )
 
-// Failure is DynamoDB's error response.
+// Failure is an error response of DynamoDB.
 type Failure struct {
 	Code, Message string
-	Item          attr.Item            // Item is the item of a failed condition, if the request wants it
-	Reasons       []CancellationReason // Reasons are for cancelled transactions
-	// OfItem reports whether the failure depends on an item's content. In a transaction, such a
-	// failure is a cancellation reason.
+	// Item is the existing item after a failed condition, or nil if the request does not ask for
+	// it.
+	Item attr.Item
+	// Reasons contains a reason for each action of a cancelled transaction.
+	Reasons []CancellationReason
+	// OfItem reports whether the failure depends on the content of an item. In a transaction, such
+	// a failure becomes a cancellation reason.
 	OfItem bool
 }
 
-// CancellationReason is why an action cancelled its transaction.
+// CancellationReason describes why one action cancelled its transaction. If the action did not
+// fail, Code is ReasonNone.
 type CancellationReason struct {
 	Code, Message string
 	Item          attr.Item
@@ -46,7 +50,7 @@ type CancellationReason struct {
 // Error returns the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// Invalid returns a ValidationException.
+// Invalid returns a ValidationException with a formatted message.
 func Invalid(format string, args ...any) error {
 	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
@@ -60,12 +64,13 @@ func WithDetectedPrefix(err error) error {
 	return Invalid("1 validation error detected: %s", FailureOf(err).Message)
 }
 
-// InvalidItem returns a ValidationException about an item's content.
+// InvalidItem is like Invalid, but the error concerns the content of an item (see Failure.OfItem).
 func InvalidItem(format string, args ...any) error {
 	return &Failure{Code: CodeValidation, Message: fmt.Sprintf(format, args...), OfItem: true}
 }
 
-// AsInvalid returns a ValidationException with the message of err. It returns nil if err is nil.
+// AsInvalid returns a ValidationException with the message of err. If err is nil, AsInvalid returns
+// nil.
 func AsInvalid(err error) error {
 	if err == nil {
 		return nil
@@ -78,7 +83,8 @@ func NotFound() error {
 	return &Failure{Code: CodeNotFound, Message: "Requested resource not found"}
 }
 
-// FailureOf returns err as a Failure. If err is of another type, the result is an internal error.
+// FailureOf returns err as a Failure. If err is of another type, FailureOf returns an
+// InternalServerError with the message of err.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -86,7 +92,7 @@ func FailureOf(err error) *Failure {
 	return &Failure{Code: CodeInternal, Message: err.Error()}
 }
 
-// Response returns the failure's status and body.
+// Response returns the HTTP status and the JSON body of the response.
 func (f *Failure) Response() (status int, body []byte) {
 	status = http.StatusBadRequest
 	namespace := "com.amazonaws.dynamodb.v20120810#"

@@ -8,33 +8,34 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
 
-// ObjectWriter builds the JSON of a response. It copies the JSON of stored items without decoding it.
+// ObjectWriter builds the JSON object of a response. It copies the JSON of stored items without
+// decoding it.
 type ObjectWriter struct {
 	b     []byte
-	comma bool // comma reports whether a comma precedes the next member or element
+	comma bool // comma reports whether the next member or element needs a comma before it
 }
 
-// NewObjectWriter returns an object whose first brace is open.
+// NewObjectWriter returns a writer that has already opened the object.
 func NewObjectWriter() *ObjectWriter {
 	o := &ObjectWriter{b: make([]byte, 0, 512)}
 	o.Open()
 	return o
 }
 
-// Done closes the object and returns its JSON.
+// Done closes the object of the response and returns its JSON.
 func (o *ObjectWriter) Done() []byte {
 	o.Close()
 	return o.b
 }
 
-// Open begins an object.
+// Open writes the opening brace of an object.
 func (o *ObjectWriter) Open() {
 	o.separate()
 	o.b = append(o.b, '{')
 	o.comma = false
 }
 
-// Close ends an object.
+// Close writes the closing brace of an object.
 func (o *ObjectWriter) Close() {
 	o.b = append(o.b, '}')
 	o.comma = true
@@ -47,7 +48,7 @@ func (o *ObjectWriter) separate() {
 	o.comma = true
 }
 
-// BeginMember begins a member.
+// BeginMember writes the name of a member. The caller must then write the value.
 func (o *ObjectWriter) BeginMember(name string) {
 	o.separate()
 	o.b = append(attr.AppendQuote(o.b, name), ':')
@@ -82,7 +83,7 @@ func (o *ObjectWriter) Bool(name string, value bool) {
 	o.comma = true
 }
 
-// Raw adds a member whose value is JSON.
+// Raw adds a member whose value is already encoded as JSON.
 func (o *ObjectWriter) Raw(name string, value []byte) {
 	o.BeginMember(name)
 	o.b = append(o.b, value...)
@@ -96,13 +97,14 @@ func (o *ObjectWriter) Item(name string, value attr.Item) {
 	o.comma = true
 }
 
-// Element adds an element to the open list. value is the JSON of the element.
+// Element adds an element to the current list. value is the JSON of the element.
 func (o *ObjectWriter) Element(value []byte) {
 	o.separate()
 	o.b = append(o.b, value...)
 }
 
-// Nested adds a member that is an object.
+// Nested adds a member that is an object. It calls members, which must write the members of this
+// object.
 func (o *ObjectWriter) Nested(name string, members func()) {
 	o.BeginMember(name)
 	o.Open()
@@ -110,8 +112,8 @@ func (o *ObjectWriter) Nested(name string, members func()) {
 	o.Close()
 }
 
-// List adds a list with n elements as a member. It calls element for each index, to add the
-// element.
+// List adds a member that is a list of n elements. It calls element for each index, and element
+// must write the list element with this index.
 func (o *ObjectWriter) List(name string, n int, element func(i int)) {
 	o.BeginMember(name)
 	o.b = append(o.b, '[')
@@ -123,11 +125,11 @@ func (o *ObjectWriter) List(name string, n int, element func(i int)) {
 	o.comma = true
 }
 
-// Value adds a member that is encoded by reflection.
+// Value adds a member and encodes its value with json.Marshal.
 func (o *ObjectWriter) Value(name string, value any) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // the types of responses can be encoded
+		panic(err) // json.Marshal fails only for types that no response contains
 	}
 	o.Raw(name, encoded)
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // Violations collects the invalid parameters of a request. DynamoDB reports all of them in one
-// error, before any other error of the request.
+// error, before it reports any other error of the request.
 type Violations struct{ found []string }
 
-// Err returns a ValidationException if there are violations.
+// Err returns a ValidationException that lists the violations, or nil if there are no violations.
 func (v *Violations) Err() error {
 	switch len(v.found) {
 	case 0:
@@ -22,27 +22,29 @@ func (v *Violations) Err() error {
 	return Invalid("%d validation errors detected: %s", len(v.found), strings.Join(v.found, "; "))
 }
 
-// Add adds a violation. The caller must quote value with Quote, unless value is null.
+// Add adds a violation: the value of the parameter field does not satisfy the constraint. The
+// caller must quote value with Quote, unless value is null.
 func (v *Violations) Add(value, field, constraint string) {
 	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
 }
 
-// AddMessage adds a violation with a complete message.
+// AddMessage adds a violation with a complete message. It is for messages that do not have the form
+// of Add.
 func (v *Violations) AddMessage(message string) { v.found = append(v.found, message) }
 
 // Found reports whether there are violations.
 func (v *Violations) Found() bool { return len(v.found) > 0 }
 
-// Quote returns a value in the quotes of messages.
+// Quote puts a value in single quotes, as DynamoDB's messages do.
 func Quote(value string) string { return "'" + value + "'" }
 
-// AddMissing adds a violation for a missing parameter.
+// AddMissing adds a violation: the parameter field is missing.
 func (v *Violations) AddMissing(field string) { v.Add("null", field, "Member must not be null") }
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-// CheckTableName validates the name or Amazon Resource Name of a table. It returns false if the name is
-// missing or invalid.
+// CheckTableName validates the name or Amazon Resource Name of a table. If the name is missing or
+// invalid, it returns false. This result is correct only for the first check of v.
 func (v *Violations) CheckTableName(name *string) bool {
 	if name == nil {
 		v.AddMissing("tableName")
@@ -55,7 +57,7 @@ func (v *Violations) CheckTableName(name *string) bool {
 	return len(v.found) == 0
 }
 
-// CheckName validates the name of a table or an index. least is the minimum length.
+// CheckName validates the name of a table or an index. least is the minimum length of the name.
 func (v *Violations) CheckName(name, field string, least int) {
 	if name != "" && !namePattern.MatchString(name) {
 		v.Add(Quote(name), field, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
@@ -68,16 +70,17 @@ func (v *Violations) CheckName(name, field string, least int) {
 	}
 }
 
-// CheckEnum validates an optional parameter that must be one of the given values. An empty value means
-// that the parameter is absent.
+// CheckEnum validates a parameter that must have one of the given values. The parameter is
+// optional: an empty value means that it is absent.
 func (v *Violations) CheckEnum(value, field string, values ...string) {
 	if value != "" && !slices.Contains(values, value) {
 		v.Add(Quote(value), field, "Member must satisfy enum value set: ["+strings.Join(values, ", ")+"]")
 	}
 }
 
-// CheckListLength validates the length n of a list, which must be between 1 and most. It reports whether the
-// length is valid. value returns the list for the error message.
+// CheckListLength validates the length n of a list, which must be between 1 and most. It reports
+// whether the length is valid. The function value returns the list in the notation of error
+// messages.
 func (v *Violations) CheckListLength(n, most int, field string, value func() string) bool {
 	switch {
 	case n == 0:
@@ -90,14 +93,14 @@ func (v *Violations) CheckListLength(n, most int, field string, value func() str
 	return false
 }
 
-// AtLeast validates the lower bound of a number.
+// AtLeast adds a violation if value is less than least.
 func (v *Violations) AtLeast(value, least int, field string) {
 	if value < least {
 		v.Add(Quote(fmt.Sprint(value)), field, fmt.Sprintf("Member must have value greater than or equal to %d", least))
 	}
 }
 
-// AtMost validates the upper bound of a number.
+// AtMost adds a violation if value is greater than most.
 func (v *Violations) AtMost(value, most int, field string) {
 	if value > most {
 		v.Add(Quote(fmt.Sprint(value)), field, fmt.Sprintf("Member must have value less than or equal to %d", most))
@@ -114,7 +117,7 @@ func (v *Violations) CheckReturnMetrics(value string) {
 	v.CheckEnum(value, "returnItemCollectionMetrics", "SIZE", "NONE")
 }
 
-// CheckReturnValues validates CheckReturnValues.
+// CheckReturnValues validates ReturnValues.
 func (v *Violations) CheckReturnValues(value string) {
 	v.CheckEnum(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
 }
@@ -124,15 +127,14 @@ func (v *Violations) CheckReturnOnFailure(value string) {
 	v.CheckEnum(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// Parameter contains the name of a parameter. Set reports whether the request contains this
-// parameter.
+// Parameter is a parameter of a request. Set reports whether the request contains the parameter.
 type Parameter struct {
 	Name string
 	Set  bool
 }
 
 // CheckLegacy returns an error if the request contains a legacy parameter. old contains the legacy
-// parameters, and expressions contains the parameters that replace them.
+// parameters. expressions contains the parameters that replace them.
 func CheckLegacy(old, expressions []Parameter) error {
 	names := func(from []Parameter) string {
 		var set []string

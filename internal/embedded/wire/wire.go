@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode decodes a request. The fields of the type In must have the names of DynamoDB's parameters.
-// If the JSON does not match this type, Decode returns SerializationException.
+// Decode decodes the JSON of a request. The fields of the type In must have the names of DynamoDB's
+// parameters. If the JSON does not match this type, Decode returns SerializationException.
 func Decode[In any](request []byte) (*In, error) {
 	in := new(In)
 	if err := json.UnmarshalRead(bytes.NewBuffer(request), in, jsontext.AllowDuplicateNames(true)); err != nil {
