@@ -1,4 +1,5 @@
-// Command ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.
+// Command ordergraph serves e-commerce orders through a GraphQL API. It stores all records in one
+// DynamoDB table.
 package main
 
 //go:generate go run ./internal/generate

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Permission is the right to read or change one kind of data. The schema declares the permission
-// that each field requires, and a Policy grants permissions to roles.
+// Permission is the right to read or change one kind of data. The GraphQL schema declares the
+// permission that each field requires. A Policy grants permissions to roles.
 type Permission int
 
 // Permissions.
@@ -18,39 +18,40 @@ const (
 	PermissionReadCatalog
 	// PermissionReadCustomer allows reading a customer.
 	PermissionReadCustomer
-	// PermissionListCustomers allows listing customers, and finding customers by name or email
+	// PermissionListCustomers allows listing all customers, and finding customers by name or email
 	// address.
 	PermissionListCustomers
-	// PermissionReadOrder allows reading an order with its line items and timeline, and subscribing to
-	// its changes.
+	// PermissionReadOrder allows reading an order with its line items and timeline. It also allows
+	// subscribing to the changes of this order.
 	PermissionReadOrder
-	// PermissionListOrders allows listing the orders of several customers, and subscribing to changes
-	// of these orders.
+	// PermissionListOrders allows listing the orders of all customers. It also allows subscribing to
+	// the status changes of all orders.
 	PermissionListOrders
-	// PermissionReadActor allows reading the name of the caller who caused an event of an order.
+	// PermissionReadActor allows reading the name of the caller who caused an event in an order's
+	// timeline.
 	PermissionReadActor
 	// PermissionReadStock allows reading warehouses and their inventory.
 	PermissionReadStock
-	// PermissionReadContact allows reading the name, job title and phone numbers of the employee
+	// PermissionReadContact allows reading the name, job title and phone numbers of an employee who is
 	// responsible for a customer or an order.
 	PermissionReadContact
-	// PermissionReadStaff allows reading the fields of employees that PermissionReadContact does not
-	// cover, and listing employees.
+	// PermissionReadStaff allows listing employees. It also allows reading all fields of an employee
+	// that do not require PermissionReadContact.
 	PermissionReadStaff
 	// PermissionPlaceOrder allows placing orders.
 	PermissionPlaceOrder
-	// PermissionChangeOrder allows changing the line items or the shipping address of an order, and
-	// cancelling an order.
+	// PermissionChangeOrder allows cancelling an order, and changing its line items or shipping
+	// address.
 	PermissionChangeOrder
 	// PermissionFulfilOrder allows confirming, shipping and delivering orders.
 	PermissionFulfilOrder
 	// PermissionCreateCustomer allows adding customers.
 	PermissionCreateCustomer
-	// PermissionChangeCustomer allows changing a customer's record, except for the email address.
+	// PermissionChangeCustomer allows changing a customer's record, but not the email address.
 	PermissionChangeCustomer
 	// PermissionChangeEmail allows changing a customer's email address.
 	PermissionChangeEmail
-	// PermissionAssignRep allows assigning the employee responsible for a customer.
+	// PermissionAssignRep allows choosing the employee who is responsible for a customer.
 	PermissionAssignRep
 	// PermissionChangeStock allows changing the inventory of warehouses.
 	PermissionChangeStock
@@ -60,15 +61,16 @@ const (
 	PermissionChangeWarehouses
 	// PermissionChangeStaff allows adding and changing employees.
 	PermissionChangeStaff
-	// PermissionResolveEntities allows a federation gateway to look up entities. Each entity also
-	// requires the permission of its type.
+	// PermissionResolveEntities allows a GraphQL federation gateway to look up entities by key. To
+	// read an entity, a caller also needs the permission of the entity's type.
 	PermissionResolveEntities
-	// PermissionReadSubgraph allows reading the schema of this subgraph, for schema composition.
+	// PermissionReadSubgraph allows reading the schema of this federation subgraph.
 	PermissionReadSubgraph
-	// PermissionIntrospect allows introspection. Error messages then contain the names of types and
-	// fields.
+	// PermissionIntrospect allows introspection. For callers without this permission, error messages
+	// hide the names of types and fields that the request does not contain.
 	PermissionIntrospect
-	// PermissionExplain allows the explain output of a request.
+	// PermissionExplain allows requesting the explain output, which lists the DynamoDB requests of an
+	// operation.
 	PermissionExplain
 
 	permissionsEnd = iota + 1
@@ -102,7 +104,8 @@ var permissionNames = [permissionsEnd]string{
 	PermissionExplain:          "EXPLAIN",
 }
 
-// String returns the permission's name in the schema.
+// String returns the permission's name in the GraphQL schema, such as READ_ORDER. It returns
+// NOTHING if the permission does not exist.
 func (p Permission) String() string {
 	if p < 1 || p >= permissionsEnd {
 		return "NOTHING"
@@ -119,26 +122,27 @@ func Permissions() []Permission {
 	return all
 }
 
-// ParsePermission returns the permission with this name. It returns false if the name is unknown.
+// ParsePermission returns the permission with the given name. It returns false if no permission has
+// this name.
 func ParsePermission(name string) (Permission, bool) {
 	i := slices.Index(permissionNames[1:], name)
 	return Permission(i + 1), i >= 0
 }
 
-// GrantScope is the set of records that a permission covers for a role.
+// GrantScope is the set of records that a permission covers for one role.
 type GrantScope uint8
 
-// Grants, from the narrowest to the widest.
+// The scopes, from the narrowest to the widest.
 const (
 	// GrantNone covers no records.
 	GrantNone GrantScope = iota
-	// GrantOwn covers the records of the principal's own customer.
+	// GrantOwn covers only the records of the caller's own customer account.
 	GrantOwn
 	// GrantAll covers all records.
 	GrantAll
 )
 
-// String returns the grant's name in lower case.
+// String returns the name of the scope in lower case, such as "own".
 func (g GrantScope) String() string {
 	switch g {
 	case GrantOwn:
@@ -159,7 +163,7 @@ type Policy struct {
 func StandardPolicy() Policy {
 	var p Policy
 	for permission, g := range map[Permission][5]GrantScope{
-		// ANONYMOUS, CUSTOMER, STAFF, ADMIN, SERVICE
+		// The columns are the roles ANONYMOUS, CUSTOMER, STAFF, ADMIN and SERVICE.
 		PermissionReadViewer:       {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
 		PermissionReadCatalog:      {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
 		PermissionReadCustomer:     {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
@@ -193,8 +197,8 @@ func StandardPolicy() Policy {
 	return p
 }
 
-// GrantForRole returns the grant of a permission to a role. It returns GrantNone if the role or the
-// permission does not exist.
+// GrantForRole returns the scope of a role's permission. If the role or the permission does not
+// exist, GrantForRole returns GrantNone.
 func (p Policy) GrantForRole(role Role, permission Permission) GrantScope {
 	if role < 1 || role > RoleService || permission < 1 || permission >= permissionsEnd {
 		return GrantNone
@@ -202,15 +206,15 @@ func (p Policy) GrantForRole(role Role, permission Permission) GrantScope {
 	return p.grants[role][permission]
 }
 
-// WithGrant returns a copy of the policy with one grant changed. It panics if the role or the
-// permission does not exist.
+// WithGrant returns a copy of the policy in which the permission of the given role has the scope g.
+// It panics if the role or the permission does not exist.
 func (p Policy) WithGrant(role Role, permission Permission, g GrantScope) Policy {
 	p.grants[role][permission] = g
 	return p
 }
 
-// GrantForPrincipal returns the grant of a permission to a principal. It returns GrantNone if the role has
-// GrantOwn, but the principal has no customer.
+// GrantForPrincipal returns the scope of a principal's permission. If the principal's role has the
+// scope GrantOwn, but the principal has no customer account, it returns GrantNone.
 func (p Policy) GrantForPrincipal(principal Principal, permission Permission) GrantScope {
 	g := p.GrantForRole(principal.Role, permission)
 	if g == GrantOwn && principal.Customer == "" {
@@ -219,12 +223,14 @@ func (p Policy) GrantForPrincipal(principal Principal, permission Permission) Gr
 	return g
 }
 
-// Permissions returns the permissions that a principal has for its own records or for all records.
+// Permissions returns the permissions that a principal has, either for all records or for its own
+// records only.
 func (p Policy) Permissions(principal Principal) []Permission {
 	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.GrantForPrincipal(principal, permission) == GrantNone })
 }
 
-// CanAccess reports whether a permission gives a principal access to the records of a customer.
+// CanAccess reports whether the permission gives the principal access to the records of a customer.
+// owner is the ID of this customer.
 func (p Policy) CanAccess(principal Principal, permission Permission, owner CustomerID) bool {
 	switch p.GrantForPrincipal(principal, permission) {
 	case GrantAll:
@@ -236,8 +242,9 @@ func (p Policy) CanAccess(principal Principal, permission Permission, owner Cust
 	}
 }
 
-// DescribeGrants returns a sentence that lists the roles with a permission, such as "Access: customers
-// (their own), staff, admins, services." This sentence ends the description of a field.
+// DescribeGrants returns a sentence that lists the roles with a permission, such as "Access:
+// customers (their own), staff, admins, services." In the GraphQL schema, the description of a
+// field ends with such a sentence.
 func (p Policy) DescribeGrants(permission Permission) string {
 	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var granted []string

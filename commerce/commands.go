@@ -1,120 +1,124 @@
 package commerce
 
-// The types below are commands. A command contains the validated values of a change that a caller
-// requests.
+// The types in this file are commands. A command contains the validated values of a change that a
+// caller requests.
 //
-// The JSON form of a command identifies a repeated request: two requests of a caller are the same
-// request if their commands have the same JSON form. Customer, Product, Warehouse and Employee are
-// also commands: they create these records. Their JSON form omits the fields that the server sets.
+// A caller can repeat a request with the same idempotency key. To detect that the request is the
+// same, the server compares the JSON form of the two commands. Customer, Product, Warehouse and
+// Employee are also commands, because they create these records. Their JSON form omits the fields
+// that the server sets.
 
-// CustomerChange changes a customer. If a field is nil, the customer keeps the current value.
+// CustomerChange is the command to change a customer. A nil field keeps its current value.
 type CustomerChange struct {
 	ID           CustomerID
 	Name         *string
 	Email        *string
 	PhoneNumbers *[]string
-	// ExpectedVersion is the version that the record must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the customer has this version.
 	ExpectedVersion *int
 }
 
-// AccountRepChange assigns or removes the account rep of a customer.
+// AccountRepChange is the command to assign or remove the account rep of a customer. The account
+// rep is the employee responsible for the customer.
 type AccountRepChange struct {
 	CustomerID CustomerID
-	// EmployeeID is empty to remove the account rep.
+	// EmployeeID is the ID of the new account rep. An empty ID removes the account rep.
 	EmployeeID EmployeeID
-	// ExpectedVersion is the version that the customer must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the customer has this version.
 	ExpectedVersion *int
 }
 
-// OrderRequest places an order.
+// OrderRequest is the command to place an order.
 type OrderRequest struct {
 	CustomerID      CustomerID
 	Lines           []OrderLine
 	ShippingAddress *Address `json:",omitempty"`
-	// ExpectedTotal is the total that the order must have. Nil accepts every total.
+	// If ExpectedTotal is not nil, the request is rejected unless the order has this total.
 	ExpectedTotal *Money `json:",omitempty"`
 }
 
-// OrderLine is a product and its quantity in an order request.
+// OrderLine is one line of an OrderRequest: a product and its quantity.
 type OrderLine struct {
 	SKU      SKU
 	Quantity int
 }
 
-// OrderStatusChange changes the status of an order.
+// OrderStatusChange is the command to change the status of an order.
 type OrderStatusChange struct {
 	OrderID OrderID
 	To      Status
-	// WarehouseID is the warehouse that ships the order. It is set only if To is Shipped.
+	// WarehouseID is the ID of the warehouse that ships the order. It is set only if To is Shipped.
 	WarehouseID WarehouseID `json:",omitempty"`
 	// TrackingNumber and Carrier describe the shipment. They are set only if To is Shipped.
 	TrackingNumber, Carrier string `json:",omitempty"`
-	// WithoutAddress allows an order without a shipping address to be shipped.
+	// If WithoutAddress is true, the order can be shipped even if it has no shipping address.
 	WithoutAddress bool   `json:",omitempty"`
 	Note           string `json:",omitempty"`
-	// ExpectedVersion is the version that the order must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
 	ExpectedVersion *int `json:",omitempty"`
 }
 
-// OrderItemChange sets the quantity of a product in an order.
+// OrderItemChange is the command to set the quantity of a product in an order.
 type OrderItemChange struct {
 	OrderID OrderID
 	SKU     SKU
-	// Quantity is the new quantity. The quantity 0 removes the product from the order.
+	// Quantity is the new quantity. A quantity of 0 removes the product from the order.
 	Quantity int
-	// ExpectedVersion is the version that the order must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
 	ExpectedVersion *int
 }
 
-// ShippingAddressChange replaces the shipping address of an order.
+// ShippingAddressChange is the command to replace the shipping address of an order.
 type ShippingAddressChange struct {
 	OrderID         OrderID
 	ShippingAddress Address
-	// ExpectedVersion is the version that the order must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
 	ExpectedVersion *int
 }
 
-// ProductChange changes a product. If a field is nil, the product keeps the current value.
+// ProductChange is the command to change a product. A nil field keeps its current value.
 type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
 	UnitPrice      *Price `apply:"-"`
-	// ExpectedVersion is the version that the record must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the product has this version.
 	ExpectedVersion *int
 }
 
 // Price is the new unit price of a product. If Currency is empty, the price is in the product's
-// current currency. Amount is text, because the currency determines how many decimal places are
-// allowed.
+// current currency. Amount is text, because it can be validated only after the currency is known:
+// the currency limits the number of decimal places.
 type Price struct {
 	Amount   string
 	Currency Currency
 }
 
-// InventoryCount sets the quantity of a product in a warehouse.
+// InventoryCount is the command to set the quantity of a product in a warehouse.
 type InventoryCount struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Quantity    int
-	// ExpectedVersion is the version that the inventory level must have, or 0 if the level must not
-	// exist. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the inventory level has this
+	// version. Version 0 means that the inventory level must not exist yet.
 	ExpectedVersion *int
 }
 
-// InventoryAdjustment adds Delta to the quantity of a product in a warehouse.
+// InventoryAdjustment is the command to add Delta to the quantity of a product in a warehouse. A
+// negative Delta reduces the quantity.
 type InventoryAdjustment struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Delta       int
 }
 
-// EmployeeChange changes an employee. If a field is nil, the employee keeps the current value.
+// EmployeeChange is the command to change an employee. A nil field keeps its current value.
 type EmployeeChange struct {
 	ID             EmployeeID
 	Name, JobTitle *string
-	// WarehouseID is the ID of the new warehouse. A pointer to an empty ID removes the warehouse.
+	// WarehouseID is the ID of the employee's new warehouse. A pointer to an empty ID removes the
+	// warehouse.
 	WarehouseID  *WarehouseID
 	PhoneNumbers *[]string
-	// ExpectedVersion is the version that the record must have. Nil accepts every version.
+	// If ExpectedVersion is not nil, the change is rejected unless the employee has this version.
 	ExpectedVersion *int
 }

@@ -9,16 +9,17 @@ type Customer struct {
 	Name         string
 	Email        string
 	PhoneNumbers []string `json:",omitempty"`
-	// AccountRepID is the employee responsible for the customer.
+	// AccountRepID is the ID of the employee who is responsible for the customer. It may be empty.
 	AccountRepID EmployeeID `json:",omitempty"`
 	// OrderCount is the number of orders that the customer has placed. It is nil if the stored record
 	// has no count.
 	OrderCount *int `json:"-"`
-	// SpendingComplete reports whether the spending records of the customer include all orders. It is
-	// always false in a customer read from an edge, which is a copy of the record for one list.
+	// SpendingComplete reports whether the customer's spending records include all orders of the
+	// customer. Some lists contain copies of customers instead of the customers' own records. These
+	// copies lack the attribute, so SpendingComplete is false in a copy.
 	SpendingComplete bool      `json:"-"`
 	CreatedAt        time.Time `json:"-"`
 	UpdatedAt        time.Time `json:"-"`
-	// Version is incremented by every change. It is 0 in records written by other software.
+	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }

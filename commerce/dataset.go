@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Dataset contains all records of an order book in memory, such as the sample data.
+// Dataset holds a complete order book in memory, such as the sample data.
 type Dataset struct {
 	Employees  []Employee
 	Warehouses []Warehouse
@@ -13,27 +13,27 @@ type Dataset struct {
 	Levels     []InventoryLevel
 	Customers  []Customer
 	Orders     []OrderWithItems
-	// Spending is derived from the orders.
+	// Spending is computed from the orders by ComputeDerivedFields.
 	Spending []Spending
 }
 
-// OrderWithItems is an order with all its line items and events. Lines contains the line items even
-// if the order has more than MaxEmbeddedItems.
+// OrderWithItems is an order with all its line items and events. Lines contains every line item,
+// even if the order has more than MaxEmbeddedItems.
 type OrderWithItems struct {
 	Order
 	Lines  []LineItem
 	Events []Event
 }
 
-// ComputeDerivedFields computes the fields that depend on other records: the totals, item counts, account reps
-// and update times of orders, the order counts and the spending of customers, and the stock of
-// products.
+// ComputeDerivedFields computes the fields that depend on other records, such as the totals of
+// orders, the order counts of customers and the available stock of products.
 //
 // It returns an error that wraps an InvalidError if the dataset is inconsistent:
 //   - an ID or an email address is used twice
-//   - a record refers to a missing record
-//   - a quantity or a price is negative
-//   - an order has no items or several currencies
+//   - a record refers to a record that is not in the dataset
+//   - a price or an inventory quantity is negative
+//   - the quantity of a line item is less than 1
+//   - an order has no line items, two line items with the same product, or several currencies
 func (b *Dataset) ComputeDerivedFields() error {
 	if err := b.validate(); err != nil {
 		return err
@@ -76,8 +76,9 @@ func (b *Dataset) ComputeDerivedFields() error {
 	return nil
 }
 
-// validate returns an error if an ID is used twice, a reference names a missing record, or a value
-// is negative.
+// validate returns an error if an ID or an email address is used twice, if a record refers to a
+// missing record, or if a price or an inventory quantity is negative. computeDerivedFields
+// validates the orders.
 func (b *Dataset) validate() error {
 	seen := map[string]bool{}
 	var firstErr error
@@ -176,7 +177,7 @@ func (o *OrderWithItems) computeDerivedFields(customers map[CustomerID]*Customer
 	o.ItemCount = &itemCount
 	for _, event := range o.Events {
 		if event.At.After(o.UpdatedAt) {
-			o.UpdatedAt = event.At // an event updates its order
+			o.UpdatedAt = event.At // the last event is the last update of the order
 		}
 	}
 	return nil

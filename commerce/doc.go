@@ -1,7 +1,7 @@
-// Package commerce defines the domain types and business rules of the order book: customers,
-// orders, line items, products, inventory, employees, money and permissions.
+// Package commerce defines the domain types and business rules of Ordergraph, such as orders,
+// products, money and permissions.
 //
-// The package has no side effects, and it does not read the clock, the environment or the network.
-// It imports no other package of the module. An empty ID in a reference, such as
-// Order.AccountRepID, means that the reference is not set.
+// The package has no side effects. It does not read the clock, the environment or the network, and
+// it imports no other package of the module. A field that refers to another record, such as
+// Order.AccountRepID, is empty if there is no such record.
 package commerce

@@ -8,22 +8,23 @@ import (
 // ErrNotFound is returned if no record has the requested ID.
 var ErrNotFound = errors.New("no such record")
 
-// InvalidError describes an invalid value from a caller. Reason completes a sentence that begins
-// with the name of the value, such as "is empty: use 1 to 64 characters". The server shows the text
-// to clients, so the text must not contain anything secret.
+// InvalidError describes an invalid value from a caller. Argument and Reason form a sentence:
+// Argument is the name of the value, and Reason is the rest of the sentence, such as "is empty: use
+// 1 to 64 characters". The server shows the sentence to clients, so it must not contain secrets.
 type InvalidError struct {
-	// Argument is the name of the value. It is empty until ErrorWithArgument sets it.
+	// Argument is the name of the value. It is empty until ErrorWithArgument adds it.
 	Argument string
-	// Reason is the rest of the sentence.
+	// Reason is the rest of the sentence, after the name of the value.
 	Reason string
 }
 
-// NewInvalidError returns an InvalidError without an argument name. ErrorWithArgument adds the name.
+// NewInvalidError returns an InvalidError without an argument name. ErrorWithArgument can add the
+// name later.
 func NewInvalidError(format string, args ...any) *InvalidError {
 	return &InvalidError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Error returns the reason. If Argument is set, the name of the argument precedes the reason.
+// Error returns the reason. If Argument is set, the result begins with the name of the argument.
 func (e *InvalidError) Error() string {
 	if e.Argument == "" {
 		return e.Reason
@@ -31,8 +32,8 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("argument %q %s", e.Argument, e.Reason)
 }
 
-// ErrorWithArgument sets the argument name of an unnamed InvalidError. It returns all other errors
-// unchanged.
+// ErrorWithArgument adds the name of an argument to an InvalidError that does not have a name yet.
+// It returns all other errors unchanged.
 func ErrorWithArgument(argument string, err error) error {
 	var invalid *InvalidError
 	if errors.As(err, &invalid) && invalid.Argument == "" {

@@ -20,11 +20,11 @@ type (
 	OrderID string
 	// EventID is a ULID, like OrderID.
 	EventID string
-	// SKU is the ID of a product. It has the form of a CustomerID.
+	// SKU is the ID of a product. It has the same form as a CustomerID.
 	SKU string
-	// WarehouseID has the form of a CustomerID.
+	// WarehouseID has the same form as a CustomerID.
 	WarehouseID string
-	// EmployeeID has the form of a CustomerID.
+	// EmployeeID has the same form as a CustomerID.
 	EmployeeID string
 )
 
@@ -35,10 +35,10 @@ const MaxIDLength = 64
 const ULIDLength = ulid.EncodedSize
 
 // ParseID validates s and returns it as an ID of the requested type. The allowed characters have no
-// special meaning in the table's keys.
+// special meaning in DynamoDB keys, so an ID can be part of a key without escaping.
 //
-// It returns an InvalidError if s is empty, longer than MaxIDLength or contains a character other
-// than A-Z a-z 0-9 _ - and period.
+// ParseID returns an InvalidError if s is empty or longer than MaxIDLength. It also returns an
+// InvalidError if s contains a character other than A-Z a-z 0-9 _ - and period.
 func ParseID[ID ~string](s string) (ID, error) {
 	if s == "" {
 		return "", NewInvalidError("is empty: use 1 to %d characters", MaxIDLength)
@@ -58,7 +58,7 @@ func ParseID[ID ~string](s string) (ID, error) {
 
 // ParseOrderID validates s and returns it as an order ID, in upper case.
 //
-// It returns an InvalidError if s is not a ULID (https://github.com/ulid/spec).
+// ParseOrderID returns an InvalidError if s is not a ULID (https://github.com/ulid/spec).
 func ParseOrderID(s string) (OrderID, error) {
 	if len(s) != ULIDLength {
 		return "", NewInvalidError("has %d characters: an order ID is a ULID of %d characters, such as 01HVMK3P2Q0000000000000001", len(s), ULIDLength)
@@ -71,7 +71,8 @@ func ParseOrderID(s string) (OrderID, error) {
 }
 
 // Time returns the time when the order was placed, in UTC with a precision of milliseconds. It
-// returns false if the ID is not a ULID, which is possible if other software wrote the order.
+// returns false if the ID is not a ULID. Only an order written by other software can have such an
+// ID.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time returns the time of the event. It returns false if the ID is not a ULID.
@@ -85,8 +86,9 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// MinULIDAt rounds a time up to a full millisecond, and returns the smallest ULID with this time.
-// ULIDs with an earlier time sort before the result. All other ULIDs sort at or after the result.
+// MinULIDAt returns the smallest ULID with the given time. ULIDs have a precision of milliseconds,
+// so the time is rounded up to a full millisecond. ULIDs with an earlier time sort before the
+// result. All other ULIDs are equal to the result or sort after it.
 //
 // For a time before 1970, MinULIDAt returns the smallest possible ULID. It returns false for a time
 // after the year 10889, because a ULID cannot represent such a time.
@@ -105,10 +107,11 @@ func MinULIDAt(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
-// ParseSearchText validates and returns s as text by which clients search, such as a name or a category.
+// ParseSearchText validates s and returns it as text for which clients can search, such as a name
+// or a category.
 //
-// It returns an InvalidError if s is empty, longer than limit bytes, or contains '#' or control
-// characters.
+// ParseSearchText returns an InvalidError if s is empty, is longer than limit bytes, or contains
+// '#' or control characters.
 func ParseSearchText(s string, limit int) (string, error) {
 	if s == "" {
 		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
@@ -122,11 +125,11 @@ func ParseSearchText(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseEmail returns an email address in the normalized form that lookups use: lower case and
-// Unicode NFC.
+// ParseEmail validates s as an email address. It returns the address in lower case and Unicode NFC,
+// because addresses are looked up in this form.
 //
-// It returns an InvalidError if s does not have the form local@domain, is longer than MaxEmail
-// bytes, or contains spaces or '#'.
+// ParseEmail returns an InvalidError if s does not have the form local@domain, is longer than
+// MaxEmail bytes, or contains spaces or '#'.
 func ParseEmail(s string) (string, error) {
 	text, err := ParseSearchText(s, MaxEmail)
 	if err != nil {
@@ -145,13 +148,14 @@ func foldCase(text string) string { return norm.NFC.String(strings.ToLower(norm.
 // MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
 
-// FoldName returns the normalized form of a name, for searching and sorting. The result is in lower
-// case and Unicode NFC. It contains no invisible characters, and is truncated to MaxFoldedName
-// bytes.
+// FoldName returns the normalized form of a name, which is used for searching and sorting. The
+// result is in lower case and Unicode NFC. It contains no invisible characters, and is truncated to
+// MaxFoldedName bytes.
 //
-// In a key, the character '#' follows the folded name. FoldName replaces '#', and the characters
-// that sort before '#' (the space, '!' and '"'), with '-'. So all characters of the result sort
-// after '#', and in a list, a name precedes longer names that begin with the same characters.
+// In a DynamoDB sort key, the character '#' follows the folded name. In a list, a name must precede
+// longer names that begin with it, so every character of a folded name must sort after '#'.
+// Therefore FoldName replaces '#' and the characters that sort before it (the space, '!' and '"')
+// with '-'.
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {
@@ -172,20 +176,20 @@ func FoldName(name string) string {
 	return folded
 }
 
-// isInvisible reports whether a character is invalid or invisible, such as a space or a direction
-// mark.
+// isInvisible reports whether a character is invisible or invalid. For example, spaces and
+// direction marks are invisible.
 func isInvisible(r rune) bool {
 	const emptyBraille = '\u2800'
-	// unicode.IsPrint accepts some invisible characters: fillers, which count as letters, and
-	// variation selectors, which count as marks.
+	// unicode.IsPrint also accepts two kinds of invisible characters: fillers, because Unicode
+	// classifies them as letters, and variation selectors, because Unicode classifies them as marks.
 	return r == ' ' || r == emptyBraille || r == utf8.RuneError || !unicode.IsPrint(r) ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// ParseName validates and returns s as a name, or as another line of text for people.
+// ParseName validates s and returns it as a name or another single line of text, such as a note.
 //
-// It returns an InvalidError if s has no visible character, is longer than limit bytes, or contains
-// control characters or invalid UTF-8.
+// ParseName returns an InvalidError if s has no visible character, is longer than limit bytes, or
+// contains control characters or invalid UTF-8.
 func ParseName(s string, limit int) (string, error) {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !isInvisible(r) }) {
 		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
@@ -199,10 +203,10 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseSearchableName validates and returns s as a name by which lists are searched or sorted, such as
-// an employee's name or a category.
+// ParseSearchableName validates s and returns it as a name by which lists are searched or sorted,
+// such as an employee's name or a category.
 //
-// It returns an InvalidError if ParseName rejects s, or if s contains '#'.
+// ParseSearchableName returns an InvalidError if ParseName rejects s, or if s contains '#'.
 func ParseSearchableName(s string, limit int) (string, error) {
 	if _, err := ParseName(s, limit); err != nil {
 		return "", err
@@ -210,9 +214,9 @@ func ParseSearchableName(s string, limit int) (string, error) {
 	return ParseSearchText(s, limit)
 }
 
-// ParseCountry validates and returns s as a country code.
+// ParseCountry validates s and returns it as a country code.
 //
-// It returns an InvalidError if s is not a two-letter code of ISO 3166-1.
+// ParseCountry returns an InvalidError if s is not a two-letter code of ISO 3166-1.
 func ParseCountry(s string) (string, error) {
 	region, err := language.ParseRegion(s)
 	if err != nil || len(s) != 2 || region.Canonicalize().String() != s || !region.IsCountry() {

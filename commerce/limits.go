@@ -2,17 +2,17 @@ package commerce
 
 import "github.com/govalues/decimal"
 
-// Limits of what callers can write.
+// Limits for the values that callers can write.
 const (
-	// MaxLines is the maximum number of line items of an order. One DynamoDB transaction cannot write
-	// an order with more line items. docs/request-costs.md shows the calculation.
+	// MaxLines is the maximum number of line items of an order. A larger order would exceed the number
+	// of actions that DynamoDB allows in one transaction. docs/request-costs.md shows the calculation.
 	MaxLines = 45
 	// MaxQuantity is the maximum quantity of a line item.
 	MaxQuantity = 1_000_000
 	// MaxInventoryLevel is the maximum quantity of a product in one warehouse.
 	MaxInventoryLevel = 1_000_000_000
-	// MaxTotalInventory is the maximum quantity of a product in all warehouses together. In GraphQL,
-	// this quantity is a 32-bit integer.
+	// MaxTotalInventory is the maximum quantity of a product in all warehouses together. It must fit
+	// into a 32-bit integer, because GraphQL returns it as an Int.
 	MaxTotalInventory = 2_000_000_000
 	// MaxName is the maximum size in bytes of names, categories, job titles and lines of an address.
 	MaxName = 200
@@ -24,18 +24,19 @@ const (
 	MaxPhoneNumberLength = 40
 	// MaxIdempotencyKey is the maximum size in bytes of an idempotency key.
 	MaxIdempotencyKey = 128
-	// MaxEmail is the maximum size in bytes of an email address (RFC 5321).
+	// MaxEmail is the maximum size in bytes of an email address. RFC 5321 defines this limit.
 	MaxEmail = 254
 	// MaxPriceDigits is the maximum number of digits of a price, including decimal places. Many
-	// clients read every number as a float64, which represents 15 digits exactly.
+	// clients read numbers as float64, and a float64 represents at most 15 digits exactly.
 	MaxPriceDigits = 15
-	// MaxAmountDigits is the maximum number of digits of any amount.
+	// MaxAmountDigits is the maximum number of digits of any amount. It is the limit of the decimal
+	// library.
 	MaxAmountDigits = decimal.MaxPrec
 )
 
-// ParseQuantity validates and returns n as the quantity of a line item.
+// ParseQuantity validates n and returns it as the quantity of a line item.
 //
-// It returns an InvalidError if n is not from 1 to MaxQuantity.
+// ParseQuantity returns an InvalidError unless n is from 1 to MaxQuantity.
 func ParseQuantity(n int) (int, error) {
 	if n < 1 || n > MaxQuantity {
 		return 0, NewInvalidError("is %d: use 1 to %d", n, MaxQuantity)
@@ -43,9 +44,9 @@ func ParseQuantity(n int) (int, error) {
 	return n, nil
 }
 
-// ParseInventoryLevel validates and returns n as the quantity of a product in a warehouse.
+// ParseInventoryLevel validates n and returns it as the quantity of a product in a warehouse.
 //
-// It returns an InvalidError if n is not from 0 to MaxInventoryLevel.
+// ParseInventoryLevel returns an InvalidError unless n is from 0 to MaxInventoryLevel.
 func ParseInventoryLevel(n int) (int, error) {
 	if n < 0 || n > MaxInventoryLevel {
 		return 0, NewInvalidError("is %d: use 0 to %d", n, MaxInventoryLevel)
@@ -53,9 +54,10 @@ func ParseInventoryLevel(n int) (int, error) {
 	return n, nil
 }
 
-// ParseInventoryDelta validates and returns n as a change of the quantity of a product in a warehouse.
+// ParseInventoryDelta validates n and returns it. n is the number of units by which the quantity of
+// a product in a warehouse changes.
 //
-// It returns an InvalidError if n is 0, less than -MaxInventoryLevel or more than
+// ParseInventoryDelta returns an InvalidError if n is 0, less than -MaxInventoryLevel or more than
 // MaxInventoryLevel.
 func ParseInventoryDelta(n int) (int, error) {
 	if n == 0 || n < -MaxInventoryLevel || n > MaxInventoryLevel {
@@ -66,8 +68,8 @@ func ParseInventoryDelta(n int) (int, error) {
 
 // ParsePrice parses and validates the price of a product.
 //
-// It returns an InvalidError if amount is not a decimal number, is negative, has more fractional
-// digits than the currency, or has more than MaxPriceDigits digits.
+// ParsePrice returns an InvalidError if amount is not a decimal number, is negative, has more
+// decimal places than the currency allows, or has more than MaxPriceDigits digits.
 func ParsePrice(amount string, c Currency) (Money, error) {
 	m, err := ParseMoney(amount, c)
 	if err != nil {
@@ -90,9 +92,9 @@ func (m Money) withinPriceDigits() bool {
 	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= MaxPriceDigits
 }
 
-// CheckLineCount validates the number of line items of an order.
+// CheckLineCount validates n as the number of line items of an order.
 //
-// It returns TooManyLines if n is more than MaxLines, and InvalidInput if n is 0.
+// CheckLineCount returns InvalidInput if n is 0, and TooManyLines if n is more than MaxLines.
 func CheckLineCount(n int) error {
 	if n == 0 {
 		return NewInvalidInput(FieldPath("items"), "is empty: an order needs at least one line item")

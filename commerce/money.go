@@ -13,9 +13,9 @@ import (
 // Currency is a three-letter currency code of ISO 4217.
 type Currency string
 
-// ParseCurrency validates and returns s as a currency.
+// ParseCurrency validates s and returns it as a currency.
 //
-// It returns an InvalidError if s is not a currency code of ISO 4217.
+// ParseCurrency returns an InvalidError if s is not a currency code of ISO 4217.
 func ParseCurrency(s string) (Currency, error) {
 	unit, err := currency.ParseISO(s)
 	if err != nil || unit.String() != s {
@@ -25,9 +25,9 @@ func ParseCurrency(s string) (Currency, error) {
 }
 
 // Digits returns the number of decimal places of amounts in the currency, such as 2 for USD and 0
-// for JPY. The numbers are the minor units of ISO 4217
-// (https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html),
-// which differ from common usage for some currencies. Digits returns 2 for unknown codes.
+// for JPY. It returns 2 for unknown codes. The numbers follow ISO 4217, even for currencies that
+// are commonly used with another number of decimal places. Source:
+// https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html
 func (c Currency) Digits() int {
 	switch c {
 	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
@@ -41,15 +41,16 @@ func (c Currency) Digits() int {
 	}
 }
 
-// Money is an exact amount in a currency's major unit, such as dollars instead of cents.
+// Money is an exact amount in a currency's major unit. For example, the major unit of USD is the
+// dollar, not the cent.
 type Money struct {
 	Amount   decimal.Decimal
 	Currency Currency
 }
 
-// ParseMoney parses an amount from the table or a file, such as "29.99" or "0.1".
+// ParseMoney parses an amount that was read from the table or a file, such as "29.99" or "0.1".
 //
-// It returns an InvalidError if amount is not a decimal number of at most 19 digits.
+// ParseMoney returns an InvalidError if amount is not a decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
 	if d, ok := parseSimpleDecimal(amount, c.Digits()); ok {
 		return Money{Amount: d, Currency: c}, nil
@@ -58,19 +59,20 @@ func ParseMoney(amount string, c Currency) (Money, error) {
 	if err != nil || !isExactDecimal(d, amount) {
 		return Money{}, NewInvalidError("is %q: use a decimal number of at most 19 digits, such as 29.99", excerpt(amount))
 	}
-	// The normalized form is the same for equal amounts, so == can compare them.
+	// Equal amounts get the same number of decimal places, so == can compare them. For example, 1.5
+	// USD becomes 1.50 USD.
 	return Money{Amount: withCurrencyDigits(d, c), Currency: c}, nil
 }
 
-// withCurrencyDigits returns an amount with the number of decimal places of its currency. It keeps further
-// decimal places that are not 0.
+// withCurrencyDigits returns d with the number of decimal places that amounts in the currency have.
+// It keeps further decimal places unless they are trailing zeros.
 func withCurrencyDigits(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
 
-// parseSimpleDecimal is the fast path of ParseMoney. It parses an amount that consists of digits and at
-// most one point, with at most the given number of decimal places. It returns false for all other
-// amounts.
+// parseSimpleDecimal is the fast path of ParseMoney. It parses an amount that consists of digits
+// and at most one point, with at most the given number of decimal places. For all other amounts, it
+// returns false.
 func parseSimpleDecimal(amount string, digits int) (decimal.Decimal, bool) {
 	const maxLength = 14 // with 4 more decimal places, the number still fits in an int64
 	if len(amount) == 0 || len(amount) > maxLength {
@@ -100,7 +102,8 @@ func parseSimpleDecimal(amount string, digits int) (decimal.Decimal, bool) {
 	return d, err == nil
 }
 
-// excerpt returns the beginning of a value, for messages that quote client input.
+// excerpt returns at most the first 40 bytes of a value, so that error messages do not repeat long
+// values from clients.
 func excerpt(s string) string {
 	const maxLength = 40
 	if len(s) <= maxLength {
@@ -109,17 +112,18 @@ func excerpt(s string) string {
 	return strings.ToValidUTF8(s[:maxLength], "") + "..."
 }
 
-// maxAmountLength is the maximum length in bytes of an amount that isExactDecimal parses as a rational
-// number. Amounts of 19 digits are shorter, even with some leading and trailing zeros.
+// maxAmountLength is the maximum length in bytes of an amount that isExactDecimal parses as a
+// rational number. An amount has at most 19 digits, so this length leaves room for leading and
+// trailing zeros.
 const maxAmountLength = 64
 
-// isExactDecimal reports whether d is exactly the number in s. The two can differ, because the decimal
-// library rounds numbers that have more than 19 digits.
+// isExactDecimal reports whether d is exactly the number in s. The decimal library rounds numbers
+// of more than 19 digits, so d can differ from s.
 func isExactDecimal(d decimal.Decimal, s string) bool {
 	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
 		return true
 	}
-	// big.Rat would allocate unbounded memory for a large exponent.
+	// Reject large exponents, because big.Rat would allocate memory for every digit of the number.
 	if _, exponent, found := strings.Cut(strings.ToLower(s), "e"); found {
 		if e, err := strconv.Atoi(exponent); err != nil || e < -decimal.MaxScale || e > decimal.MaxPrec {
 			return false
@@ -136,26 +140,27 @@ func isExactDecimal(d decimal.Decimal, s string) bool {
 	return ok && got.Cmp(want) == 0
 }
 
-// Decimal returns the amount as text, with at least its currency's number of decimal places. It
+// Decimal returns the amount as text, with at least as many decimal places as its currency has. It
 // adds missing zeros, because DynamoDB may return a stored 0.10 as 0.1.
 func (m Money) Decimal() string {
 	return withCurrencyDigits(m.Amount, m.Currency).String()
 }
 
-// AppendDecimal appends the result of Decimal to b.
+// AppendDecimal appends the amount to b, in the same format as Decimal.
 func (m Money) AppendDecimal(b []byte) []byte {
 	b, _ = withCurrencyDigits(m.Amount, m.Currency).AppendText(b) // the error is always nil
 	return b
 }
 
-// Equal reports whether two amounts have the same value and currency: 10 equals 10.00.
+// Equal reports whether two amounts have the same currency and the same value. For example, 10 USD
+// equals 10.00 USD.
 func (m Money) Equal(other Money) bool {
 	return m.Currency == other.Currency && m.Amount.Cmp(other.Amount) == 0
 }
 
 // Times returns the amount multiplied by n.
 //
-// It returns an error if the result has more than 19 digits.
+// Times returns an error if the result has more than 19 digits.
 func (m Money) Times(n int) (Money, error) {
 	factor, err := decimal.New(int64(n), 0)
 	if err != nil {
@@ -170,7 +175,7 @@ func (m Money) Times(n int) (Money, error) {
 
 // Plus returns the sum of two amounts.
 //
-// It returns an error if the currencies differ or the result has more than 19 digits.
+// Plus returns an error if the currencies differ or if the sum has more than 19 digits.
 func (m Money) Plus(other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, fmt.Errorf("add %s to %s: the currencies differ", other.Currency, m.Currency)

@@ -2,8 +2,8 @@ package commerce
 
 import "time"
 
-// MaxEmbeddedItems is the maximum number of line items that an order's record can contain. Larger
-// orders store their line items only as separate records.
+// MaxEmbeddedItems is the maximum number of line items that an order's record can contain. The line
+// items of a larger order are stored only as separate records.
 const MaxEmbeddedItems = 25
 
 // Order is a purchase of a customer.
@@ -11,34 +11,36 @@ type Order struct {
 	ID         OrderID
 	CustomerID CustomerID
 	Status     Status
-	// Total is the sum of the items' subtotals.
+	// Total is the sum of the subtotals of the line items.
 	Total Money
 	// ItemCount is the number of line items. It is nil if the stored record has no count.
 	ItemCount *int
-	// Items contains the line items, sorted by SKU, if EmbedsItems is true. If EmbedsItems is false,
-	// the table stores the line items only as separate records. The order then has more than
-	// MaxEmbeddedItems, or other software wrote it.
+	// If EmbedsItems is true, Items contains all line items, sorted by SKU. If EmbedsItems is false,
+	// the line items are stored only as separate records. This is the case if the order has more than
+	// MaxEmbeddedItems line items, or if other software wrote the order.
 	Items       []LineItem
 	EmbedsItems bool
 	// ShippingAddress is nil if the order has no shipping address.
 	ShippingAddress *Address
-	// TrackingNumber and Carrier describe the shipment. Both can be empty.
+	// TrackingNumber and Carrier describe the shipment. Either of them can be empty.
 	TrackingNumber, Carrier string
-	// AccountRepID is the customer's account rep at the time of the order.
+	// AccountRepID is the ID of the employee who was the customer's account rep when the order was
+	// placed.
 	AccountRepID EmployeeID
 	PlacedAt     time.Time
 	UpdatedAt    time.Time
-	// Version is incremented by every change. It is 0 in records written by other software.
+	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int
 }
 
 // LineItem is one line of an order: a product, its quantity and its unit price.
 type LineItem struct {
 	OrderID OrderID
-	// CustomerID is the customer of the order. It is empty if the stored record lacks this attribute.
+	// CustomerID is the ID of the order's customer. It is empty if the stored record lacks this
+	// attribute.
 	CustomerID CustomerID
 	SKU        SKU
-	// Name and UnitPrice are copied from the product when the line item is added.
+	// Name and UnitPrice are copied from the product when the line item is added to the order.
 	Name      string
 	Quantity  int
 	UnitPrice Money
@@ -46,7 +48,7 @@ type LineItem struct {
 
 // Subtotal returns the unit price times the quantity.
 //
-// It returns an error if the result has more than 19 digits.
+// Subtotal returns an error if the result has more than 19 digits.
 func (i LineItem) Subtotal() (Money, error) { return i.UnitPrice.Times(i.Quantity) }
 
 // Address is a shipping address. Line2, Region and PostalCode may be empty.
@@ -72,9 +74,9 @@ const (
 	EventImported               EventType = "imported"
 )
 
-// ParseEventType validates and returns a stored event type.
+// ParseEventType validates s and returns it as an event type.
 //
-// It returns an InvalidError if s is not an event type.
+// ParseEventType returns an InvalidError if s is not an event type.
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
@@ -89,16 +91,16 @@ type Event struct {
 	ID      EventID
 	OrderID OrderID
 	Type    EventType
-	// From and To are the order's statuses before and after the event. Both are zero if the event does
-	// not change the status.
+	// From is the order's status before the event, and To is the status after the event. Both are zero
+	// if the event does not change the status.
 	From, To Status
 	At       time.Time
 	// Actor is the name of the principal that caused the event.
 	Actor string
-	// Note is the actor's note. It may be empty.
+	// Note is a text that the actor wrote. It may be empty.
 	Note string
-	// WarehouseID is the warehouse that shipped the order. It is set only in events of the type
-	// EventShipped.
+	// WarehouseID is the ID of the warehouse that shipped the order. It is set only in events of the
+	// type EventShipped.
 	WarehouseID WarehouseID
 }
 

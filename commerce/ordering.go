@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// MergeLines adds up the quantities of lines with the same product. The result has one line for
-// each product, in the sequence of the products' first lines.
+// MergeLines combines lines that have the same product, and adds up their quantities. The products
+// in the result are in the order in which they first occur in lines.
 //
-// It returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns the
-// errors of CheckLineCount.
+// MergeLines returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns
+// the errors of CheckLineCount.
 func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	indexes := make(map[SKU]int, len(lines))
 	var merged []OrderLine
@@ -24,18 +24,18 @@ func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 			continue
 		}
 		if merged[j].Quantity += line.Quantity; merged[j].Quantity > MaxQuantity {
-			return nil, NewInvalidInput(FieldPath("items", strconv.Itoa(i), "quantity"), "raises the quantity of product %s to %d: use at most %d in total", line.SKU, merged[j].Quantity, MaxQuantity)
+			return nil, NewInvalidInput(FieldPath("items", strconv.Itoa(i), "quantity"), "raises the total quantity of product %s to %d: use at most %d", line.SKU, merged[j].Quantity, MaxQuantity)
 		}
 	}
 	return merged, CheckLineCount(len(merged))
 }
 
-// Place returns a new pending order. products contains the existing products by SKU, including
-// products that are out of stock. If several lines have the same product, the path of a user error
-// refers to the first line.
+// Place returns a new order with the status Pending. products contains the requested products that
+// exist, even if they are out of stock.
 //
-// It returns UserErrors of NotFound, InsufficientStock, InvalidInput, TooManyLines and
-// PriceChanged.
+// If the order cannot be placed, Place returns UserErrors, which contain NotFound,
+// InsufficientStock, InvalidInput, TooManyLines or PriceChanged. If several lines request the same
+// product, an error about this product refers to the first of these lines.
 func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
 	q := NewQuote(c.Lines, products)
 	userErrors := UserErrors(q.UserErrors)
@@ -53,11 +53,12 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
-// withItems returns the order with new line items, and with the total and the item count of these
-// line items. The field Items of the result contains all line items, even if their number exceeds
+// withItems returns a copy of the order with new line items, and updates the total and the item
+// count. The field Items of the copy contains all line items, even if there are more than
 // MaxEmbeddedItems.
 //
-// It returns InvalidInput with this path if the total has too many digits or the currencies differ.
+// If the total has too many digits or the currencies differ, withItems returns InvalidInput with
+// the given path.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	total, err := sumOfSubtotals(slices.Values(items), path)
 	if err != nil {
@@ -66,7 +67,8 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	return o.withItemsAndTotal(items, total), nil
 }
 
-// withItemsAndTotal returns the order with new line items, their total and their item count.
+// withItemsAndTotal returns a copy of the order with new line items and a new total. It also sets
+// the item count.
 func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
@@ -74,9 +76,11 @@ func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	return o
 }
 
-// sumOfSubtotals returns the sum of the subtotals. items must contain at least one line item.
+// sumOfSubtotals returns the sum of the subtotals of line items. There must be at least one line
+// item.
 //
-// It returns InvalidInput with this path if the total has too many digits or the currencies differ.
+// If the total has too many digits or the currencies differ, sumOfSubtotals returns InvalidInput
+// with the given path.
 func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	for item := range items {
 		if total.Currency == "" {
@@ -96,10 +100,11 @@ func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err e
 	return total, nil
 }
 
-// WithStatus returns the order with the command's new status.
+// WithStatus returns a copy of the order with the new status.
 //
-// It returns InvalidTransition if the order cannot change to the new status. It returns
-// AddressMissing if the new status is Shipped and the order has no shipping address.
+// If the order cannot change to the new status, WithStatus returns InvalidTransition. An order
+// without a shipping address can be shipped only if c.WithoutAddress is true. Otherwise, WithStatus
+// returns AddressMissing.
 func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NewInvalidTransition(o.Status, c.To)
@@ -111,13 +116,15 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	return o, nil
 }
 
-// WithItem returns the order with a new quantity of a product. The order must be pending, and Items
-// must hold all its line items. A quantity of 0 removes the product.
+// WithItem returns a copy of the order with a new quantity of a product. A quantity of 0 removes
+// the product. o.Items must contain all line items of the order.
 //
-// product is the current product, or nil if it does not exist. reserved is the number of units that
-// the changed order reserves, minus the number that the order reserved before.
+// product is the product's current record, or nil if the product does not exist. reserved is the
+// number of additional units that the order must reserve. It is negative if the change releases
+// units.
 //
-// It returns InvalidInput, NotFound, TooManyLines or InsufficientStock.
+// If the change is not possible, WithItem returns InvalidInput, NotFound, TooManyLines or
+// InsufficientStock. For example, it returns InvalidInput if the order is not pending.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
 		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending order can change its line items", o.Status)
@@ -150,16 +157,14 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 		if product != nil {
 			available = product.Available
 		}
-		return Order{}, 0, NewInsufficientStock(FieldPath("quantity"), c.SKU, reserved, available, " in addition to the quantity in the order")
+		return Order{}, 0, NewInsufficientStock(FieldPath("quantity"), c.SKU, reserved, available, " beyond the units that the order already reserves")
 	}
 	changed, err = o.withItems(items, FieldPath("quantity"))
 	return changed, reserved, err
 }
 
-// CheckAddressChange returns an error if the shipping address of the order cannot change. Only a
-// pending or confirmed order can change its address.
-//
-// It returns InvalidInput.
+// CheckAddressChange returns InvalidInput if the shipping address of the order cannot change. Only
+// pending and confirmed orders can change their address.
 func (o Order) CheckAddressChange() error {
 	if !o.Status.ReservesStock() {
 		return NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending or confirmed order can change its shipping address", o.Status)

@@ -5,15 +5,16 @@ type Role int
 
 // Roles.
 const (
-	// RoleAnonymous is for requests without a token, if the server accepts requests without a token.
+	// RoleAnonymous is the role of requests without a token. The server rejects such requests unless
+	// it is configured to accept them.
 	RoleAnonymous Role = iota + 1
-	// RoleCustomer is for customers, who have access to their own records.
+	// RoleCustomer is for customers. They have access only to their own records.
 	RoleCustomer
 	// RoleStaff is for employees who work on orders and stock.
 	RoleStaff
 	// RoleAdmin is for administrators.
 	RoleAdmin
-	// RoleService is for other programs, such as a gateway or a payment provider's webhook.
+	// RoleService is for other programs, such as a payment provider's webhook.
 	RoleService
 )
 
@@ -24,7 +25,7 @@ func Roles() []Role {
 
 var roleNames = [...]string{RoleAnonymous: "ANONYMOUS", RoleCustomer: "CUSTOMER", RoleStaff: "STAFF", RoleAdmin: "ADMIN", RoleService: "SERVICE"}
 
-// String returns the role's name in tokens and in the schema.
+// String returns the name of the role, as it appears in tokens and in the GraphQL schema.
 func (r Role) String() string {
 	if r < RoleAnonymous || r > RoleService {
 		return "NOBODY"
@@ -32,11 +33,11 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// RolesAllowedInTokens returns the roles that tokens can have.
+// RolesAllowedInTokens returns the roles that a token can contain.
 func RolesAllowedInTokens() []Role { return Roles()[1:] }
 
-// ParseRole returns the role that a token names. It returns false if the name is not a role that
-// tokens can have.
+// ParseRole returns the role with the given name. It returns false if RolesAllowedInTokens does not
+// contain such a role.
 func ParseRole(name string) (Role, bool) {
 	for _, role := range RolesAllowedInTokens() {
 		if role.String() == name {
@@ -48,11 +49,12 @@ func ParseRole(name string) (Role, bool) {
 
 // Principal is the authenticated identity of a request. The zero value has no permissions.
 type Principal struct {
-	// ID identifies the principal in rate limits and idempotency keys. Tokens with different issuers,
-	// subjects or customers have different IDs. The ID does not contain '#'.
+	// ID identifies the principal in rate limits and idempotency keys. Two tokens have the same ID
+	// only if they have the same issuer, subject and customer. The ID does not contain '#', because it
+	// becomes part of DynamoDB keys.
 	ID string
-	// Name is the subject of the token. Events of orders store this name as the actor. Principals with
-	// different IDs can have the same name.
+	// Name is the subject of the token. The events of an order store this name as the actor.
+	// Principals with different IDs can have the same name.
 	Name string
 	// Role is the role of the principal.
 	Role Role
@@ -61,8 +63,8 @@ type Principal struct {
 	Customer CustomerID
 }
 
-// AnonymousAdmin returns the principal of all requests to a server without authentication. The
-// principal has the role of an administrator.
+// AnonymousAdmin returns the principal that a server without authentication uses for all requests.
+// This principal has the role of an administrator.
 func AnonymousAdmin() Principal {
 	return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin}
 }

@@ -7,31 +7,33 @@ import (
 )
 
 // QuotedLine is a line item of a quote: a product with its quantity and current price. OrderID and
-// CustomerID are empty.
+// CustomerID are empty, because the order does not exist yet.
 type QuotedLine struct {
 	LineItem
-	// Available is the quantity in stock that orders have not reserved.
+	// Available is the quantity in stock that is not reserved for orders.
 	Available int
 }
 
-// InStock reports whether the full quantity is available.
+// InStock reports whether the full quantity of the line item is available.
 func (l QuotedLine) InStock() bool { return l.Available >= l.Quantity }
 
 // Quote is the current price of an order that has not been placed.
 type Quote struct {
 	// Lines contains one line for each requested product that exists.
 	Lines []QuotedLine
-	// Total is nil if a product does not exist, if the currencies differ, or if the input is invalid.
+	// Total is nil if it cannot be computed, because a product does not exist, the currencies differ,
+	// or the input is invalid.
 	Total *Money
 	// UserErrors are the reasons why the order cannot be placed.
 	UserErrors []UserError
 }
 
-// NewQuote returns the current price of lines. products contains the existing products by SKU,
-// including products that are out of stock. If several lines have the same product, the path of a
-// user error refers to the first line.
+// NewQuote returns a quote for the requested lines at current prices. products contains the
+// requested products that exist, even if they are out of stock.
 //
-// The user errors are NotFound, InsufficientStock, InvalidInput and TooManyLines.
+// The quote can contain the user errors NotFound, InsufficientStock, InvalidInput and TooManyLines.
+// If several lines request the same product, an error about this product refers to the first of
+// these lines.
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	merged, err := MergeLines(lines)
 	if err != nil {
@@ -69,7 +71,7 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	return q
 }
 
-// InvalidQuote returns the quote of an invalid input.
+// InvalidQuote returns a quote that has user errors but no lines and no total.
 func InvalidQuote(userErrors UserErrors) Quote {
 	return Quote{Lines: []QuotedLine{}, UserErrors: userErrors}
 }

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// MaxSpendingEntries is the maximum number of entries in a list of a customer's spending. Each
-// entry is the spending in one month and one currency.
+// MaxSpendingEntries is the maximum number of entries in a response with a customer's spending.
+// Each entry is the spending in one month and one currency.
 const MaxSpendingEntries = 120
 
-// Spending is the total of the orders that a customer placed in one month, in one currency.
+// Spending is the total of the orders that a customer placed in one month and in one currency.
 // Cancelled orders are not included.
 type Spending struct {
 	CustomerID CustomerID
-	// Month is the month in UTC in which the orders were placed, such as "2026-04".
+	// Month is the month in which the orders were placed, in UTC, such as "2026-04".
 	Month string
 	Total Money
 	// Orders is the number of orders in the total.
 	Orders int
 }
 
-// SpendingKey identifies an entry of a customer's spending.
+// SpendingKey identifies one entry of a customer's spending.
 type SpendingKey struct {
 	Month    string
 	Currency Currency
 }
 
-// Spending returns the order's contribution to the customer's spending. A cancelled order
-// contributes 0.
+// Spending returns the amount by which the order increases the customer's spending. For a cancelled
+// order, the amount is 0.
 func (o Order) Spending() Spending {
 	s := Spending{CustomerID: o.CustomerID, Month: MonthOf(o.PlacedAt), Total: Money{Currency: o.Total.Currency}}
 	if o.Status != Cancelled {
@@ -42,7 +42,7 @@ func MonthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
 // Minus returns s minus another entry of the same month and currency.
 //
-// It returns an error if an amount has more than 19 digits.
+// Minus returns an error if the difference has more than 19 digits.
 func (s Spending) Minus(other Spending) (Spending, error) {
 	other.Total.Amount = other.Total.Amount.Neg()
 	var err error
@@ -51,12 +51,12 @@ func (s Spending) Minus(other Spending) (Spending, error) {
 	return s, err
 }
 
-// Spendings is the spending of a customer by month and currency.
+// Spendings is the spending of one customer, by month and currency.
 type Spendings map[SpendingKey]Spending
 
-// Add adds the order's contribution to the entry of its month and currency.
+// Add adds an order to the entry of its month and currency.
 //
-// It returns an error if an amount has more than 19 digits.
+// Add returns an error if the sum has more than 19 digits.
 func (all Spendings) Add(o Order) error {
 	s := o.Spending()
 	key := SpendingKey{s.Month, s.Total.Currency}
@@ -71,7 +71,7 @@ func (all Spendings) Add(o Order) error {
 	return nil
 }
 
-// Sorted returns the entries by month and currency.
+// Sorted returns the entries, sorted by month and then by currency.
 func (all Spendings) Sorted() []Spending {
 	var sorted []Spending
 	for _, s := range all {

@@ -22,9 +22,9 @@ var statusNames = [...]string{Pending: "pending", Confirmed: "confirmed", Shippe
 // Statuses returns all statuses in lifecycle order.
 func Statuses() []Status { return []Status{Pending, Confirmed, Shipped, Delivered, Cancelled} }
 
-// ParseStatus parses the stored form of a status.
+// ParseStatus parses a status in the form in which the table stores it, such as "pending".
 //
-// It returns an InvalidError if s is not the name of a status in lower case.
+// ParseStatus returns an InvalidError if s is not the name of a status in lower case.
 func ParseStatus(s string) (Status, error) {
 	if i := slices.Index(statusNames[1:], s); i >= 0 {
 		return Status(i + 1), nil
@@ -32,7 +32,7 @@ func ParseStatus(s string) (Status, error) {
 	return 0, NewInvalidError("is %q, which is not a status: use a lower-case status such as pending", s)
 }
 
-// String returns the stored form of the status, in lower case.
+// String returns the form in which the table stores the status, such as "pending".
 func (s Status) String() string {
 	if s < Pending || s > Cancelled {
 		return fmt.Sprintf("status(%d)", int(s))
@@ -40,8 +40,8 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// Transitions returns the statuses to which an order with status s can change. It returns nil if s
-// is final.
+// Transitions returns the statuses to which an order with the status s can change. It returns nil
+// if s is a final status.
 func (s Status) Transitions() []Status {
 	switch s {
 	case Pending:
@@ -55,8 +55,8 @@ func (s Status) Transitions() []Status {
 	}
 }
 
-// StatusCounts contains the number of orders of each status, with the status as the index. Element
-// 0 is not used, because statuses start at 1.
+// StatusCounts contains the number of orders in each status. The index of an element is the status.
+// Element 0 is not used, because the statuses start at 1.
 type StatusCounts [Cancelled + 1]int
 
 // StatusCount is the number of orders in one status.
@@ -65,8 +65,9 @@ type StatusCount struct {
 	Count  int
 }
 
-// SumOrderCounts adds up the numbers of orders by status in all counter records. It returns false
-// if a counter record is incomplete.
+// SumOrderCounts returns the number of orders in each status. parts are the counter records, each
+// of which counts a part of all orders. If a counter record is incomplete, SumOrderCounts returns
+// false.
 func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	var sum []*StatusCount
 	for _, s := range Statuses() {
@@ -82,32 +83,33 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	return sum, true
 }
 
-// OrderCounts is one of several counter records, which together contain the number of orders in
-// each status. Each counter record covers a part of all orders. With a single record, transactions
-// would often conflict.
+// OrderCounts is a counter record. It contains the number of orders in each status, but counts only
+// a part of all orders. Several counter records together count all orders. If there were only one,
+// transactions would often conflict on it.
 type OrderCounts struct {
-	// Part is the name of the counter record.
+	// Part is the number of the counter record, as text.
 	Part string
-	// Complete reports whether the counter record includes all its orders. If Complete is false,
-	// ByStatus must not be used.
+	// Complete reports whether the counter record includes every order that it must count. If Complete
+	// is false, ByStatus must not be used.
 	Complete bool
 	ByStatus StatusCounts
 }
 
-// RepOrderCount is one of several counter records of an account rep. The counts in all these records
-// add up to the number of the rep's orders.
+// RepOrderCount is a counter record that counts a part of an account rep's orders. The counts in
+// all counter records of the rep add up to the number of the rep's orders.
 type RepOrderCount struct {
 	EmployeeID EmployeeID
-	// Part is the name of the counter record.
+	// Part is the number of the counter record, as text.
 	Part string
-	// Complete is set only in the counter record "0". It reports whether the rep's counter records
-	// include all orders. If it is false, none of the rep's counter records may be used.
+	// Complete is used only in the first counter record, whose Part is "0". It reports whether the
+	// rep's counter records together include all orders of the rep. If it is false, none of these
+	// counter records may be used.
 	Complete bool
 	Orders   int
 }
 
-// SumRepOrderCounts returns the sum of an account rep's counter records, and whether they include all
-// orders.
+// SumRepOrderCounts returns the sum of an account rep's counter records. complete reports whether
+// these records include all orders of the rep.
 func SumRepOrderCounts(parts []*RepOrderCount) (sum int, complete bool) {
 	for _, part := range parts {
 		sum, complete = sum+part.Orders, complete || part.Complete
@@ -115,8 +117,8 @@ func SumRepOrderCounts(parts []*RepOrderCount) (sum int, complete bool) {
 	return sum, complete
 }
 
-// GroupStatusesByLifecycle divides statuses into groups, in lifecycle order. If an order can change from one
-// status to another, directly or through other statuses, the later status is in a later group.
+// GroupStatusesByLifecycle divides statuses into groups, in lifecycle order. If an order can change
+// from status A to status B, directly or through other statuses, B is in a later group than A.
 func GroupStatusesByLifecycle(statuses []Status) [][]Status {
 	var levels [][]Status
 	for len(statuses) > 0 {
@@ -139,9 +141,9 @@ func (s Status) canReach(other Status) bool {
 	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.canReach(other) })
 }
 
-// ReservesStock reports whether an order with this status reserves stock that has not yet been
-// shipped.
+// ReservesStock reports whether an order with this status reserves stock. The stock is reserved
+// until the order is shipped or cancelled.
 func (s Status) ReservesStock() bool { return s == Pending || s == Confirmed }
 
-// MarshalText returns the stored form of the status.
+// MarshalText returns the form in which the table stores the status, such as "pending".
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -10,13 +10,13 @@ type Product struct {
 	TotalInventory int `json:"-"`
 	// Available is TotalInventory minus the number of units that pending and confirmed orders reserve.
 	Available int `json:"-"`
-	// OrderCount is the number of orders with a line item of the product. It is nil if the stored
-	// record has no count.
+	// OrderCount is the number of orders that contain the product. It is nil if the stored record has
+	// no count.
 	OrderCount *int `json:"-"`
-	// Version is incremented by every change. It is 0 in records written by other software.
+	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
-	// Partial reports whether TotalInventory, Available and OrderCount are unknown, because the
-	// product was read from a list that lacks these numbers.
+	// Partial is true if the product was read from a list that omits the stock and the order count.
+	// TotalInventory, Available and OrderCount are then unknown.
 	Partial bool `json:"-"`
 }
 
@@ -25,7 +25,7 @@ type Category struct {
 	Name string
 	// ProductCount is the number of products in the category.
 	ProductCount int
-	// Version is incremented by every change.
+	// Version increases with every change.
 	Version int
 }
 
@@ -34,7 +34,7 @@ type InventoryLevel struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Quantity    int
-	// Version is incremented by every change. It is 0 in records written by other software.
+	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int
 }
 
@@ -43,7 +43,7 @@ type Warehouse struct {
 	// ID is the warehouse's ID. If the ID of a new warehouse is empty, the server generates an ID.
 	ID   WarehouseID `json:",omitempty"`
 	Name string
-	// Version is incremented by every change. It is 0 in records written by other software.
+	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }
 
@@ -54,9 +54,9 @@ type Employee struct {
 	Name     string
 	JobTitle string
 	HireDate Date
-	// WarehouseID is the warehouse where the employee works. It may be empty.
+	// WarehouseID is the ID of the warehouse where the employee works. It may be empty.
 	WarehouseID  WarehouseID `json:",omitempty"`
 	PhoneNumbers []string    `json:",omitempty"`
-	// Version is incremented by every change. It is 0 in records written by other software.
+	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }

@@ -3,7 +3,8 @@ package commerce
 import "time"
 
 // TimeRange is a time range that includes From and excludes To. If From is zero, the range has no
-// start. If To is zero, it has no end. If the times are in UTC, == can compare ranges.
+// start. If To is zero, the range has no end. TimeRanges can be compared with ==, provided that all
+// times are in UTC.
 type TimeRange struct{ From, To time.Time }
 
 // Validate returns an InvalidError if From is after To.
@@ -14,13 +15,13 @@ func (r TimeRange) Validate() error {
 	return nil
 }
 
-// Date is a calendar day in RFC 3339 format, such as 2026-02-01. The operators < and > compare
-// dates correctly. The empty Date means that no date is set.
+// Date is a calendar day in the form 2026-02-01. The operators < and > compare dates correctly. The
+// empty Date means that no date is set.
 type Date string
 
-// ParseDate validates and returns s as a date.
+// ParseDate validates s and returns it as a date.
 //
-// It returns an InvalidError if s is not a calendar day in the form 2026-02-01.
+// ParseDate returns an InvalidError if s is not a calendar day in the form 2026-02-01.
 func ParseDate(s string) (Date, error) {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
 		return "", NewInvalidError("is %q: use a date of the form 2026-02-01", s)
@@ -38,7 +39,7 @@ func (d Date) DayBefore() Date {
 }
 
 // DateRange is a range of days that includes From and excludes To. If From is empty, the range has
-// no start. If To is empty, it has no end.
+// no start. If To is empty, the range has no end.
 type DateRange struct{ From, To Date }
 
 // Validate returns an InvalidError if From is after To.

@@ -25,17 +25,17 @@ const (
 	CodePriceChanged         ErrorCode = "PRICE_CHANGED"
 )
 
-// UserError is the reason why a business rule rejects a change. The rejected change writes nothing.
+// UserError is the reason why a business rule rejects a change. A rejected change writes nothing.
 // The server shows the text of the error to clients, so the text suggests a correction.
 type UserError interface {
 	error
 	Code() ErrorCode
 }
 
-// UserErrors contains the user errors of one change. The list is not empty.
+// UserErrors contains the user errors of one rejected change. It contains at least one error.
 type UserErrors []UserError
 
-// Error joins the texts of the user errors.
+// Error returns the texts of all user errors, separated by semicolons.
 func (r UserErrors) Error() string {
 	texts := make([]string, len(r))
 	for i, userError := range r {
@@ -49,8 +49,8 @@ type ErrorDetails struct {
 	code ErrorCode
 	// Message is a sentence that names the problem and suggests a correction.
 	Message string
-	// Field is the path of the invalid value in the request, starting at "input". It is nil if the
-	// error does not concern a single value.
+	// Field is the path of the invalid value in the request, such as "input", "items", "0", "sku". It
+	// is nil if the error does not concern a single value.
 	Field []string
 }
 
@@ -60,7 +60,8 @@ func (r ErrorDetails) Error() string { return r.Message }
 // Code returns the kind of the user error.
 func (r ErrorDetails) Code() ErrorCode { return r.code }
 
-// newErrorDetails returns the Reason of a user error about the value at path in the request's input.
+// newErrorDetails returns the details of a user error. path is the path of the invalid value in the
+// request's input.
 func newErrorDetails(code ErrorCode, path []string, format string, args ...any) ErrorDetails {
 	r := ErrorDetails{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
@@ -69,7 +70,7 @@ func newErrorDetails(code ErrorCode, path []string, format string, args ...any) 
 	return r
 }
 
-// FieldPath returns its arguments as the path of a value in a request's input.
+// FieldPath returns its arguments as a slice, for use as the path of a value in a request's input.
 func FieldPath(names ...string) []string { return names }
 
 type (
@@ -77,68 +78,70 @@ type (
 	NotFound struct{ ErrorDetails }
 	// InvalidInput reports an invalid value.
 	InvalidInput struct{ ErrorDetails }
-	// VersionConflict reports that the record has changed since the caller read it.
+	// VersionConflict reports that a record has changed since the caller read it.
 	VersionConflict struct {
 		ErrorDetails
-		// CurrentVersion is the current version of the record, or 0 if it does not exist.
+		// CurrentVersion is the current version of the record, or 0 if the record does not exist.
 		CurrentVersion int
 	}
-	// InvalidTransition reports that the order cannot change to the requested status.
+	// InvalidTransition reports that an order cannot change to the requested status.
 	InvalidTransition struct {
 		ErrorDetails
 		From, To Status
 		// Allowed contains the statuses to which the order can change.
 		Allowed []Status
 	}
-	// InsufficientStock reports that the available quantity of a product is too small.
+	// InsufficientStock reports that fewer units of a product are available than the caller requested.
 	InsufficientStock struct {
 		ErrorDetails
 		SKU SKU
-		// Available is the available quantity.
+		// Available is the number of units that are available.
 		Available int
 	}
-	// EmailTaken reports that another customer has the email address.
+	// EmailTaken reports that another customer already has the requested email address.
 	EmailTaken struct{ ErrorDetails }
-	// AlreadyExists reports that a record with the ID exists.
+	// AlreadyExists reports that a record with the requested ID already exists.
 	AlreadyExists struct{ ErrorDetails }
-	// IdempotencyKeyReused reports that the idempotency key was used for a different request.
+	// IdempotencyKeyReused reports that the caller has already used the idempotency key for a
+	// different request.
 	IdempotencyKeyReused struct{ ErrorDetails }
-	// TooManyLines reports that the order has more than MaxLines line items.
+	// TooManyLines reports that an order has more than MaxLines line items.
 	TooManyLines struct {
 		ErrorDetails
 		Limit int
 	}
-	// AddressMissing reports that the order has no shipping address.
+	// AddressMissing reports that an order cannot be shipped because it has no shipping address.
 	AddressMissing struct{ ErrorDetails }
-	// PriceChanged reports that the total differs from the expected total.
+	// PriceChanged reports that the current total of an order differs from the total that the caller
+	// expected.
 	PriceChanged struct {
 		ErrorDetails
 		CurrentTotal Money
-		// Lines are the lines at current prices.
+		// Lines are the line items of the order at current prices.
 		Lines []QuotedLine
 	}
 )
 
-// NewNotFound returns the user error for an ID that does not exist. kind is the kind of record,
-// such as "customer".
+// NewNotFound returns the user error for an ID that does not exist. kind is the kind of record that
+// the ID belongs to, such as "customer".
 func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
 	return NotFound{newErrorDetails(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
-// NewInvalidInput returns the user error for an invalid value. Its message is a sentence that
-// consists of the path of the value and the formatted text.
+// NewInvalidInput returns the user error for an invalid value. Its message is a sentence: the path
+// of the value, followed by the formatted text.
 func NewInvalidInput(path []string, format string, args ...any) InvalidInput {
 	return InvalidInput{newErrorDetails(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
 
-// NewVersionConflict returns the user error for a record with a version other than the expected
-// version. kind is the kind of record, such as "customer".
+// NewVersionConflict returns the user error for a record that does not have the expected version.
+// kind is the kind of record, such as "customer".
 func NewVersionConflict(kind string, expected, current int) VersionConflict {
 	return VersionConflict{newErrorDetails(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not the expected version %d: read the record again and decide whether to repeat the change.", kind, current, expected), current}
 }
 
-// NewInvalidTransition returns the user error for an order that cannot change from one status to
-// another.
+// NewInvalidTransition returns the user error for an order that cannot change from its status to
+// the requested status.
 func NewInvalidTransition(from, to Status) InvalidTransition {
 	allowed := from.Transitions()
 	hint := "this status is final"
@@ -152,15 +155,15 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
-// NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
-// scope is the end of the message, such as " in warehouse w". It is empty for the stock in all
-// warehouses.
+// NewInsufficientStock returns the user error for a requested quantity that exceeds the available
+// quantity. scope is the end of the message, such as " in warehouse w". If available is the stock
+// in all warehouses, scope is empty.
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
 	return InsufficientStock{newErrorDetails(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}
 }
 
-// NewEmailTaken returns the user error for an email address of another customer.
+// NewEmailTaken returns the user error for an email address that another customer already has.
 func NewEmailTaken() EmailTaken {
 	return EmailTaken{newErrorDetails(CodeEmailTaken, FieldPath("email"), "Another customer has this email address: use a different one.")}
 }
@@ -182,8 +185,9 @@ func NewTooManyLines(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
-// NewTooManyLinesOver is like NewTooManyLines, but for an order whose exact number of line items is
-// unknown. The order has more line items than lines. limit is the maximum number for an order.
+// NewTooManyLinesOver is like NewTooManyLines, but is used if the exact number of line items is
+// unknown. The order has more line items than the argument lines. limit is the maximum number of
+// line items of an order.
 func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }
@@ -192,7 +196,7 @@ func tooManyLines(path []string, lines string, limit int) TooManyLines {
 	return TooManyLines{newErrorDetails(CodeTooManyLines, path, "The order has %s line items, but at most %d are allowed: split the order into several orders.", lines, limit), limit}
 }
 
-// NewAddressMissing returns the user error for shipping an order without a shipping address.
+// NewAddressMissing returns the user error for shipping an order that has no shipping address.
 func NewAddressMissing() AddressMissing {
 	return AddressMissing{newErrorDetails(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set an address with updateShippingAddress, or ship the order with withoutAddress: true.")}
 }
@@ -203,11 +207,10 @@ func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 
-// IsUserError reports whether an error is a user error or wraps a user error.
+// IsUserError reports whether an error is or wraps a user error.
 func IsUserError(err error) bool { return UserErrorsOf(err) != nil }
 
-// UserErrorsOf returns the user errors of a rejected change. It returns nil if err is not a user
-// error and wraps no user error.
+// UserErrorsOf returns the user errors that err is or wraps. It returns nil if there are none.
 func UserErrorsOf(err error) UserErrors {
 	if list, ok := errors.AsType[UserErrors](err); ok {
 		return list

@@ -10,33 +10,35 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ListRequest selects a list and one of its pages. ListRequest is comparable, so it can be a map
-// key.
+// ListRequest selects a list and one of its pages. It is comparable, so it can be a map key.
 type ListRequest struct {
 	// PartitionValue is the variable part of the list's partition key, such as a customer's ID. It is
 	// empty if the partition key is constant.
 	PartitionValue string
-	// Statuses selects the orders of a list by status. The empty set selects all orders.
+	// Statuses limits a list of orders to orders with these statuses. The empty set selects all
+	// orders.
 	Statuses StatusSet
-	// Range selects a part of the list by position. The zero value selects the whole list.
+	// Range limits the list to a range of positions. The zero value selects the whole list.
 	Range Range
-	// Pattern replaces the default access pattern of the list, for example with a pattern for ranges.
-	// Both patterns must return records of the same kind. nil means the default.
+	// If Pattern is not nil, it replaces the default access pattern of the list. For example, a
+	// customer's orders in a time range have their own access pattern. Both patterns must return the
+	// same kind of record.
 	Pattern *model.AccessPattern
 	Page    PageRequest
 }
 
-// Range is the part of a list from position From (inclusive) to position To (exclusive). A position
-// is a sort key without its constant prefix. An empty From means the start of the list, and an
-// empty To means the end.
+// Range is a range of positions in a list, from From (inclusive) to To (exclusive). The position of
+// a record is its sort key without the prefix that all sort keys of the list share. If From is
+// empty, the range begins at the start of the list. If To is empty, the range ends at the end of
+// the list.
 type Range struct {
 	From, To string
-	// Empty reports that the range contains no position.
+	// Empty reports whether the range contains no position at all. From and To are then ignored.
 	Empty bool
 }
 
-// PlacedOrdersRange returns the range of the orders that were placed in a time range. It is a range of
-// order IDs. Order IDs are ULIDs, so they sort by time.
+// PlacedOrdersRange returns the range of the orders that were placed in a time range. The result is
+// a range of order IDs, which sort by time because they are ULIDs.
 func PlacedOrdersRange(r commerce.TimeRange) Range {
 	var part Range
 	var ok bool
@@ -46,13 +48,13 @@ func PlacedOrdersRange(r commerce.TimeRange) Range {
 		}
 	}
 	if !r.To.IsZero() {
-		// Times after the last ULID have no upper bound.
+		// If no ULID can represent r.To, the range has no end.
 		part.To, _ = commerce.MinULIDAt(r.To)
 	}
 	return part
 }
 
-// NamePrefixRange returns the range of the names that start with prefix. Case is ignored.
+// NamePrefixRange returns the range of the names that begin with prefix. It ignores case.
 func NamePrefixRange(prefix string) Range {
 	if prefix = commerce.FoldName(prefix); prefix == "" {
 		return Range{Empty: true}
@@ -61,11 +63,11 @@ func NamePrefixRange(prefix string) Range {
 	return Range{From: part.From, To: part.To}
 }
 
-// HireDateRange returns the range of the employees who were hired in a range of dates.
+// HireDateRange returns the range of the employees who were hired in a date range.
 func HireDateRange(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
-// SpendingMonthsRange returns the range of a customer's spending records. Each record covers a
-// month. The range includes every month that has a day in r.
+// SpendingMonthsRange returns the range of a customer's spending records for a date range. Each
+// record covers one month. The result includes every month that has at least one day in r.
 func SpendingMonthsRange(r commerce.DateRange) Range {
 	var part Range
 	if r.From != "" && r.From == r.To {
@@ -75,7 +77,7 @@ func SpendingMonthsRange(r commerce.DateRange) Range {
 		part.From = r.From.Month()
 	}
 	if r.To != "" {
-		part.To = r.To.DayBefore().Month() + "$" // '$' sorts after '#'
+		part.To = r.To.DayBefore().Month() + "$" // in the keys, '#' follows the month, and '$' sorts after '#'
 	}
 	return part
 }
@@ -92,7 +94,7 @@ func NewStatusSet(statuses ...commerce.Status) StatusSet {
 	return s
 }
 
-// statuses returns the statuses of the set in ascending order. For the empty set, it returns all
+// statuses returns the statuses of the set in lifecycle order. For the empty set, it returns all
 // statuses.
 func (s StatusSet) statuses() []commerce.Status {
 	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
@@ -100,8 +102,8 @@ func (s StatusSet) statuses() []commerce.Status {
 
 // ReadPage returns one page of a list. An empty list is not an error.
 //
-// Errors: commerce.InvalidError if r contains a value that is not valid in a key, ErrCorrupt,
-// ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// ReadPage returns a commerce.InvalidError if r contains a value that is not valid in a key. Other
+// errors are model.ErrCorrupt, table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r ListRequest) (Page[V], error) {
 	if r.Page.Limit < 1 {
 		return Page[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
@@ -128,8 +130,8 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 	return newPage(r.Page, items, positions), nil
 }
 
-// newListQuery determines which partitions to read for the page r of a list, and which range of
-// sort keys to read in them.
+// newListQuery determines which partitions and which range of sort keys must be read for a list
+// request.
 func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, error) {
 	if r.Pattern != nil {
 		p = r.Pattern
@@ -154,9 +156,9 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	return l, nil
 }
 
-// addStatusPartitions adds the partitions of the orders with the given statuses. Partitions of earlier
-// statuses, such as pending, are read first. If the status of an order changes during the read, the
-// order moves to a partition that is read later.
+// addStatusPartitions adds the partitions of the orders with the given statuses. Partitions of
+// earlier statuses, such as pending, are read first. If the status of an order changes during the
+// read, the order moves to a partition that is read later, so the read still finds it.
 func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
 	for _, level := range commerce.GroupStatusesByLifecycle(statuses.statuses()) {
 		var partitions []string
@@ -173,7 +175,7 @@ func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
 }
 
 // appendShards appends the partition keys of all shards of a list. key is the partition key without
-// the number of the shard.
+// a shard number.
 func (s *Store) appendShards(partitions []string, key string) []string {
 	for shard := range s.table.Shards {
 		partitions = append(partitions, key+model.ShardSuffix(shard, s.table.Shards))
@@ -181,25 +183,28 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 	return partitions
 }
 
-// collectionLimit is the maximum number of records that readCollection returns. An order with
-// commerce.MaxLines items and many events has fewer records, and so has a product in 100
+// collectionLimit is the maximum number of records that readCollection returns. It is large enough
+// for an order with commerce.MaxLines line items and many events, and for a product in 100
 // warehouses.
 const collectionLimit = 200
 
-// OrderPartition is an order's item collection.
+// OrderPartition is the item collection of an order: the order, its line items and its events.
 type OrderPartition struct {
 	Order *commerce.Order
-	// Items are sorted by SKU, and Events by time. Complete reports whether Items and Events include
-	// all items and events of the order. Complete is false if the collection has more than 200 records
-	// or a record is corrupt. The caller must then read the lists of items and events separately.
+	// Items are sorted by SKU, and Events by time. Complete reports whether they include all line
+	// items and events of the order. If the collection has more than 200 records, or if a record is
+	// corrupt, Complete is false. The caller must then read the lists of line items and events
+	// separately.
 	Items    []*commerce.LineItem
 	Events   []*commerce.Event
 	Complete bool
 }
 
-// ReadOrderPartition reads an order, its items and its events with one Query (AP25).
+// ReadOrderPartition reads an order, its line items and its events with one Query (access pattern
+// AP25).
 //
-// Errors: commerce.ErrNotFound, and the errors of ReadPage.
+// It returns commerce.ErrNotFound if the order does not exist. It also returns the errors of
+// ReadPage.
 func (s *Store) ReadOrderPartition(ctx context.Context, id commerce.OrderID) (*OrderPartition, error) {
 	collection := &OrderPartition{}
 	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), model.Range{}, func(sk string, r model.Reader) (readable bool, err error) {
@@ -223,19 +228,22 @@ func (s *Store) ReadOrderPartition(ctx context.Context, id commerce.OrderID) (*O
 	return collection, nil
 }
 
-// ProductPartition is a product's item collection.
+// ProductPartition is the item collection of a product: the product and its inventory levels.
 type ProductPartition struct {
 	Product *commerce.Product
-	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether Levels
-	// includes all levels of the product. Complete is false if the collection has more than 200
-	// records or a level is corrupt. The caller must then read the list of levels separately.
+	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether they include
+	// all inventory levels of the product. If the collection has more than 200 records, or if an
+	// inventory level is corrupt, Complete is false. The caller must then read the list of inventory
+	// levels separately.
 	Levels   []*commerce.InventoryLevel
 	Complete bool
 }
 
-// ReadProductPartition reads a product and its inventory levels with one Query (AP13).
+// ReadProductPartition reads a product and its inventory levels with one Query (access pattern
+// AP13).
 //
-// Errors: commerce.ErrNotFound, and the errors of ReadPage.
+// It returns commerce.ErrNotFound if the product does not exist. It also returns the errors of
+// ReadPage.
 func (s *Store) ReadProductPartition(ctx context.Context, sku commerce.SKU) (*ProductPartition, error) {
 	collection := &ProductPartition{}
 	beforeEdges := model.Range{To: string(model.EntityProductCategoryName.SK)}
@@ -263,9 +271,9 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection calls visit for each record of an item collection with a sort key in the given
-// range. It reads at most collectionLimit records. complete is false if the range contains more
-// records, or if visit could not decode a record.
+// readCollection calls visit for each record of an item collection whose sort key is in the given
+// range. It reads at most collectionLimit records. If the range contains more records, or if visit
+// cannot decode a record, complete is false.
 func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Build(id)
 	if err != nil {
@@ -286,10 +294,12 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	return complete, nil
 }
 
-// CountCustomerOrders counts a customer's orders by reading the list of orders (AP2). Use it only
-// if the customer's record contains no order count.
+// CountCustomerOrders counts a customer's orders with Queries of the customer's list of orders
+// (access pattern AP2). Use it only if the customer's record contains no order count, because the
+// Queries cost more.
 //
-// Errors: ErrTooManyOrders, and the errors of ReadPage.
+// It returns table.ErrTooManyOrders if the list is too long to count. It also returns the errors of
+// ReadPage.
 func (s *Store) CountCustomerOrders(ctx context.Context, id commerce.CustomerID) (int, error) {
 	p := &model.CustomerOrders.AccessPattern
 	partition, err := p.PK.Build(string(id))

@@ -8,18 +8,18 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// LookupResult is the result for one of the IDs that ReadRecords looks up.
+// LookupResult is the result of looking up one ID with ReadRecords.
 type LookupResult[V any] struct {
 	Value V
 	// Err is nil if the record was read. It is commerce.ErrNotFound if the record does not exist. It
-	// is ErrCorrupt if the record cannot be decoded, or if the ID is not valid in a key.
+	// wraps model.ErrCorrupt if the record cannot be decoded, or if the ID is not valid in a key.
 	Err error
 }
 
-// ReadRecords reads records by ID and returns one result per ID, in the same order. It sends one
-// BatchGetItem request per 100 IDs, or a GetItem request for a single ID.
+// ReadRecords reads records by ID and returns one result per ID, in the order of the IDs. It sends
+// one BatchGetItem request per 100 IDs. For a single ID, it sends a GetItem request.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// The errors are table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], ids []K) ([]LookupResult[V], error) {
 	results := make([]LookupResult[V], len(ids))
 	keys := make([]model.Keys, 0, len(ids))
@@ -28,8 +28,8 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 		b := s.table.KeyBuilder()
 		k := p.Key(b, id)
 		if b.Err != nil {
-			// IDs sent by clients were validated before this call. An invalid ID therefore comes from a
-			// stored record, and the error is ErrCorrupt instead of InvalidError.
+			// IDs from clients were validated before this call, so an invalid ID comes from a stored record.
+			// The error is therefore ErrCorrupt, not InvalidError.
 			results[i].Err = fmt.Errorf("%w: reference to the invalid ID %v: %s", model.ErrCorrupt, id, b.Err.Error())
 			continue
 		}
@@ -55,8 +55,9 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 
 // ReadRecord reads one record by ID.
 //
-// Errors: commerce.ErrNotFound, commerce.InvalidError if the ID is not valid in a key, ErrCorrupt
-// if the record cannot be decoded, and the errors of ReadRecords.
+// ReadRecord returns commerce.ErrNotFound if the record does not exist, commerce.InvalidError if
+// the ID is not valid in a key, and model.ErrCorrupt if the record cannot be decoded. It also
+// returns the errors of ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], id K) (V, error) {
 	var missing V
 	b := s.table.KeyBuilder()

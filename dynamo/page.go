@@ -7,23 +7,23 @@ import (
 )
 
 // PageRequest requests one page of a list. A record's position in the list is its sort key without
-// the constant prefix. Positions do not contain shard numbers, so they remain valid if the number
-// of shards changes.
+// the prefix that all sort keys of the list share. Positions do not contain shard numbers, so they
+// remain valid if the number of shards changes.
 type PageRequest struct {
-	// Limit is the maximum number of records, at least 1.
+	// Limit is the maximum number of records on the page. It must be at least 1.
 	Limit int
-	// FromEnd requests the last records of the list, or the last records before the position Before.
-	// The records of the page are still in the order of the list.
+	// If FromEnd is true, the page contains the last records of the list, or the last records before
+	// the position Before. The records of the page are still in the order of the list.
 	FromEnd bool
-	// After and Before limit the page to the records between two positions. Both are exclusive. An
-	// empty After means the start of the list, and an empty Before means the end.
+	// After and Before are positions. The page contains only records after the position After and
+	// before the position Before. If After or Before is empty, the list is not limited at this end.
 	After, Before string
-	// DetectMore requests an exact value of Page.HasNext, or of Page.HasPrevious if FromEnd is set.
-	// The Store then reads one more record than Limit.
+	// If DetectMore is true, the Store reads one record more than Limit to find out whether the list
+	// continues. Page.HasNext is then exact, or Page.HasPrevious if FromEnd is true.
 	DetectMore bool
 }
 
-// fetchLimit returns the number of records to read, which is the limit plus 1 if DetectMore is set.
+// fetchLimit returns the number of records to read. This is the limit, plus 1 if DetectMore is set.
 func (p PageRequest) fetchLimit() int {
 	if p.DetectMore {
 		return p.Limit + 1
@@ -34,20 +34,23 @@ func (p PageRequest) fetchLimit() int {
 // Page is one page of a list.
 type Page[T any] struct {
 	Items []T
-	// Positions are the positions of Items. Positions is nil if the page was cut from a list in
-	// memory. Use ItemPositions to get the positions in both cases.
+	// Positions are the positions of Items. If the page was cut from a list in memory, Positions is
+	// nil. ItemPositions returns the positions in both cases.
 	Positions []string
 	// HasNext reports whether records follow the page, and HasPrevious whether records precede it.
-	// Without FromEnd, HasNext is exact if DetectMore was set and otherwise false, and HasPrevious is
-	// true if After was set. With FromEnd, HasPrevious is exact if DetectMore was set and otherwise
-	// false, and HasNext is true if Before was set.
+	//
+	// If FromEnd was false, HasNext is exact if DetectMore was set, and false otherwise. HasPrevious
+	// is true if After was set.
+	//
+	// If FromEnd was true, HasPrevious is exact if DetectMore was set, and false otherwise. HasNext is
+	// true if Before was set.
 	HasNext, HasPrevious bool
-	// position computes the position of an item. It is set only if Positions is nil.
+	// position returns the position of an item. It is set only if Positions is nil.
 	position func(T) string
 }
 
-// ItemPositions returns the positions of Items. For a page of a list in memory, it computes the
-// positions on demand, because few callers use them.
+// ItemPositions returns the positions of Items. If the page was cut from a list in memory,
+// ItemPositions computes them, because few callers need them.
 func (s Page[T]) ItemPositions() []string {
 	if s.position == nil {
 		return s.Positions
@@ -59,7 +62,9 @@ func (s Page[T]) ItemPositions() []string {
 	return places
 }
 
-// newPage makes a page of items in reading order.
+// newPage returns the page with the given items. items are in the order in which they were read, so
+// they are reversed if FromEnd is set. If there is one item more than the limit, newPage removes
+// it.
 func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	more := len(items) > page.Limit
 	if more {
@@ -74,15 +79,16 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	return s
 }
 
-// PageOfList returns a page of a complete list in memory, which must be sorted by position. The page
-// equals the page that a Query would return. Its Items slice shares the list's memory.
+// PageOfList returns a page of a complete list in memory, which must be sorted by position. A Query
+// would return the same page. The slice Items of the page shares memory with the list.
 func PageOfList[T any](all []T, position func(T) string, page PageRequest) Page[T] {
 	part, s := cutPage[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
 	return s
 }
 
-// PageOfValues is like PageOfList, but returns pointers to the elements of the list.
+// PageOfValues is like PageOfList, but the items of the page are pointers to the elements of the
+// list.
 func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Page[*T] {
 	part, s := cutPage[*T](all, position, page)
 	s.Items, s.position = make([]*T, len(part)), position
@@ -92,8 +98,8 @@ func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Pa
 	return s
 }
 
-// cutPage returns the elements of a list that belong to a page. In the returned Page, only HasNext
-// and HasPrevious are set.
+// cutPage returns the elements of a list that belong to a page. It sets only HasNext and
+// HasPrevious of the returned Page.
 func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T, Page[I]) {
 	if page.After != "" {
 		for len(all) > 0 && position(&all[0]) <= page.After {
@@ -113,8 +119,8 @@ func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T
 	return all[:size:size], Page[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
-// narrow returns the part of the range b between After and Before. direction is the order of the
-// list: ascending or descending.
+// narrow returns the part of the range b that is between After and Before. direction is the order
+// of the list: model.Ascending or model.Descending.
 func (p PageRequest) narrow(b model.Range, direction string) model.Range {
 	low, high := p.After, p.Before
 	if direction == model.Descending {

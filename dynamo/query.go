@@ -9,15 +9,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// listQuery describes which partitions and sort keys to read for one page of a list.
+// listQuery describes the partitions and the range of sort keys that must be read for one page of a
+// list.
 type listQuery struct {
 	pattern *model.AccessPattern
 	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
-	// levels one after another. A record that moves to another partition always moves to a later
-	// level. Most lists have one level.
+	// levels are read one after another. If a record moves to another partition, for example because
+	// the status of an order changes, it always moves to a later level. Most lists have only one
+	// level.
 	levels [][]string
-	// prefix is the constant prefix of the sort keys. bounds is the range of the part after the
-	// prefix.
+	// prefix is the text with which all sort keys of the list begin. bounds is the range of the rest
+	// of the sort key.
 	prefix string
 	bounds model.Range
 	page   PageRequest
@@ -26,40 +28,43 @@ type listQuery struct {
 // forward reports whether the rows are read in ascending order of their sort keys.
 func (l listQuery) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
 
-// row is a record of a list and its position: its sort key without the constant prefix.
+// row is a record of a list with its position: its sort key without the prefix that all sort keys
+// of the list share.
 type row struct {
 	position string
 	record   model.Reader
 }
 
-// partitionReader is the state of reading one partition of a list while its partitions are merged.
+// partitionReader is the state of reading one partition, while the rows of several partitions are
+// merged into one page.
 type partitionReader struct {
 	key    string
 	bounds model.Range
-	// rows are the buffered rows, which have been read but not yet moved to the page.
+	// rows are the buffered rows. They have been read, but are not on the page yet.
 	rows []row
-	// emitted is the number of rows that were moved to the page.
+	// emitted is the number of rows of this partition that are on the page.
 	emitted int
-	// done reports whether the partition has no more rows to read.
+	// done reports whether no more rows must be read from the partition.
 	done bool
 	// need is the number of rows to read from the partition in the next round of Queries.
 	need int
 }
 
-// readRows returns the rows of the page in the order of reading, which is reversed with FromEnd. If
-// DetectMore is set and the list has more rows, readRows returns one row more than the limit.
+// readRows returns the rows of the page in the order in which they were read. If FromEnd is set,
+// this is the reverse of the order of the list. If DetectMore is set and the list has more rows,
+// readRows returns one row more than the limit.
 //
-// Errors: the errors of table.WrapError.
+// The errors are those of table.WrapError.
 func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
-// read reads the levels of the list one after another. It calls readRound to read the rows that
-// planRound requested.
+// read reads the levels of the list one after another. A level is a group of partitions that are
+// read concurrently. read calls readRound to read the rows that planRound requested.
 //
-// A record may move to a later level during the read. If the index is up to date, the read finds
-// the record either in its old level or, later, in its new level. Therefore each level is read only
-// once.
+// A record may move to a later level during the read. The read then finds it either in its old
+// level or, afterwards, in its new level, unless the index lags behind. Therefore it is enough to
+// read each level once.
 func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -71,15 +76,20 @@ func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error)
 	return rows, nil
 }
 
-// readLevel merges the rows in the partitions of one level with found, the rows of earlier levels.
-// If found fills the page, readLevel does not read beyond its last row.
+// readLevel merges the rows of one level with found, the rows of earlier levels. A level is a group
+// of partitions. If found already fills the page, readLevel reads only rows that precede the last
+// row of found.
 //
-// It reads in rounds. A round reads several partitions concurrently, and less than a full page from
-// each. The first round reads 1.5 times an even share of the page from each partition. Rows then
-// move to the page in the order of their positions, until a partition has no buffered rows. The
-// next round reads the partitions that can still contribute to the page. All rounds together read
-// at most three pages plus one row per partition. maxMergeCost calculates the maximum number of
-// requests and rounds.
+// readLevel reads in rounds. A round sends Queries to several partitions concurrently. Each Query
+// reads fewer rows than the page needs, because the page consists of rows from all partitions:
+//
+//   - The first round reads from each partition 1.5 times its even share of the page.
+//   - After a round, rows move to the page in the order of their positions. This stops when a
+//     partition has no buffered rows.
+//   - The next round reads the partitions that can still have rows for the page.
+//
+// All rounds together read at most three pages, plus one row per partition. maxMergeCost calculates
+// the maximum number of rounds and requests.
 func (l listQuery) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	if len(found) == want {
@@ -111,8 +121,8 @@ func (l listQuery) readLevel(found []row, partitions []string, readRound func([]
 }
 
 // planRound sets the number of rows to read from each partition in the next round. left is the
-// number of rows missing from the page. earlier are rows of earlier levels that are not on the page
-// yet. planRound returns false if no partition must be read.
+// number of rows that the page still needs. earlier are the rows of earlier levels that are not on
+// the page yet. If no partition must be read, planRound returns false.
 func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left
@@ -122,38 +132,41 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	if len(toRead) == 0 {
 		return false
 	}
-	// The page may never use the rows that a partition has buffered after its first row. Therefore
-	// readAheadLimit limits their number.
+	// The page may never need the buffered rows after the first row of a partition. Therefore
+	// readAheadLimit limits the number of these rows.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
-			// The merge waits for a row of this partition. If the partition has already contributed many
-			// rows, it reads several more, even if the other partitions have used up readAheadLimit.
-			// Otherwise, a partition that contains the whole page could need one round per row.
+			// The merge waits for a row of this partition. If the page already contains many rows of this
+			// partition, read several more, even if this exceeds readAheadLimit. Otherwise, if all rows of
+			// the page are in one partition, each round could read only one row.
 			pr.need = max(min(share, spare+1), min(left, minRefillSize(pr.emitted)))
 		}
 	}
 	return true
 }
 
-// readAheadLimit is the maximum number of rows that all partitions together buffer, not counting
-// the first row of each partition. limit is the limit of the page.
+// readAheadLimit returns the maximum number of rows that all partitions together buffer, not
+// counting the first buffered row of each partition. limit is the maximum number of rows on the
+// page.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstReadSize returns the number of rows to read from each of the given number of partitions.
-// left is the number of rows missing from the page. The result is 1.5 times an even share of left.
+// firstReadSize returns the number of rows to read from each partition if the page still needs left
+// rows. The result is 1.5 times an even share, because the rows are not distributed evenly.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
-// minRefillSize returns the minimum number of rows to read from a partition without buffered rows.
-// given is the number of rows that the page already has from this partition.
+// minRefillSize returns the minimum number of rows to read from a partition that has no buffered
+// rows. given is the number of rows of this partition that are on the page.
 func minRefillSize(given int) int { return given/4 + 1 }
 
 // partitionsToRead returns the partitions that may still have rows for the page. left is the number
-// of rows that are missing from the page. If at least left rows are buffered, the first left of
-// them could complete the page, so the page ends at the last of them or earlier. A partition that
-// has already returned a row at or after this position is skipped.
+// of rows that the page still needs.
+//
+// If enough rows for the page are already buffered, they determine the last position that the page
+// can reach. If a partition has returned a row at or after this position, it has no further rows
+// for the page, and partitionsToRead skips it.
 //
 // extra is the number of buffered rows, not counting the first row of each partition.
 // partitionsToRead also sets the field need of all partitions to 0.
@@ -187,7 +200,7 @@ func partitionsToRead(readers []*partitionReader, earlier []row, left int, forwa
 	return toRead, extra
 }
 
-// readRound reads the rows that planRound requested from the partitions, concurrently.
+// readRound reads the rows that planRound has requested. It reads the partitions concurrently.
 func (s *Store) readRound(ctx context.Context, l listQuery, readers []*partitionReader) error {
 	var pending []*partitionReader
 	for _, pr := range readers {
@@ -200,7 +213,8 @@ func (s *Store) readRound(ctx context.Context, l listQuery, readers []*partition
 	})
 }
 
-// readPartition reads the rows that a partition needs.
+// readPartition reads the next rows of one partition and buffers them. pr.need is the number of
+// rows.
 func (s *Store) readPartition(ctx context.Context, l listQuery, pr *partitionReader) error {
 	forward := l.forward()
 	records, more, err := s.table.QueryUpTo(ctx, l.pattern, pr.key, l.prefix, pr.bounds, pr.need, forward)
@@ -217,7 +231,7 @@ func (s *Store) readPartition(ctx context.Context, l listQuery, pr *partitionRea
 }
 
 // recordQuery updates the state of a partition after a Query. rows is the number of rows that the
-// Query returned, and more reports whether the partition has further rows.
+// Query returned. more reports whether the partition has further rows.
 func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.need -= rows
 	pr.done = !more
@@ -228,9 +242,9 @@ func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// mergeRows moves buffered rows to the page in the order of their positions. It stops when a
-// partition has no buffered rows but is not completely read, because that partition may contain the
-// next row.
+// mergeRows moves buffered rows to the page in the order of their positions. It stops if a
+// partition has no buffered rows but may have unread rows, because one of these may be the next row
+// of the page.
 func mergeRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
 	for len(rows) < want {
 		var next *partitionReader
@@ -254,8 +268,8 @@ func mergeRows(rows []row, readers []*partitionReader, want int, forward bool) [
 	return rows
 }
 
-// appendRow adds a row to the page. The read can find a record twice if the record moves to another
-// partition during the read. In this case, the page keeps the newer version of the record.
+// appendRow adds a row to the page. If a record moves to another partition during the read, it may
+// be read twice. In this case, the page keeps only the newer version of the record.
 func appendRow(rows []row, r row) []row {
 	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.KeyText() == r.record.KeyText() {
 		seen, now := rows[n-1].record, r.record

@@ -16,9 +16,10 @@ import (
 )
 
 // CreateTable creates the table with its index and its stream, and waits until the table is ready.
-// It selects on-demand billing and enables the expiry of idempotency records.
+// The table uses on-demand billing. CreateTable also enables the deletion of expired idempotency
+// records.
 //
-// Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
+// The errors are table.ErrTableExists, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
 	var attributes []types.AttributeDefinition
 	for _, name := range []string{model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
@@ -39,7 +40,8 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	if err != nil {
 		return table.WrapError("CreateTable", s.table.Name, err)
 	}
-	// Amazon DynamoDB responds before the table is ready. Local engines respond when it is ready.
+	// Amazon DynamoDB responds before the table is ready. Local engines respond when the table is
+	// ready.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
 			return table.WrapError("CreateTable", s.table.Name, err)
@@ -53,16 +55,16 @@ func (s *Store) waitForTable(ctx context.Context) error {
 	return dynamodb.NewTableExistsWaiter(s.table.Client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name}, 5*time.Minute)
 }
 
-// requiredStream returns the settings of the stream that the change feed needs.
+// requiredStream returns the settings of the DynamoDB stream that the change feed needs.
 func requiredStream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.RequiredStreamView)}
 }
 
-// EnableStream enables a stream of the table that contains each changed record before and after the
-// change. It does nothing if the table already has such a stream.
+// EnableStream enables the stream that subscriptions need. This stream contains each changed record
+// before and after the change. If the table already has such a stream, EnableStream does nothing.
 //
-// Errors: ErrStreamViewType if the table has a stream of another view type, ErrNoTable,
-// ErrUnavailable, ErrAccessDenied.
+// EnableStream returns table.ErrStreamViewType if the table has a stream with another view type.
+// Other errors are table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
 	stream, err := s.table.DescribeStream(ctx)
 	if err != nil || stream.View == table.RequiredStreamView {
@@ -84,9 +86,9 @@ func (s *Store) EnableStream(ctx context.Context) error {
 }
 
 // EnableExpiry enables DynamoDB's time to live (TTL), so that DynamoDB deletes expired idempotency
-// records. It does nothing if TTL is already enabled.
+// records. If TTL is already enabled, EnableExpiry does nothing.
 //
-// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+// The errors are table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) EnableExpiry(ctx context.Context) error {
 	on, err := s.expiryEnabled(ctx)
 	if err != nil || on {
@@ -102,7 +104,7 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 	return nil
 }
 
-// expiryEnabled reports whether DynamoDB deletes expired records.
+// expiryEnabled reports whether DynamoDB deletes expired idempotency records.
 func (s *Store) expiryEnabled(ctx context.Context) (bool, error) {
 	out, err := s.table.Client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table.Name})
 	if err != nil {
@@ -115,29 +117,30 @@ func (s *Store) expiryEnabled(ctx context.Context) (bool, error) {
 	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
 }
 
-// TableDescription describes a table and its differences from the data model.
+// TableDescription describes a table, and how it differs from the data model.
 type TableDescription struct {
-	// Name and Status are reported by DynamoDB. A table that is ready has the status ACTIVE.
+	// Name is the name of the table. Status is its status in DynamoDB, which is ACTIVE if the table is
+	// ready.
 	Name, Status string
-	// Records and Bytes are estimates by DynamoDB. They can be several hours old.
+	// Records and Bytes are the number of records and their size. They are estimates by DynamoDB, and
+	// can be several hours old.
 	Records, Bytes int64
-	// Differences describes how the table's keys and index differ from the data model. It is empty if
-	// they match the data model.
+	// Differences describes how the keys and the index of the table differ from the data model. It is
+	// empty if there is no difference.
 	Differences []string
-	// ShardsMismatch is set if records were written with a number of shards other than the configured
-	// number. It is nil if Differences is not empty, because the records are then not examined.
+	// ShardsMismatch is not nil if records were written with a number of shards other than the
+	// configured number. DescribeTable does not check this if Differences is not empty.
 	ShardsMismatch *table.ShardsError
 	// Expires reports whether DynamoDB deletes expired idempotency records. The server also works if
-	// DynamoDB does not delete them.
+	// it does not.
 	Expires bool
-	// StreamErr is nil if the table has the required stream. Otherwise it is an error that describes
-	// the missing setting. Only subscriptions need the stream.
+	// If the table has the stream that subscriptions need, StreamErr is nil. Otherwise, it is an error
+	// that describes the missing setting.
 	StreamErr error
 }
 
-// Mismatch returns an error if the server cannot use the table.
-//
-// Errors: ErrTableMismatch. If only the number of shards is wrong, the error is also a ShardsError.
+// Mismatch returns an error that wraps table.ErrTableMismatch if the server cannot use the table.
+// If only the number of shards is wrong, the error is a table.ShardsError.
 func (d TableDescription) Mismatch() error {
 	if len(d.Differences) > 0 {
 		return fmt.Errorf("%w: %s", table.ErrTableMismatch, strings.Join(d.Differences, "; "))
@@ -148,10 +151,11 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable compares the table's keys and index with the data model, and the keys of records
-// with the configured number of shards. With a wrong number of shards, lists would appear empty.
+// DescribeTable describes the table. It compares the keys and the index of the table with the data
+// model. It also checks that the records were written with the configured number of shards, because
+// lists would otherwise not find them.
 //
-// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+// The errors are table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	d, err := s.compareTable(ctx)
 	if err != nil {
@@ -161,7 +165,7 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	return d, err
 }
 
-// compareTable is like DescribeTable, but does not set Expires, which the server does not use.
+// compareTable is like DescribeTable, but does not set the field Expires. This saves a request.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	out, err := s.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name})
 	if err != nil {
@@ -171,7 +175,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), StreamErr: table.StreamFromDescription(t).CheckView()}
 	differ := func(property, want, have string) {
 		if want != have {
-			d.Differences = append(d.Differences, fmt.Sprintf("%s: expected %s, the table has %s", property, want, have))
+			d.Differences = append(d.Differences, fmt.Sprintf("%s: expected %s, but the table has %s", property, want, have))
 		}
 	}
 	differ("key", keySchemaText(tableKeySchema()), keySchemaText(t.KeySchema))
@@ -207,10 +211,9 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	return d, nil
 }
 
-// keysOfOtherShards returns index partition keys that contain records but belong to no configured
-// shard. Such a key lacks a shard number, or contains a shard number that is not configured. Lists
-// do not find the records of these keys. keysOfOtherShards reads at most one record of each
-// possible key.
+// keysOfOtherShards returns partition keys of the index that contain records but belong to no
+// configured shard. Such a key contains no shard number, or a shard number that is not configured.
+// Lists do not find the records of these keys. keysOfOtherShards reads at most one record per key.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {
@@ -247,9 +250,8 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// CheckTable returns an error if the server cannot use the table.
-//
-// Errors: ErrTableMismatch, and the errors of DescribeTable.
+// CheckTable returns an error that wraps table.ErrTableMismatch if the server cannot use the table.
+// It also returns the errors of DescribeTable.
 func (s *Store) CheckTable(ctx context.Context) error {
 	d, err := s.compareTable(ctx)
 	if err != nil {
@@ -258,9 +260,8 @@ func (s *Store) CheckTable(ctx context.Context) error {
 	return d.Mismatch()
 }
 
-// CheckStream returns an error if the table lacks the stream that subscriptions need.
-//
-// Errors: ErrNoStream, and the errors of DescribeTable.
+// CheckStream returns an error that wraps table.ErrNoStream if the table lacks the stream that
+// subscriptions need. It also returns the errors of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {
 	stream, err := s.table.DescribeStream(ctx)
 	if err != nil {

@@ -15,29 +15,31 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// newUnauthenticatedError returns the error for a request without a valid token.
+// newUnauthenticatedError returns the error for a request that has no valid token.
 func newUnauthenticatedError() *gqlerror.Error {
 	return errcode.New(nil, errcode.Unauthenticated, "the request has no valid credentials: send a token")
 }
 
-// viewer returns the principal and the policy that decide which records the loaders return.
+// viewer returns the caller and the access policy. They determine which records the loaders return.
 func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
-// callerGrant returns the caller's grant of a permission.
+// callerGrant returns the records for which the caller has a permission: all, only its own, or
+// none.
 func (r *Resolver) callerGrant(ctx context.Context, permission commerce.Permission) commerce.GrantScope {
 	return r.access.Policy.GrantForPrincipal(r.principal(ctx), permission)
 }
 
-// fieldGrant reports whether the caller may use the current field for all, own or no records.
+// fieldGrant returns the records for which the caller may use the current field: all, only its own,
+// or none.
 func (r *Resolver) fieldGrant(ctx context.Context) commerce.GrantScope {
 	return r.callerGrant(ctx, currentField(ctx).Permission)
 }
 
-// mutationCaller returns the identity that a mutation runs as. With commerce.GrantOwn,
-// change.Caller.Customer restricts the mutation to the caller's own records. If the caller has no
-// grant, caller returns a permission error.
+// mutationCaller returns the identity of the caller of a mutation. If the caller may change only
+// its own records (commerce.GrantOwn), change.Caller.Customer restricts the mutation to them. If
+// the caller may not use the mutation, mutationCaller returns a permission error.
 func (r *Resolver) mutationCaller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {
@@ -50,8 +52,8 @@ func (r *Resolver) mutationCaller(ctx context.Context) (change.Caller, error) {
 	}
 }
 
-// checkTypePermission returns the error of operation.PermissionError if the caller may not use an
-// entity type. The result does not depend on whether a record exists.
+// checkTypePermission checks whether the caller may use an entity type. If not, it returns the
+// error of operation.PermissionError. The error does not reveal whether a record exists.
 func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 	if r.callerGrant(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
 		return operation.PermissionError(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
@@ -59,17 +61,17 @@ func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 	return nil
 }
 
-// checkOrderSubscription checks that the order exists and that the principal may see it. It makes
-// the same reads for a missing order and for an order of another customer. The errors are NOT_FOUND
-// and the errors of loaders.Loaders.Order.
+// checkOrderSubscription checks that the order exists and that the principal may see it. For an
+// order of another customer, it makes the same reads as for a missing order. The errors are
+// NOT_FOUND and the errors of loaders.Loaders.Order.
 func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.OrderID) error {
 	_, err := loadersOf(ctx).Order(ctx, id)
 	return withNotFoundCode(err, "there is no such order")
 }
 
 // checkCustomerSubscription checks that the customer exists and that the principal may see the
-// customer's orders. If the principal may see only its own orders, the function reads no other
-// customer. The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
+// customer's orders. If the principal may not see these orders, the function returns NOT_FOUND
+// without reading the customer. Other errors are those of dynamo.ReadRecords.
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {

@@ -15,17 +15,20 @@ import (
 type CheckedOperation struct {
 	// ID is the ID of the document. Name is the name of the operation.
 	ID, Name string
-	// Type is "query", "mutation" or "subscription". It is empty if the document could not be parsed.
+	// Type is "query", "mutation" or "subscription". If the document could not be parsed, Type is
+	// empty.
 	Type string
-	// Bound is the maximum load on DynamoDB. It is empty if there are errors.
+	// Bound is the maximum load of the operation on DynamoDB. If the operation has errors, Bound is
+	// the zero value.
 	Bound bound.Bound
-	// Errors are the reasons why the server would reject the operation.
+	// Errors contains the reasons why the server would reject the operation.
 	Errors []document.Error
 }
 
-// CheckDocuments checks the trusted documents in opts like a server with these options would.
-// shards is the number of shards of the table. opts.Store may be nil. The result contains the
-// operations in the order of the documents. A document with errors counts as one operation.
+// CheckDocuments checks the trusted documents in opts as a server with these options would. shards
+// is the number of shards of the table. opts.Store may be nil, because no record is read. The
+// result contains the operations in the order of the documents. For a document with errors, it
+// contains one entry for the whole document.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	documents := opts.Documents
 	opts.Documents = nil
@@ -48,8 +51,9 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	return operations
 }
 
-// checkOperation checks an operation of a valid document and computes its bound. It checks the cost
-// limit only for operations without variables, because the cost can depend on variables.
+// checkOperation checks an operation of a valid document and computes its bound. If the operation
+// has variables, its cost can depend on them. In this case, checkOperation does not check the cost
+// limit.
 func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.CostBounds) CheckedOperation {
 	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.PrepareForAllVariables(o)

@@ -13,10 +13,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Entity is a customer, order, product, employee or warehouse.
+// Entity is a record that other subgraphs of a federated graph can refer to. It is a customer, an
+// order, a product, an employee or a warehouse.
 type Entity any
 
-// entityType parses the keys of one type of entity, loads its records and plans their reads.
+// entityType contains the functions for one type of entity. key parses the key of an entity, load
+// reads the entity, and plan adds the entity to the reads of the plan.
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
@@ -24,8 +26,8 @@ type entityType struct {
 	plan func(to *pendingRecords, f *operation.Field, id any)
 }
 
-// newEntityType returns the entity type for records with keys of type ID. list returns the pending
-// keys to which the plan adds the key of an entity of this type.
+// newEntityType returns the entity type with the given name and key field. ID is the Go type of its
+// keys. list returns the pending keys to which the plan adds the key of an entity.
 func newEntityType[ID ~string, T any](
 	name, key string, pattern *model.LookupPattern[ID, *T], list func(to *pendingRecords, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
@@ -34,7 +36,7 @@ func newEntityType[ID ~string, T any](
 		key:  func(representation map[string]any) (any, error) { return entityID[ID](representation, key) },
 		load: func(ctx context.Context, id any) (Entity, error) {
 			v, err := reference(ctx, pattern, id.(ID))
-			if v == nil { // a nil *T in an Entity would not be nil
+			if v == nil { // an Entity that contains a nil *T would not be equal to nil
 				return nil, err
 			}
 			return v, nil
@@ -48,7 +50,7 @@ func newEntityType[ID ~string, T any](
 	}
 }
 
-// entityTypes returns the types of entities in alphabetical order.
+// entityTypes returns the entity types in alphabetical order of their names.
 func entityTypes() []entityType {
 	return []entityType{
 		newEntityType("Customer", "id", model.CustomerByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
@@ -65,12 +67,13 @@ func entityTypes() []entityType {
 	}
 }
 
-// entityKey returns the type and the ID in a representation. It returns commerce.InvalidError if
-// the representation is malformed or its type is not an entity.
+// entityKey returns the type and the ID in a representation, which is an object that refers to an
+// entity. If the representation is malformed, or its type is not an entity, entityKey returns a
+// commerce.InvalidError.
 func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
-		return entityType{}, nil, commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an object: send __typename and the key of the type for each entity"))
+		return entityType{}, nil, commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an object: for each entity, send an object with __typename and the key field of the type"))
 	}
 	for _, t := range r.entityTypes {
 		if fields["__typename"] == t.name {
@@ -86,7 +89,8 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.ErrorWithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// entityID returns the ID in a representation. It returns an empty ID if the text is malformed.
+// entityID returns the ID in a representation. If the text of the ID is malformed, no record can
+// have this ID, so entityID returns an empty ID.
 func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
@@ -95,9 +99,9 @@ func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	case string:
 		text = value
 	case json.Number:
-		text = value.String() // in a variable
+		text = value.String() // the ID is a number in a variable
 	case int64:
-		text = strconv.FormatInt(value, 10) // in a literal
+		text = strconv.FormatInt(value, 10) // the ID is a literal number
 	}
 	if _, number := fields[key].(json.Number); text == "" || number && strings.ContainsAny(text, ".eE") {
 		return nil, commerce.ErrorWithArgument(key, commerce.NewInvalidError("is not an ID: send a string or an integer"))
@@ -106,9 +110,9 @@ func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	return id, nil
 }
 
-// entities looks up each representation separately. If a look-up fails, the response contains an
-// error at the path of this representation. entities returns commerce.InvalidError if there are too
-// many representations.
+// entities looks up the entity of each representation separately. If a lookup fails, the response
+// contains an error with the path of this representation. If there are too many representations,
+// entities returns a commerce.InvalidError.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
 	if len(representations) > operation.MaxRepresentations {
 		return nil, commerce.ErrorWithArgument("representations", commerce.NewInvalidError("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
@@ -120,8 +124,9 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 	return found, nil
 }
 
-// resolveEntity looks up the entity of a representation. If the look-up fails or panics, it records
-// the error and returns nil, so that the response still contains the other entities.
+// resolveEntity looks up the entity of one representation. If the lookup fails or panics,
+// resolveEntity records the error and returns nil. The response then still contains the other
+// entities.
 func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found Entity) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -137,14 +142,15 @@ func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found
 	return found
 }
 
-// loadEntity returns the entity of a representation, or nil if the entity does not exist. If the
-// caller may not use the entity type, loadEntity returns the error of operation.PermissionError and
-// reads no record.
+// loadEntity returns the entity of a representation. If the entity does not exist, it returns nil.
+// If the caller may not use the entity type, loadEntity reads no record and returns the error of
+// operation.PermissionError.
 func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
-		// The original message lists entities and their keys.
-		err = commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an entity: send a type and its key for each entity"))
+		// The caller may not see the schema, but the original message contains names of entities and
+		// keys.
+		err = commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an entity: for each entity, send an object with __typename and the key field of the type"))
 	}
 	if err != nil {
 		return nil, err
@@ -155,7 +161,8 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// planEntities adds the keys in the arguments of _entities to the keys that the plan reads first.
+// planEntities adds the keys in the arguments of _entities to the pending keys, which the plan
+// reads first.
 func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingRecords) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
@@ -168,13 +175,16 @@ func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingR
 	}
 }
 
-// Subgraph is the result of _service: this API as a subgraph of a federated graph.
+// Subgraph is the result of the field _service. It describes this API as a subgraph of a federated
+// graph.
 type Subgraph struct{}
 
-// federationFile is a schema file that SDL omits, because composition tools add its definitions.
+// federationFile is the name of a schema file. SDL omits this file, because the tools that compose
+// subgraphs add its definitions themselves.
 const federationFile = "federation.graphqls"
 
-// SDL returns the source of the schema with the federation directives, for composition tools.
+// SDL returns the source text of the schema, including the federation directives. Tools that
+// compose subgraphs into a federated graph need this text.
 func (Subgraph) SDL() string {
 	var parts []string
 	for _, source := range sources {
@@ -185,11 +195,12 @@ func (Subgraph) SDL() string {
 	return strings.Join(parts, "\n")
 }
 
-// gqlgen's code calls the functions below to resolve _entities and _service. gqlgen's federation
-// plugin, which would generate these functions, is not used. docs/adr/0016-federation.md explains
-// the reasons.
+// The code that gqlgen generates calls the functions below to resolve _entities and _service.
+// gqlgen's federation plugin could generate these functions, but it is not used.
+// docs/adr/0016-federation.md explains the reasons.
 
-// __resolve_entities returns any, so that it can return nil for an error about the entire list.
+// __resolve_entities resolves _entities. It returns any, so that it can return nil if the whole
+// list has an error.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) any {
 	entities, err := ec.Resolvers.(*Resolver).entities(ctx, representations)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// presentError converts an error for the client. The client sees only the errors listed here. All
-// other errors become INTERNAL, and only the log contains their cause.
+// presentError converts an error for the client. The client sees only the errors that this function
+// lists. All other errors become INTERNAL, and only the log contains their cause.
 func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error {
 	shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -47,19 +47,20 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
-		// The error is from the parser or the validator. Its message describes an error in the document.
+		// The parser or the validator returned this error. Its message describes a mistake in the
+		// document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
-		// The error's path is longer than the field's path, so the error is about an argument.
+		// The error's path is longer than the path of the field, so the error is about an argument.
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastPathName(shown.Path))
 	case errors.Is(err, table.ErrReadBudgetExceeded):
-		return show(document.LimitCodes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
+		return show(document.LimitCodes.Requests, "The operation needs more than the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
 	case deadlineExceeded(ctx, err):
 		r.reportOnce(ctx, err)
 		return show(errcode.TimedOut, "The request exceeded its time limit. Request fewer fields, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The server's clock is %s DynamoDB's clock, so the server rejects changes. Nothing was changed. Try again.", clock.DifferenceText())
+		return show(errcode.Unavailable, "The server rejects changes, because its clock is %s DynamoDB's clock. Nothing was changed. Try again.", clock.DifferenceText())
 	case errors.Is(err, table.ErrTooManyOrders):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer has too many orders to count during this request. The server's operator can store the count with `ordergraph check -repair`.")
@@ -71,12 +72,12 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		return show(errcode.Unavailable, "The customer's spending has not been computed. The server's operator can compute it with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The order book cannot be reached right now. Try again.")
+		return show(errcode.Unavailable, "The server cannot reach its database right now. Try again.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.reportOnce(ctx, err)
 		}
-		return show(errcode.Unavailable, "The order book took too long to respond, or the client canceled the request. Try again.")
+		return show(errcode.Unavailable, "The database took too long to respond, or the client canceled the request. Try again.")
 	default:
 		r.reportOnce(ctx, err)
 		shown = show(errcode.Internal, "Something went wrong on the server.")
@@ -88,7 +89,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 }
 
 // deadlineExceeded reports whether an error occurred because the deadline of the client's request
-// has passed. Such an error does not imply a fault of DynamoDB.
+// has passed. In this case, DynamoDB may work correctly.
 func deadlineExceeded(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
@@ -96,8 +97,9 @@ func deadlineExceeded(ctx context.Context, err error) bool {
 
 type reportedErrorsKey struct{}
 
-// reportedErrors contains the errors that were logged for one GraphQL request. All fields that wait
-// for the same DynamoDB request fail with the same error, which is logged once.
+// reportedErrors contains the messages of the errors that were logged for one GraphQL request. If
+// several fields wait for the same DynamoDB request, they fail with the same error. This error is
+// logged only once.
 type reportedErrors struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -107,7 +109,8 @@ func withReportedErrors(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedErrorsKey{}, &reportedErrors{})
 }
 
-// reportOnce logs an error with the path of its field, at most once for each GraphQL request.
+// reportOnce logs an error with the path of its field. During one GraphQL request, it logs each
+// error at most once.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
@@ -124,14 +127,14 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 		}
 		request.seen[err.Error()] = true
 	}
-	if len(path) > 0 { // the end of a subscription has no field
+	if len(path) > 0 { // an error that ends a subscription has no path
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	r.report(ctx, err)
 }
 
-// invalidValueMessage returns the message for an invalid value. If the error contains no argument
-// name, the message contains the last name in the path instead.
+// invalidValueMessage returns the message for an invalid value. If the error does not name the
+// argument, the message contains the last name in the path instead.
 func invalidValueMessage(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
 		return fmt.Sprintf("argument %q: %s", errcode.LastPathName(path), e.Reason)
@@ -139,7 +142,7 @@ func invalidValueMessage(e *commerce.InvalidError, path ast.Path) string {
 	return e.Error()
 }
 
-// panicError converts a panic to an error. The error is logged, but not sent to clients.
+// panicError converts a panic to an error for the log. Clients do not see this error.
 func panicError(_ context.Context, panicked any) error {
 	return fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 }

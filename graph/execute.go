@@ -22,29 +22,33 @@ import (
 // event. It visits the selected fields in order, calls their resolvers and appends each value to
 // the response.
 //
-// An execution runs in one goroutine. Resolvers rarely wait for reads, because the plan has already
-// read the records. The code that depends on the schema is generated (execute_generated.go).
-// gqlgen's generated code would return the same data, costs and errors, but the errors would not be
-// in the order of their fields. docs/adr/0031-one-tree-one-executor.md explains why the server does
-// not execute operations with gqlgen.
+// An execution runs in one goroutine. This is fast, because the plan has already read most records,
+// so resolvers rarely wait. The code that depends on the schema is generated
+// (execute_generated.go).
+//
+// gqlgen's generated code would return the same data, costs and errors, but not the errors in the
+// order of their fields. docs/adr/0031-one-tree-one-executor.md explains why the server does not
+// execute operations with gqlgen.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
 	operation *admittedOperation
-	// resolverCtx is the context of resolvers: ctx with the execution and its loaders.
+	// resolverCtx is the context that resolvers receive. It extends ctx with the execution and its
+	// loaders.
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
-	// budget limits the number of DynamoDB requests of all loaders.
+	// budget limits the number of read requests that all loaders of the execution send to DynamoDB.
 	budget *table.ReadBudget
-	// trace records the requests for the explain output. It is nil if no explain output was requested.
+	// trace records the DynamoDB requests for the explain output (extensions.explain). If the explain
+	// output was not requested, trace is nil.
 	trace *trace.Trace
-	// arguments are the arguments that contain variables.
+	// arguments contains the converted arguments of the fields whose arguments contain variables.
 	arguments []any
 	// currentField is the field whose resolver was called last.
 	currentField *operation.Field
-	// path is the path of fields from the root to the current object.
+	// path contains the fields from the root to the current object.
 	path []pathElement
-	// values is the number of values in the response. pages is the number of requested pages.
+	// values is the number of values in the response, and pages is the number of requested pages.
 	// mutations is the number of executed mutations.
 	values, pages, mutations int
 	// written counts the write units of mutations.
@@ -52,17 +56,18 @@ type execution struct {
 	boundedResponse
 }
 
-// pathElement is a field on the path, with the current index in its list, or -1 without a list.
+// pathElement is a field on the path to the current object. index is the current index in the
+// field's list. If the field has no list, index is -1.
 type pathElement struct {
 	field *operation.Field
 	index int
 }
 
-// responseMark is the start of a value in the response. If a null removes the value, the execution
-// truncates the response to the mark.
+// responseMark marks the start of a value in the response. If a null in a non-null field removes
+// the value, the execution truncates the response to the mark.
 type responseMark struct{ offset, values int }
 
-// newExecution returns a new execution of an operation.
+// newExecution prepares an execution of an operation.
 func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]pathElement, 0, 16),
@@ -80,8 +85,8 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 	return x
 }
 
-// run executes an operation. For a subscription, change is the event. spent is the actual cost in
-// points.
+// run executes an operation. For an event of a subscription, change is the event. For other
+// operations, change is nil. spent is the actual cost in points.
 func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.OrderChange) (response *graphql.Response, spent int) {
 	x := e.newExecution(ctx, o)
 	var data []byte
@@ -97,15 +102,16 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	return x.respond(data), x.actualCost(len(data) + x.dropped)
 }
 
-// actualCost returns the cost in points of an execution with a response of this many bytes. Reads
-// can cost more than the values in the response. For example, the lists of a missing record are
-// read together with the record, and a page of a list with several shards takes several reads.
+// actualCost returns the cost in points of an execution. bytes is the size of the response. Reads
+// can cost more than the values in the response. For example, the plan may read the lists of a
+// record that does not exist.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
 	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
 }
 
-// respond returns the response: the data, all errors and, if requested, the explain output.
+// respond returns the response with the data and all errors. If the explain output was requested,
+// the response contains it, too.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
 	if limit := x.executor.limits.Answer; x.offset() > limit {
@@ -118,16 +124,17 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	return response
 }
 
-// executeQuery executes a query and returns the data. The data is null if a non-null root field is null.
+// executeQuery executes a query and returns the data. If a non-null root field is null, the data is
+// null.
 func (x *execution) executeQuery() []byte {
 	x.newLoaders(x.executor.resolver.store, "")
 	x.runPlan(x.ctx, func(p plan) { p.planRootFields(x.ctx, x.operation.prepared.Root) })
 	return x.writeRoot(x.fieldQuery)
 }
 
-// executeMutations executes the mutations of an operation one after the other. Each mutation has its own
-// loaders with consistent reads. Its payload therefore shows the state after this executeMutations, instead
-// of records that were read for an earlier mutation.
+// executeMutations executes the mutations of an operation one after the other. Each mutation has
+// its own loaders with strongly consistent reads. Its payload therefore shows the state after this
+// mutation, and not records that were read for an earlier mutation.
 func (x *execution) executeMutations() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.writeRoot(func(f *operation.Field) bool {
@@ -139,10 +146,11 @@ func (x *execution) executeMutations() []byte {
 	})
 }
 
-// executeEvent executes the operation of a subscription for one event. Its reads are consistent, so a
-// subscriber sees the change and all earlier writes. Each field of Subscription has the non-null
-// type OrderUpdate!. A null update therefore makes the data null
-// (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
+// executeEvent executes the operation of a subscription for one event. Its reads of the table are
+// strongly consistent, so they see the change and all earlier writes.
+//
+// Each field of Subscription has the non-null type OrderUpdate!. If the update is null, the data
+// must therefore be null (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 	x.newLoaders(x.executor.resolver.store.Consistent(), "")
 	x.runPlan(x.ctx, func(p plan) { p.planEvent(x.ctx, x.operation.prepared.Root, change) })
@@ -153,9 +161,9 @@ func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 	})
 }
 
-// newLoaders creates new loaders for the resolvers. The budget limits only the reads of these
-// loaders. It does not limit the reads of a mutation itself, so it cannot interrupt a mutation. In
-// the explain output, requests that were not planned have the given path.
+// newLoaders creates new loaders for the resolvers. The budget limits the reads of these loaders.
+// It does not limit the reads of a mutation itself, so it cannot interrupt a mutation. In the
+// explain output, path is the path of the requests that were not planned.
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
@@ -163,8 +171,8 @@ func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).ForkUnplanned(x.ctx, path), x}
 }
 
-// runPlan reads the records that the operation needs, before the resolvers run. If the plan panics,
-// the panic is logged, and the resolvers read the records themselves.
+// runPlan reads the records of the operation before the resolvers run. If the plan panics, runPlan
+// logs the panic. The resolvers then read the records themselves.
 func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -179,7 +187,8 @@ func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 	})
 }
 
-// planPayload plans the reads for the record in the payload of the current mutation.
+// planPayload plans the reads for the payload of the current mutation, and makes them. record is
+// the record in the payload.
 func planPayload(ctx context.Context, record any) {
 	x, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
@@ -194,7 +203,8 @@ func planPayload(ctx context.Context, record any) {
 	}
 }
 
-// resolverContext is the context of resolvers.
+// resolverContext is the context that all resolvers of an execution receive. Its values come from
+// the current state of the execution, so that no new context is needed for each field.
 type resolverContext struct {
 	context.Context
 	execution *execution
@@ -206,7 +216,8 @@ type (
 	currentFieldKey struct{}
 )
 
-// Value returns the execution, its loaders, the current field, or a value of the embedded context.
+// Value returns the execution, its loaders or the current field. For any other key, it returns the
+// value of the embedded context.
 func (c *resolverContext) Value(key any) any {
 	switch key {
 	case executionKey{}:
@@ -224,12 +235,13 @@ func loadersOf(ctx context.Context) *loaders.Loaders {
 	return ctx.Value(loadersKey{}).(*loaders.Loaders)
 }
 
-// currentField returns the field that is being resolved.
+// currentField returns the field whose resolver is running.
 func currentField(ctx context.Context) *operation.Field {
 	return ctx.Value(currentFieldKey{}).(*operation.Field)
 }
 
-// writeRoot writes the object with the root fields.
+// writeRoot writes the object with the root fields to the response. It calls field for each of
+// them.
 func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
 	valid, set := true, x.operation.prepared.Root
@@ -248,8 +260,9 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	return x.out
 }
 
-// writeRootField writes the value of a root field. It recovers from panics of the execution itself.
-// recoverPanic already recovers from panics of resolvers.
+// writeRootField writes the value of a root field. If the code of the execution panics,
+// writeRootField records an error, and the field becomes null. recoverPanic handles panics of
+// resolvers.
 func (x *execution) writeRootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	start := x.mark()
 	defer func() {
@@ -263,16 +276,16 @@ func (x *execution) writeRootField(f *operation.Field, field func(*operation.Fie
 	return field(f)
 }
 
-// mark returns a mark for the next value.
+// mark returns a mark for the start of the next value.
 func (x *execution) mark() responseMark { return responseMark{x.offset(), x.values} }
 
-// rewind removes all output since a mark and resets the number of values.
+// rewind removes all output after a mark, and restores the number of values at the mark.
 func (x *execution) rewind(m responseMark) {
 	x.truncate(m.offset)
 	x.values = m.values
 }
 
-// begin starts a field. It writes the name of the field and counts its value.
+// begin writes the name of a field and counts its value.
 func (x *execution) begin(f *operation.Field) {
 	x.values++
 	x.out = append(x.out, f.Key...)
@@ -285,7 +298,8 @@ func (x *execution) openObject() responseMark {
 	return start
 }
 
-// closeObject ends an object. If valid is false, it removes the object and returns false.
+// closeObject ends an object. If valid is false, a non-null field of the object is null.
+// closeObject then removes the object from the response and returns false.
 func (x *execution) closeObject(start responseMark, valid bool) bool {
 	if !valid {
 		x.rewind(start)
@@ -296,12 +310,13 @@ func (x *execution) closeObject(start responseMark, valid bool) bool {
 	return true
 }
 
-// enter adds a field to the path. leave removes the last field of the path.
+// enter appends a field to the path of the current object. leave removes the last field of the
+// path.
 func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElement{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
-// openList starts a list and adds its field to the path. Each call to element sets the index.
+// openList starts a list and appends its field to the path. Each call of element sets the index.
 func (x *execution) openList(f *operation.Field) responseMark {
 	start := x.mark()
 	x.enter(f)
@@ -318,7 +333,8 @@ func (x *execution) element(i int) {
 	}
 }
 
-// closeList ends a list. If valid is false, it removes the list and returns false.
+// closeList ends a list. If valid is false, a non-null element of the list is null. closeList then
+// removes the list from the response and returns false.
 func (x *execution) closeList(start responseMark, valid bool) bool {
 	x.leave()
 	if !valid {
@@ -336,7 +352,7 @@ func (x *execution) writeNull() bool {
 }
 
 // argumentsOf returns the arguments of a field. If they are invalid, argumentsOf records an error
-// at the current object and returns false.
+// and returns false.
 func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	if read := f.ArgumentsIn(x.arguments); read != nil {
 		return read, true
@@ -347,7 +363,7 @@ func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	return nil, false
 }
 
-// introspect writes the result of __schema or __type. gqlgen's generated code marshals the result.
+// introspect writes the result of __schema or __type. gqlgen's generated code computes the result.
 func (x *execution) introspect(f *operation.Field) bool {
 	field := graphql.CollectedField{Field: f.Field}
 	for _, set := range f.Selections {
@@ -362,5 +378,5 @@ func (x *execution) introspect(f *operation.Field) bool {
 	value := marshal(ctx, field)
 	x.values += operation.CountValues(value) - 1
 	value.MarshalGQL(x)
-	return true // both fields are nullable
+	return true // null is a valid value of both fields
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Messages for a null value in a non-null position, as in gqlgen's generated code. They are logged,
-// but not sent to clients.
+// Messages for a null value in a place where the schema does not allow null. They are the messages
+// of gqlgen's generated code. They are logged, but clients do not see them.
 const (
-	// nullResult is the message for a resolver that returns null.
+	// nullResult is the message for a resolver that returns null for a non-null field.
 	nullResult = "must not be null"
-	// nullElement is the message for a nil pointer.
+	// nullElement is the message for a nil pointer in a list with non-null elements.
 	nullElement = "the requested element is null which the schema does not allow"
 )
 
-// fieldContext returns gqlgen's context of a field. Errors need this context, and so do resolvers
-// that report errors themselves. It is created from the path on demand, because few fields need it.
+// fieldContext returns gqlgen's context of a field. Errors need it to find the path of the field,
+// and so do resolvers that report errors themselves. It is created only on demand, because few
+// fields need it.
 func (x *execution) fieldContext(f *operation.Field) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
 }
@@ -35,7 +36,8 @@ func (x *execution) objectContext() context.Context {
 	return ctx
 }
 
-// pathContext returns the context of the current object, or of the root field if the path is empty.
+// pathContext returns the context of the current object. If the path is empty, it returns the
+// context of the root field.
 func (x *execution) pathContext(root *operation.Field) context.Context {
 	if len(x.path) > 0 {
 		return x.objectContext()
@@ -43,7 +45,7 @@ func (x *execution) pathContext(root *operation.Field) context.Context {
 	return x.fieldContext(root)
 }
 
-// recordError records a resolver's error. It reports whether the resolver succeeded.
+// recordError records the error of a resolver and returns false. If err is nil, it returns true.
 func (x *execution) recordError(f *operation.Field, err error) bool {
 	if err == nil {
 		return true
@@ -53,7 +55,8 @@ func (x *execution) recordError(f *operation.Field, err error) bool {
 	return false
 }
 
-// recoverPanic records a panic of a resolver as an error. It must be deferred.
+// recoverPanic recovers from a panic of a resolver, records it as an error and sets *ok to false.
+// Call recoverPanic with defer.
 func (x *execution) recoverPanic(f *operation.Field, ok *bool) {
 	if panicked := recover(); panicked != nil {
 		x.recordPanic(x.fieldContext(f), panicked)
@@ -61,19 +64,19 @@ func (x *execution) recoverPanic(f *operation.Field, ok *bool) {
 	}
 }
 
-// recordPanic records a panic as an error.
+// recordPanic adds an error for a panic to the response.
 func (x *execution) recordPanic(ctx context.Context, panicked any) {
 	operation := graphql.GetOperationContext(ctx)
 	operation.Error(ctx, operation.Recover(ctx, panicked))
 }
 
-// recordMissing records an error for a null value of a non-null field, unless the field already has
-// an error. It always returns false.
+// recordMissing records an error for a null value of a non-null field. If the field already has an
+// error, it records nothing. It always returns false.
 func (x *execution) recordMissing(f *operation.Field, message string) bool {
 	return recordMissingAt(x.fieldContext(f), message)
 }
 
-// recordMissingElement is recordMissing for an element of a list.
+// recordMissingElement is like recordMissing, but for an element of a list.
 func (x *execution) recordMissingElement() bool {
 	return recordMissingAt(x.objectContext(), nullElement)
 }

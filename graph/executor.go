@@ -21,21 +21,24 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Request is a GraphQL request of a client.
+// Request is a GraphQL request from a client.
 type Request struct {
-	// Query is the document. It can be empty if DocumentID or Extensions identify the document.
+	// Query is the text of the GraphQL document. It can be empty if DocumentID or Extensions identify
+	// the document.
 	Query string
 	// DocumentID is the ID of a trusted document.
 	DocumentID string
-	// OperationName selects an operation. It can be empty if the document has only one operation.
+	// OperationName selects an operation of the document. It can be empty if the document has only one
+	// operation.
 	OperationName string
 	// Variables are the values of the variables, decoded from JSON with numbers as json.Number.
 	Variables map[string]any
-	// Extensions are the extensions of the request. The executor uses only persistedQuery.
+	// Extensions are the extensions of the request. The executor uses only the extension
+	// persistedQuery.
 	Extensions map[string]any
-	// ReadOnly rejects mutations.
+	// If ReadOnly is true, the executor rejects mutations.
 	ReadOnly bool
-	// ChargedPoints is the number of points that Charge has charged for the request, or 0 if Charge
+	// ChargedPoints is the number of points that Charge has taken for the request. It is 0 if Charge
 	// was not called.
 	ChargedPoints int
 
@@ -43,21 +46,23 @@ type Request struct {
 	measurement *observe.Measurement
 }
 
-// Outcome describes how the processing of a client's request ended.
+// Outcome describes how the processing of a request ended.
 type Outcome int
 
-// Outcomes.
+// The possible outcomes of a request.
 const (
 	// Executed means that the operation was executed. The data may be null because of an error.
 	Executed Outcome = iota
-	// Refused means that nothing was executed. The response has errors and no data.
+	// Refused means that nothing was executed. The response contains errors and no data.
 	Refused
 	// Overloaded means that the request was refused, because the running operations have reached the
-	// limit of concurrent cost (admission.PoolOperationCost).
+	// limit of their total cost (admission.PoolOperationCost).
 	Overloaded
-	// MutationNotAllowed means that the request contains a mutation and Request.ReadOnly is set.
+	// MutationNotAllowed means that the request was refused, because it selects a mutation and
+	// Request.ReadOnly is true.
 	MutationNotAllowed
-	// RateLimited means that the request exceeds the caller's rate limit; see Options.Rates.
+	// RateLimited means that the request was refused, because it exceeds the caller's rate limit
+	// (Options.Rates).
 	RateLimited
 )
 
@@ -65,48 +70,54 @@ const (
 type Result struct {
 	*graphql.Response
 	Outcome Outcome
-	// Mutation reports whether a mutation was executed. If so, clients should not blindly repeat the
-	// request.
+	// Mutation reports whether a mutation was executed. If it is true, repeating the request could
+	// repeat the change.
 	Mutation bool
-	// If Outcome is RateLimited, RetryAfter is the time until the caller has enough points.
+	// RetryAfter is the time until the caller has enough points, if Outcome is RateLimited.
 	RetryAfter time.Duration
-	// Refusal is the reason for an Overloaded request.
+	// Refusal is the reason if a pool of package admission refused the request. Otherwise, it is nil.
 	Refusal *admission.Refusal
 }
 
 // Executor executes GraphQL requests. It is safe for concurrent use.
 //
-// A client's request must pass several checks before any record is read. Package document finds or
-// parses the document, checks its limits and validates it. It also selects the operation and
-// coerces the variables. Package operation prepares the operation, and checks the caller's
-// permissions and the cost. Package rate checks the caller's rate limit. Package admission checks
-// the limit of concurrent cost. The execution then limits the number of DynamoDB requests
-// (Limits.Requests) and the size of the response (response.go).
+// A client's request must pass several checks before any record is read:
 //
-// Concurrent operations share the capacity of admission.PoolOperationCost, because their responses are in
-// memory at the same time. Without this pool, two hundred operations of the maximum cost could need
-// gigabytes. Events of subscriptions use admission.PoolEventCost instead, so a change with ten
-// thousand subscribers does not block queries. The change feed buffers waiting events, and ends
-// subscriptions that fall behind.
+//   - Package document finds or parses the document, checks its limits and validates it. It also
+//     coerces the variables.
+//   - Package operation prepares the operation. It checks the caller's permissions and the cost.
+//   - Package rate checks the caller's rate limit.
+//   - Package admission checks the limit of the total cost of concurrent operations.
+//
+// The execution then limits the number of DynamoDB requests (Limits.Requests) and the size of the
+// response (response.go).
+//
+// Concurrent operations share the capacity of admission.PoolOperationCost, because their responses
+// are in memory at the same time. Without this pool, two hundred operations of the maximum cost
+// could need gigabytes.
+//
+// Events of subscriptions use admission.PoolEventCost instead, so a change with ten thousand
+// subscribers does not block queries. Events wait in the change feed until there is capacity. The
+// feed limits the number of waiting events, and ends subscriptions that fall behind.
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// lookahead enables plans (plan.go). Without plans, responses take more DynamoDB requests.
+	// lookahead enables plans (plan.go). Without a plan, an operation sends more DynamoDB requests.
 	lookahead bool
 	limits    document.Limits
 	costs     operation.CostCalculator
 	rates     *rate.Limiter
-	// anonymousRates limits callers without a token. It is separate from rates, so that many client
-	// addresses cannot evict the token buckets of authenticated callers.
+	// anonymousRates limits callers without a token. It is separate from rates, because requests from
+	// many client addresses could evict the token buckets of authenticated callers.
 	anonymousRates *rate.Limiter
 	pools          *admission.Controller
 	documents      *document.Store
-	// prices are the prices in the explain output.
+	// prices contains the prices for the explain output (extensions.explain).
 	prices price.Prices
-	// eventTime is the time limit for each event. subscriptionMemory counts the memory of the
-	// documents and variables that subscriptions hold.
+	// eventTime is the time limit for executing one event of a subscription. subscriptionMemory counts
+	// the memory of the documents and variables of all subscriptions.
 	eventTime          time.Duration
 	subscriptionMemory *document.SubscriptionMemory
 	observer           observe.Observer
@@ -118,9 +129,10 @@ type admittedOperation struct {
 	document *document.Document
 	prepared *operation.Prepared
 	cost     int
-	// work counts the nodes that were parsed and visited to prepare the operation.
+	// work counts the nodes that the server parsed and visited to prepare the operation.
 	work document.ProcessedNodes
-	// reservation holds the points reserved for the operation. It is nil without rate limits.
+	// reservation holds the points that are reserved for the operation. Without rate limits, it is
+	// nil.
 	reservation *rate.Reservation
 }
 
@@ -137,7 +149,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Rates.Burst > 0 {
-		limits.Cost = min(limits.Cost, opts.Rates.Burst) // an operation above the burst could never run
+		limits.Cost = min(limits.Cost, opts.Rates.Burst) // no caller ever has more points than Burst
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
 	costs := operation.NewCostCalculator(served, limits, dynamo.NewCostBounds(1).WriteUnits)
@@ -164,7 +176,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 }
 
-// Execute executes a query or mutation. The result contains all errors.
+// Execute executes a query or mutation. It refuses subscriptions. The result contains all errors.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Subscription, Result) {
 		return e.refuseSubscription(ctx, o, errcode.BadUserInput, "a subscription requires a streaming transport: use WebSocket (graphql-transport-ws), or accept text/event-stream")
@@ -172,7 +184,8 @@ func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	return result
 }
 
-// start executes a query or a mutation. For a subscription, it calls subscribe.
+// start executes a query or a mutation. If the operation is a subscription, it calls subscribe
+// instead.
 func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Subscription, Result)) (stream *Subscription, result Result) {
 	ctx, r.measurement = observe.Begin(withReportedErrors(ctx), e.observer, r.Query)
 	defer func() { r.measurement.End(ctx, result.Errors) }()
@@ -195,7 +208,7 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 }
 
 // admit prepares the operation of a request and reserves its cost. If admit refuses the request, it
-// returns the result for the client instead.
+// returns the result for the client instead of the operation.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.callerLimiter(ctx)
 	if r.ChargedPoints == 0 {
@@ -222,10 +235,11 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	return o, nil
 }
 
-// Charge charges the minimum cost of a request and the points for its bytes. The server calls
-// Charge before it decodes the request, and sets Request.ChargedPoints to the result. Charge
-// refuses the request if the caller does not have enough points. The charged points are never
-// refunded.
+// Charge charges the minimum cost of a request and the points for its bytes. These points are never
+// refunded. If the caller does not have enough points, Charge refuses the request.
+//
+// The server calls Charge before it decodes the request, and sets Request.ChargedPoints to the
+// result.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.callerLimiter(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.BytesPerPoint)
@@ -235,7 +249,7 @@ func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Re
 	return paid, nil
 }
 
-// callerLimiter returns the limiter with the caller's bucket.
+// callerLimiter returns the rate limiter that contains the caller's points.
 func (e *Executor) callerLimiter(ctx context.Context) *rate.Limiter {
 	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
 		return e.anonymousRates
@@ -243,7 +257,8 @@ func (e *Executor) callerLimiter(ctx context.Context) *rate.Limiter {
 	return e.rates
 }
 
-// execute executes a query or a mutation if admission.PoolOperationCost has capacity for its cost.
+// execute executes a query or a mutation. If admission.PoolOperationCost has no capacity for its
+// cost, execute refuses it.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.reservation.Settle(spent, result.Response) }()
@@ -261,8 +276,8 @@ func (e *Executor) errorResponse(ctx context.Context, err error) *graphql.Respon
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
-// prepare prepares the operation of a request. If it returns errors, it sets only the work of the
-// admittedOperation.
+// prepare prepares the operation of a request. If it returns errors, only the field work of the
+// admittedOperation is set.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access
@@ -278,7 +293,8 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	r.measurement.SetOperation(doc, chosen)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
-		// This error takes precedence over errors in the document.
+		// This error takes precedence over errors in the document, because the client must first use
+		// another HTTP method.
 		return o, MutationNotAllowed, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send mutations with POST")}
 	case len(doc.Errors(quiet)) > 0:
 		return o, Refused, doc.Errors(quiet)

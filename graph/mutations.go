@@ -8,19 +8,19 @@ import (
 	"github.com/ordergraph/ordergraph/graph/input"
 )
 
-// Payload is the payload of a mutation. It contains the record, or the reasons why the business
-// rules rejected the mutation.
+// Payload is the payload of a mutation. It contains the record after the mutation. If business
+// rules rejected the mutation, it contains the reasons.
 type Payload[T any] struct {
 	// Value is the record after the mutation. If the mutation was rejected with a VersionConflict,
 	// Value is the current record. If it was rejected for another reason, Value is nil.
 	Value *T
-	// UserErrors are the reasons why the mutation was rejected. The list is empty after a success.
+	// UserErrors contains the reasons why the mutation was rejected. After a success, it is empty.
 	UserErrors []commerce.UserError
 }
 
-// executeMutation executes a mutation and returns its payload. It validates the input and calls do
-// to make the change. Violations of business rules become user errors in the payload. Other errors
-// become errors of the GraphQL field.
+// executeMutation executes a mutation and returns its payload. command validates the input and do
+// makes the change. If the mutation violates business rules, the payload contains user errors. Any
+// other error becomes an error of the GraphQL field.
 func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Validator) C, key *string) (*Payload[T], error) {
 	c := input.NewValidator(r.store.DefaultCurrency())
 	validCommand := command(c)
@@ -39,8 +39,8 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	return p, err
 }
 
-// newPayload returns a payload if err is nil or a violation of business rules. For any other error,
-// it returns err.
+// newPayload returns a payload with the value and the user errors in err. If err is any other
+// error, newPayload returns err instead.
 func newPayload[T any](value *T, err error) (*Payload[T], error) {
 	refusals := commerce.UserErrorsOf(err)
 	if err != nil && refusals == nil {

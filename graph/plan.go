@@ -14,13 +14,14 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan reads the records of an operation before the resolvers run (lookahead). It reads level by
-// level. A level is a set of reads that run concurrently, because all their keys are known. Lookups
-// with the same access pattern share a request, at any depth of the query. The records of a level
-// determine the keys of the next level. The plan ends before the execution starts.
+// plan reads the records of an operation before the resolvers run (lookahead). It reads in levels.
+// A level is a set of reads that run concurrently, because all their keys are known. The records of
+// one level contain the keys for the next level. Lookups with the same access pattern share a
+// request, even if their fields have different depths in the query.
 //
 // A plan saves requests and time, but never changes a response. If a field is not planned, its
-// resolver reads the record. If the arguments are invalid, the resolver returns the error.
+// resolver reads the record. If the arguments of a field are invalid, its resolver returns the
+// error.
 type plan struct {
 	*planState
 	// level collects the reads of the current level.
@@ -31,12 +32,12 @@ type plan struct {
 type planState struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments are the arguments that contain variables.
+	// arguments contains the converted arguments of the fields whose arguments contain variables.
 	arguments []any
 }
 
-// argumentsOf returns the arguments of a field as the struct that its resolver receives. For
-// invalid arguments, it returns the zero value.
+// argumentsOf returns the arguments of a field as the struct that its resolver receives. If the
+// arguments are invalid, it returns the zero value.
 func argumentsOf[A any](p plan, f *operation.Field) *A {
 	if a, ok := p.argumentsOf(f).(*A); ok {
 		return a
@@ -46,13 +47,15 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 
 func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
-// planTarget is a record or its ID, with the query's selections for the record.
+// planTarget is a record, or the ID of a record, with the selections of the operation for this
+// record.
 type planTarget[T any] struct {
 	value      T
 	selections []*operation.SelectionSet
 }
 
-// selectedFields iterates over each target with each of its selected fields that may read records.
+// selectedFields iterates over all fields that are selected for the targets and may read records.
+// It yields each field with the value of its target.
 func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
@@ -67,26 +70,27 @@ func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Fiel
 	}
 }
 
-// pendingKeys are keys for a loader, with the selections of each key.
+// pendingKeys contains the keys that a loader must read, with the selections for each key.
 type pendingKeys[K comparable] struct {
 	keys []K
 	path string
-	// capacity is the expected number of keys, or 0 if it is unknown.
+	// capacity is the expected number of keys. If it is unknown, capacity is 0.
 	capacity int
-	// seen is the set of keys. It is nil while there are few keys.
+	// seen contains the keys as a set, for faster lookups. While there are few keys, it is nil.
 	seen       map[K]struct{}
 	selections keySelections[K]
 }
 
-// keySelections are the selections of keys.
+// keySelections contains the operation's selections for each key.
 type keySelections[K comparable] struct {
-	// shared are the selections of every key if all keys have the same selections, which is the usual
-	// case. Otherwise perKey contains the selections of each key.
+	// Usually, the selections are the same for all keys. shared then contains these selections, and
+	// perKey is nil. Otherwise, perKey contains the selections for each key.
 	shared []*operation.SelectionSet
 	perKey map[K][]*operation.SelectionSet
 }
 
-// maxLinearSearchKeys is the number of keys above which a map is faster than a linear search.
+// maxLinearSearchKeys is the maximum number of keys for a linear search. For more keys, a map is
+// faster.
 const maxLinearSearchKeys = 8
 
 func (w *pendingKeys[K]) has(key K) bool {
@@ -97,7 +101,7 @@ func (w *pendingKeys[K]) has(key K) bool {
 	return slices.Contains(w.keys, key)
 }
 
-// add adds a key with its selections. Callers must not modify the selections afterwards.
+// add adds a key with its selections. The caller must not modify the selections afterwards.
 func (w *pendingKeys[K]) add(key K, path string, selections []*operation.SelectionSet) {
 	if w.keys == nil {
 		w.keys, w.path, w.selections.shared = make([]K, 0, max(1, w.capacity)), path, selections
@@ -127,12 +131,13 @@ func (w *pendingKeys[K]) add(key K, path string, selections []*operation.Selecti
 	}
 }
 
-// sameSlice reports whether two slices share their elements in memory.
+// sameSlice reports whether two slices are the same part of the same array in memory.
 func sameSlice(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// unionSelections returns the selections of both slices without duplicates. It modifies neither slice.
+// unionSelections returns the selections of both slices without duplicates. It does not modify the
+// slices.
 func unionSelections(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	if len(have) == 0 || sameSlice(have, more) {
 		return more
@@ -165,7 +170,8 @@ func (o *keySelections[K]) hasReads() bool {
 	return o.perKey == nil && reads(o.shared)
 }
 
-// targets returns a target for each key, to plan the reads that depend only on the key.
+// targets returns a target for each key. The targets are used to plan the reads that depend only on
+// the key. If no selection may need such reads, targets returns nil.
 func (w *pendingKeys[K]) targets() []planTarget[K] {
 	if !w.selections.hasReads() {
 		return nil
@@ -177,7 +183,7 @@ func (w *pendingKeys[K]) targets() []planTarget[K] {
 	return targets
 }
 
-// split divides the keys into keys that satisfy a condition and all other keys.
+// split separates the keys for which holds returns true from all other keys.
 func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys[K]) {
 	if !slices.ContainsFunc(w.keys, holds) {
 		return pendingKeys[K]{}, *w
@@ -192,11 +198,11 @@ func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys
 	return matching, others
 }
 
-// planFunc is the type of a loader's Plan method.
+// planFunc is the type of the method Plan of a loader.
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
-// planKeys passes the pending keys to planLoads, the Plan method of a loader. When the records have
-// been read, planKeys calls its argument "then", which plans the next level.
+// planKeys passes the pending keys to planLoads, which is the method Plan of a loader. After the
+// records have been read, planKeys calls the function then, which plans the next level.
 func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return
@@ -216,14 +222,16 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 	})
 }
 
-// planRecords plans reads of records by key.
+// planRecords plans lookups of records by key. After the records have been read, it calls the
+// function then, which plans the next level.
 func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
 		planKeys(ctx, p, w, loaders.RecordLoader(p.loaders, pattern).Plan, then)
 	}
 }
 
-// planList plans pages of lists.
+// planList plans reads of list pages. After the pages have been read, it calls the function then
+// with their records.
 func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequest], pattern *model.ListPattern[T], then func(plan, context.Context, []planTarget[T])) {
 	if len(w.keys) == 0 {
 		return
@@ -251,32 +259,34 @@ func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequ
 	})
 }
 
-// addList adds a page of a list. It ignores invalid arguments, because the resolver rejects them.
+// addList adds the page of a list that a field requests. If the arguments are invalid, it adds
+// nothing, because the resolver rejects them.
 func addList(p plan, w *pendingKeys[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
 	if q.Err == nil && p.argumentsOf(f) != nil {
 		w.add(q.Key, f.Path, f.Records)
 	}
 }
 
-// addReference adds the ID of a referenced record, unless the ID is empty.
+// addReference adds the ID of a record that another record refers to. If the ID is empty, there is
+// no such record, and addReference adds nothing.
 func addReference[ID ~string](w *pendingKeys[ID], f *operation.Field, id ID) {
 	if id != "" {
 		w.add(id, f.Path, f.Records)
 	}
 }
 
-// addBatch adds the well-formed keys of a batch.
+// addBatch adds the well-formed keys of a field that looks up records by a list of keys.
 func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments interface{ keys() ([]ID, error) }) {
-	keys, _ := arguments.keys() // the resolver rejects too many keys
+	keys, _ := arguments.keys() // if there are too many keys, the resolver returns the error
 	w.capacity = max(w.capacity, len(keys))
 	for _, key := range keys {
 		addReference(w, f, key)
 	}
 }
 
-// pendingRecords are the keys of the records that one level of the plan reads. Records of one kind
-// share a request. If the query selects an order's timeline or a product's inventory, one Query
-// reads the item collection instead.
+// pendingRecords contains the keys of the records that one level of the plan reads. Lookups of the
+// same kind of record share a request. If the query selects the timeline of an order, one Query
+// reads the order's whole item collection instead. The same applies to the inventory of a product.
 type pendingRecords struct {
 	customers          pendingKeys[commerce.CustomerID]
 	orders             pendingKeys[commerce.OrderID]
@@ -288,7 +298,7 @@ type pendingRecords struct {
 	warehouses         pendingKeys[commerce.WarehouseID]
 }
 
-// order returns the pending keys in r for orders with these selections.
+// order returns the list of pending keys to which an order with these selections must be added.
 func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
 	if operation.SelectsFieldWithReads(selections, "timeline") {
 		return &r.orderCollections
@@ -296,7 +306,7 @@ func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKey
 	return &r.orders
 }
 
-// product returns the pending keys in r for products with these selections.
+// product returns the list of pending keys to which a product with these selections must be added.
 func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
 	if operation.SelectsFieldWithReads(selections, "inventory") {
 		return &r.productCollections
@@ -304,7 +314,8 @@ func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingK
 	return &r.products
 }
 
-// planAfterRecord plans the reads for the selections of a record that has already been read.
+// planAfterRecord plans the reads that the selections of a record require. The record itself has
+// already been read.
 func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
 	switch record := record.(type) {
 	case *commerce.Customer:
@@ -322,7 +333,7 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 	}
 }
 
-// planRootFields plans the root fields.
+// planRootFields plans the reads for the root fields of a query.
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var (
 		referenced pendingRecords
@@ -344,7 +355,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		case f.Name == operation.EntitiesField:
 			p.planEntities(ctx, f, &referenced)
 		case f.Name == "quote":
-			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // the resolver rejects invalid lines
+			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // if the lines are invalid, the resolver returns the error
 			for _, line := range lines {
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
@@ -364,8 +375,9 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.rootLists(ctx, root)
 }
 
-// planItemsByID plans line items and, in the same level, the orders and products that they refer to.
-// For callers who may see only their own orders, it reads the orders first, to check their owners.
+// planItemsByID plans line items by their keys. In the same level, it plans the orders and products
+// that the line items refer to. If the caller may see only its own orders, planItemsByID plans the
+// orders first, to check that they belong to the caller.
 func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)
@@ -381,8 +393,8 @@ func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemK
 	})
 }
 
-// planCustomersByEmail plans reads of customers by email address: first the customer's ID, then the
-// customer.
+// planCustomersByEmail plans reads of customers by email address. The first read returns the
+// customer's ID, and the next one returns the customer.
 func (p plan) planCustomersByEmail(ctx context.Context, w *pendingKeys[string]) {
 	if len(w.keys) == 0 {
 		return

@@ -14,11 +14,14 @@ import (
 )
 
 // The reads for each kind of record are planned in two steps. Reads that depend only on the
-// record's ID are planned together with the record, and all other reads after the record has been
-// read. The plans of fields with an access pattern are generated (reads_generated.go). This file
-// contains the plans for each kind of record, and for fields declared with @reads(byHand).
+// record's ID are planned in the same level as the record. All other reads are planned after the
+// record has been read.
+//
+// If the schema declares an access pattern for a field, the code that plans the field is generated
+// (reads_generated.go). This file contains the code for each kind of record, and for fields
+// declared with @reads(byHand).
 
-// planReferences plans the records in r, and the reads that depend only on their IDs.
+// planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
@@ -31,7 +34,7 @@ func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
-// planCollections plans the item collections of orders and products. If the plan refers to the same
+// planCollections plans the item collections of orders and products. If the plan needs the same
 // order or product again, it uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
 	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
@@ -44,16 +47,17 @@ func (p plan) planCustomersByID(ctx context.Context, w *pendingKeys[commerce.Cus
 	p.planByCustomerID(ctx, w.targets())
 }
 
-// planOrdersByID plans orders. If an order's item collection is already planned, the order is not
-// read separately.
+// planOrdersByID plans lookups of orders. If the item collection of an order is already planned,
+// the order is not read separately.
 func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.OrderCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// planOrders plans orders, and the reads that depend only on their IDs. For callers who may see
-// only their own orders, it reads the orders first, to check their owners.
+// planOrders plans lookups of orders, and the reads that depend only on their IDs. If the caller
+// may see only its own orders, planOrders plans the orders first, to check that they belong to the
+// caller.
 func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, pattern, plan.orders)
@@ -63,8 +67,8 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 	planByOrderID(ctx, p, w.targets(), id)
 }
 
-// planProductsBySKU plans products. If a product's item collection is already planned, the product
-// is not read separately.
+// planProductsBySKU plans lookups of products. If the item collection of a product is already
+// planned, the product is not read separately.
 func (p plan) planProductsBySKU(ctx context.Context, w *pendingKeys[commerce.SKU]) {
 	collections, single := w.split(p.loaders.ProductCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.planProductInventory)
@@ -82,18 +86,19 @@ func targetIDs[ID, T any](targets []planTarget[T], id func(T) ID) []planTarget[I
 	return out
 }
 
-// customers plans the selections of customers in a list.
+// customers plans the reads for the selected fields of customers that have already been read.
 func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	p.primeCustomers(ctx, targets)
 	p.planAfterCustomers(ctx, targets)
 	p.planByCustomerID(ctx, targetIDs(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
-// primeCustomers adds customers to the loader if the query selects "orders { customer }". The field
-// "customer" then needs no read.
+// primeCustomers adds customers to the loader of customers if the query selects "orders { customer
+// }". Resolving the field "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	for customer, f := range selectedFields(targets) {
-		// A customer without a count can be a copy from a list, which cannot replace the full record.
+		// A customer without an order count can be a copy from a list. The copy lacks some attributes, so
+		// it must not replace the customer's own record in the loader.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsFieldWithReads(f.Records, "customer") {
 			loaders.RecordLoader(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
@@ -131,7 +136,7 @@ func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*comm
 			uncounted, path = append(uncounted, customer), f.Path
 			continue
 		}
-		if f.Name == "spending" && !customer.SpendingComplete { // an edge does not contain this attribute
+		if f.Name == "spending" && !customer.SpendingComplete { // it is always false in a copy from a list, so read the customer's own record
 			to.customers.add(customer.ID, f.Path, nil)
 		}
 		customerReference(customer, f, &to)
@@ -142,15 +147,15 @@ func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*comm
 	}
 }
 
-// orders plans the selections of orders in a list.
+// orders plans the reads for the selected fields of orders that have already been read.
 func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planAfterOrders(ctx, targets)
 	planByOrderID(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planByOrderID plans the reads that depend only on the orders' IDs. If an order's item collection
-// is already planned, the timeline is taken from it after the level has been read. A load at this
-// point would delay the other reads of the level.
+// planByOrderID plans the reads that depend only on the orders' IDs. If the item collection of an
+// order is already planned, the plan takes the timeline from it after this level has been read.
+// Waiting for it now would delay the other reads of the level.
 func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
@@ -175,14 +180,14 @@ func (p plan) timelineRequest(f *operation.Field, id commerce.OrderID) paging.Re
 	return p.resolver.timelineRequest(id, argumentsOf[orderTimelineArguments](p, f), f.PageInfo)
 }
 
-// planAfterOrderCollections plans further reads for orders that were read as item collections.
+// planAfterOrderCollections plans the next reads for orders whose item collections have been read.
 func (p plan) planAfterOrderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planAfterOrders(ctx, targets)
 	p.planCollectionTimelines(ctx, targets)
 }
 
-// planCollectionTimelines plans further reads for the events in item collections. If an item collection
-// is too large for one Query, its timeline may be missing and is read separately.
+// planCollectionTimelines plans the next reads for the events in item collections. If an item
+// collection is too large for one Query, the timeline may be missing. It is then read separately.
 func (p plan) planCollectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var events []planTarget[*commerce.Event]
@@ -253,7 +258,8 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	p.planReferences(ctx, &to)
 }
 
-// planItemCount plans a read of all items, for an order without a stored item count.
+// planItemCount plans a read of all line items, to count the items of an order without a stored
+// item count.
 func (p plan) planItemCount(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
 	allItems := loaders.AllOrderItemsRequest(o.ID)
 	if _, ok := p.loaders.CachedOrderItems(o, allItems.Page); !ok {
@@ -261,8 +267,8 @@ func (p plan) planItemCount(o *commerce.Order, f *operation.Field, pages *pendin
 	}
 }
 
-// primeOrders adds orders to the loader if the query selects "items { order }" or "item { order }".
-// The field "order" then needs no read.
+// primeOrders adds orders to the loader of orders if the query selects "items { order }" or "item {
+// order }". Resolving the field "order" then needs no read.
 func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var orders []*commerce.Order
 	for order, f := range selectedFields(targets) {
@@ -273,8 +279,8 @@ func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Or
 	p.loaders.PrimeOrders(ctx, orders)
 }
 
-// loadedItems returns the items of an order if they have already been read. Otherwise, it adds the
-// requested page of items to pages.
+// loadedItems returns the requested line items of an order if they have already been read.
+// Otherwise, it adds the requested page to pages.
 func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) []planTarget[*commerce.LineItem] {
 	if o.EmbedsItems && !slices.ContainsFunc(f.Records, (*operation.SelectionSet).HasReads) {
 		return nil
@@ -287,7 +293,7 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 	if !ok {
 		key := request.Key
 		if o.ItemCount == nil && f.SelectsItemCount {
-			key = loaders.AllOrderItemsRequest(o.ID) // one Query returns the count and the page
+			key = loaders.AllOrderItemsRequest(o.ID) // reading all items returns both the count and the page
 		}
 		pages.add(key, f.Path, f.Records)
 		return nil
@@ -318,14 +324,16 @@ func addItemReferences(targets []planTarget[model.OrderItemKey], to *pendingReco
 	}
 }
 
-// products plans the selections of products in a list.
+// products plans the reads for the selected fields of products that have already been read.
 func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	p.planStock(ctx, targets)
 	p.planProductInventory(ctx, targets)
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
-// planStock plans reads of full products if a list contains copies that lack the selected stock.
+// planStock plans lookups of products from lists. Some lists contain copies of products that lack
+// the stock and the order count. planStock looks up such a product if the query selects one of
+// these fields.
 func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {
@@ -336,8 +344,8 @@ func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Prod
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// planProductInventory plans further reads for inventory levels that were read with their products. If
-// a product's inventory has not been read, planProductInventory plans this read.
+// planProductInventory plans the next reads for inventory levels that were read with their
+// products. If a product's inventory has not been read, it plans this read first.
 func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var levels []planTarget[*commerce.InventoryLevel]
 	var missing pendingKeys[dynamo.ListRequest]
@@ -361,7 +369,7 @@ func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*co
 	planList(ctx, p, &missing, model.ProductInventory, plan.inventoryLevels)
 }
 
-// planInventoryBySKU plans pages of the inventory of products.
+// planInventoryBySKU plans pages of the inventory of products. It needs only the SKUs.
 func (p plan) planInventoryBySKU(ctx context.Context, targets []planTarget[commerce.SKU]) {
 	var pages pendingKeys[dynamo.ListRequest]
 	for sku, f := range selectedFields(targets) {
@@ -391,7 +399,7 @@ func addInventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], 
 // categories plans nothing, because a category refers to no record.
 func (plan) categories(context.Context, []planTarget[*commerce.Category]) {}
 
-// employees plans the selections of employees in a list.
+// employees plans the reads for the selected fields of employees that have already been read.
 func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
 	p.planAfterEmployees(ctx, targets)
 	p.planByEmployeeID(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
@@ -418,7 +426,7 @@ func (p plan) planAfterEmployees(ctx context.Context, targets []planTarget[*comm
 	p.planReferences(ctx, &to)
 }
 
-// warehouses plans the selections of warehouses in a list.
+// warehouses plans the reads for the selected fields of warehouses that have already been read.
 func (p plan) warehouses(ctx context.Context, targets []planTarget[*commerce.Warehouse]) {
 	p.warehouseLists(ctx, targetIDs(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
 }

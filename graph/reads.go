@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// nullIfNotFound returns nil instead of commerce.ErrNotFound.
+// nullIfNotFound returns v and err. If err is commerce.ErrNotFound, it returns nil and no error,
+// because a missing record is null in GraphQL.
 func nullIfNotFound[T any](v *T, err error) (*T, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return nil, nil
@@ -24,7 +25,7 @@ func nullIfNotFound[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// lookupID parses the ID of a record to look up. It returns false for malformed text.
+// lookupID parses the ID of a record to look up. If the text is not a valid ID, it returns false.
 func lookupID[ID ~string](text string) (ID, bool) {
 	parse := commerce.ParseID[ID]
 	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
@@ -37,12 +38,12 @@ func lookupID[ID ~string](text string) (ID, bool) {
 	return id, err == nil
 }
 
-// record returns the record with this key, or nil if the record does not exist.
+// record returns the record with this key. If the record does not exist, it returns nil.
 func record[K comparable, T any](ctx context.Context, p *model.LookupPattern[K, *T], key K) (*T, error) {
 	return nullIfNotFound(loaders.RecordLoader(loadersOf(ctx), p).Load(ctx, key))
 }
 
-// lookupIDs parses the IDs of a batch. A malformed ID becomes an empty ID. If there are more than
+// lookupIDs parses a list of IDs. An invalid ID becomes an empty ID. If there are more than
 // operation.MaxBatchKeys IDs, lookupIDs returns a commerce.InvalidError.
 func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	if len(texts) > operation.MaxBatchKeys {
@@ -55,7 +56,8 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records with these IDs in the same order. A missing record is nil.
+// batch returns the records with these IDs in the same order. If a record does not exist, its
+// element is nil.
 func batch[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
@@ -67,7 +69,8 @@ func batch[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T
 	return records, nil
 }
 
-// reference returns the record with this ID, or nil if the ID is empty.
+// reference returns the record with this ID. If the ID is empty or the record does not exist, it
+// returns nil.
 func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], id ID) (*T, error) {
 	if id == "" {
 		return nil, nil
@@ -111,13 +114,14 @@ func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, pr
 	return nullIfNotFound(loadersOf(ctx).OrderItem(ctx, order, sku))
 }
 
-// pageRequest returns a page request for the list that a field returns. parent is the ID of the
-// record that the list belongs to. Lists of Query have no parent.
+// pageRequest returns a page request for the list that a field returns. field has the form
+// Type.field. parent is the ID of the record that contains the field. Fields of Query have no
+// parent.
 func (r *Resolver) pageRequest(field string, parent ...string) paging.Request {
 	return r.cursors.NewRequest(field, parent...)
 }
 
-// connection returns a page of a list.
+// connection reads a page of a list and returns it as a GraphQL connection.
 func connection[T any](ctx context.Context, from *model.ListPattern[T], q *paging.Request) (*paging.Connection[T], error) {
 	if q.Err != nil {
 		return nil, q.Err
@@ -133,7 +137,7 @@ func newConnection[T any](q *paging.Request, slice dynamo.Page[T], err error) (*
 	return paging.NewConnection(slice, q.Scope), nil
 }
 
-// The lists of the functions below may already have been read with their parent record.
+// The functions below return lists that may already have been read with their parent record.
 
 func (r *Resolver) orderItemsRequest(id commerce.OrderID, a *orderItemsArguments, beyond operation.PageInfoSelection) paging.Request {
 	q := r.pageRequest("Order.items", string(id))
@@ -180,7 +184,7 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 	return newConnection(&q, slice, err)
 }
 
-// stockNumber returns a number that describes a product's stock, such as the available quantity.
+// stockNumber returns one number of a product's stock, such as the available quantity.
 func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := loadersOf(ctx).WithStock(ctx, product)
 	return scalar.ToInt(number(p), err)

@@ -1,7 +1,7 @@
-// Package graph is the GraphQL API of the order book. It contains the executor, plans, resolvers,
-// federation entities, subscriptions and errors. Within the module, it imports
-// its subpackages, commerce, dynamo, loaders, internal/admission, internal/price and
-// internal/setting. It depends neither on HTTP nor on an AWS SDK.
+// Package graph is the GraphQL API of Ordergraph. It contains the executor, plans, resolvers,
+// federation entities, subscriptions and errors. Within the module, it imports its subpackages,
+// commerce, dynamo, loaders, internal/admission, internal/price and internal/setting. It depends
+// neither on HTTP nor on an AWS SDK.
 //
 // A request is processed in these steps:
 //
@@ -10,16 +10,16 @@
 //   - Package operation prepares the operation as one tree of the selected fields. All later steps
 //     use this tree.
 //   - The executor checks permissions, cost (package operation) and rate limits (package rate)
-//     before anything is read.
-//   - A plan (plan.go) reads the records that the operation needs. Reads with known keys run
-//     concurrently.
+//     before it reads a record.
+//   - A plan (plan.go) reads the records that the operation needs. Reads run concurrently if their
+//     keys are known.
 //   - An execution (execute.go) visits the fields, calls the resolvers and writes the response.
-//     Resolvers are one expression each and use the planned records.
+//     Each resolver is one expression and uses the planned records.
 //   - errors.go converts errors for the client.
 //
-// A subscription passes the checks once and is executed for each event (subscription.go). Package
-// explain describes the DynamoDB requests of a response. Package bound computes the maximum
-// DynamoDB requests of an operation without executing it.
+// A subscription passes the checks once. Its operation is then executed for each event
+// (subscription.go). Package explain describes the DynamoDB requests of a response. Package bound
+// computes the maximum DynamoDB requests of an operation without executing it.
 package graph
 
 import (
@@ -48,51 +48,55 @@ type Options struct {
 	Feed *feed.Feed
 	// Cursors signs the cursors of lists.
 	Cursors paging.CursorSigner
-	// Report logs an error, with the context of its request. It is called for every error that clients
-	// see as UNAVAILABLE or INTERNAL.
+	// Report logs an error, with the context of its request. It is called for errors whose cause the
+	// client does not see, such as UNAVAILABLE, TIMED_OUT and INTERNAL errors.
 	Report func(ctx context.Context, err error)
-	// Authenticated reports whether requests must have a principal (WithPrincipal). If it is false,
-	// requests without a principal have the permissions of an administrator.
+	// If Authenticated is true, requests must have a principal (WithPrincipal). If it is false, a
+	// request without a principal has the permissions of an administrator.
 	Authenticated bool
-	// Policy grants permissions to roles. Nil means commerce.StandardPolicy.
+	// Policy grants permissions to roles. If it is nil, commerce.StandardPolicy is used.
 	Policy *commerce.Policy
-	// RequestID returns the ID that identifies a request in the log. It is nil if requests have no ID.
+	// RequestID returns the ID that identifies a request in the log. If requests have no ID, RequestID
+	// is nil.
 	RequestID func(ctx context.Context) string
-	// Limits are the limits of a client's request. A zero limit means the default.
+	// Limits are the limits of a single request. If a limit is 0, its default is used.
 	Limits document.Limits
-	// Admission limits the resources that callers share. Nil means limits of the default sizes.
+	// Admission limits the resources that all requests share. If it is nil, limits of the default
+	// sizes are used.
 	Admission *admission.Controller
-	// Prices are the prices in the explain output. The zero value means price.Standard.
+	// Prices are the prices for the explain output (extensions.explain). If Prices is the zero value,
+	// price.Standard is used.
 	Prices price.Prices
 	// Rates are the rate limits of each principal.
 	Rates rate.Options
-	// NoIntrospection disables introspection.
+	// If NoIntrospection is true, introspection is disabled.
 	NoIntrospection bool
-	// Documents are the trusted documents; internal/manifest reads them.
+	// Documents are the trusted documents. Package internal/manifest reads them.
 	Documents []document.Trusted
-	// TrustedOnly rejects all documents that are not trusted.
+	// If TrustedOnly is true, all documents that are not trusted are rejected.
 	TrustedOnly bool
-	// EventTime is the time limit for executing one event of a subscription. Zero means no limit.
+	// EventTime is the time limit for executing one event of a subscription. If it is 0, there is no
+	// limit.
 	EventTime time.Duration
-	// Observer, if not nil, is notified of all operations.
+	// Observer is notified of all operations. It may be nil.
 	Observer observe.Observer
-	// ObserveBatch, if not nil, is called for each batch of reads. pattern is the ID of the access
-	// pattern, and keys is the number of keys.
+	// ObserveBatch is called for each batch of reads. pattern is the ID of the access pattern, and
+	// keys is the number of keys. ObserveBatch may be nil.
 	ObserveBatch func(pattern string, keys int)
-	// OnInvalidDocument, if not nil, is called with each trusted document that is invalid or exceeds a
-	// limit, and with its first error.
+	// OnInvalidDocument is called with each trusted document that is invalid or exceeds a limit, and
+	// with its first error. It may be nil.
 	OnInvalidDocument func(document.Trusted, document.Error)
 }
 
 type principalKey struct{}
 
-// WithPrincipal returns a context with the principal of a request.
+// WithPrincipal returns a context that contains the principal of a request.
 func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// principal returns the principal of a request. It returns the zero value if authentication is
-// required and the request has no principal.
+// principal returns the principal of a request. If the request has none, principal returns an
+// administrator. If authentication is required, it returns the zero value instead.
 func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
 	if !ok && !r.authenticated {
@@ -101,7 +105,8 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	return p
 }
 
-// Resolver is the root of the resolvers.
+// Resolver implements ResolverRoot, the interface through which gqlgen's generated code finds the
+// resolvers of each type.
 type Resolver struct {
 	store         *dynamo.Store
 	feed          *feed.Feed
@@ -114,11 +119,13 @@ type Resolver struct {
 	observeBatch  func(pattern string, keys int)
 }
 
-// Schema returns the schema that clients see. It omits @defer, because deferred data would be lost
-// over plain POST. It omits the directives for federation, permissions and the generator, and the
-// types of their arguments, because clients cannot use them. It omits Float, because a schema must
-// not contain an unused built-in scalar
-// (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
+// Schema returns the schema that clients see. It omits some definitions of the schema files:
+//
+//   - @defer, because deferred data would be lost in a response to a plain POST request.
+//   - The directives for federation, permissions and the code generator, and the types of their
+//     arguments, because clients cannot use them.
+//   - Float, because a schema must not contain a built-in scalar that it does not use
+//     (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective, "userErrors"} {

@@ -8,33 +8,35 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// boundedResponse is the data of one response, at most Limits.Answer bytes. The cost of an
-// operation limits the number of values, but not the length of values and aliases. Without this
-// limit, a request of 20 kB with a hundred thousand aliases of 200 bytes could produce 20 MB.
+// boundedResponse is the data of one response. It contains at most Limits.Answer bytes. The cost of
+// an operation limits the number of values, but not the length of values and aliases. Without this
+// limit, a document of 20 kB could request a hundred thousand values with aliases of 200 bytes
+// each. Its response would have 20 MB.
 //
-// Writing does not stop at the limit, because a later null in an outer field may remove the excess,
-// and later errors must be reported. Bytes beyond the limit are therefore counted but not stored.
-// Offsets refer to the complete response.
+// Writing does not stop at the limit. A later null in an outer field may remove the excess, and
+// later errors must be reported. Bytes beyond the limit are therefore counted but not stored.
+// Offsets count all bytes, including those that are not stored.
 type boundedResponse struct {
 	out []byte
-	// limit is the maximum length of out. dropped is the number of bytes that were dropped.
+	// limit is the maximum length of out. dropped is the number of bytes that were counted but not
+	// stored.
 	limit, dropped int
 }
 
 // responseSlack is the number of bytes that may be written beyond the limit before the excess is
-// dropped. It avoids a check after each value.
+// dropped. Because of it, the limit is not checked after each value.
 const responseSlack = 64 << 10
 
 // newBoundedResponse returns an empty response of at most limit bytes. latest is the size of the
-// previous response of the operation. It determines the initial capacity.
+// operation's previous response. The initial capacity is slightly larger than latest.
 func newBoundedResponse(latest, limit int) boundedResponse {
 	return boundedResponse{out: make([]byte, 0, min(latest+latest/8+1<<10, limit)), limit: limit}
 }
 
-// offset returns the length of the response so far.
+// offset returns the number of bytes written so far, including dropped bytes.
 func (r *boundedResponse) offset() int { return r.dropped + len(r.out) }
 
-// dropExcess drops the bytes beyond the limit.
+// dropExcess drops the bytes beyond the limit, if there are more than responseSlack of them.
 func (r *boundedResponse) dropExcess() {
 	if len(r.out) > r.limit+responseSlack {
 		r.dropped += len(r.out) - r.limit
@@ -42,7 +44,8 @@ func (r *boundedResponse) dropExcess() {
 	}
 }
 
-// truncate shortens the response to an offset. Dropped bytes after the offset no longer count.
+// truncate shortens the response to an offset. Dropped bytes after the offset are no longer
+// counted.
 func (r *boundedResponse) truncate(offset int) {
 	if r.dropped == 0 {
 		r.out = r.out[:offset]
@@ -59,7 +62,7 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// newResponseTooLargeError returns the error for a response that exceeds the limit.
+// newResponseTooLargeError returns the error for a response of more than limit bytes.
 func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
 		return errcode.New(operation.Position, document.LimitCodes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not repeat the mutation, but read its result with a query that selects fewer fields", limit)

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/scalar"
 )
 
-// Handwritten resolvers. Each is one expression.
+// The resolvers in this file are written by hand. Each of them is one expression.
 
 func (r *addressResolver) Line2(ctx context.Context, obj *commerce.Address) (*string, error) {
 	return scalar.OrNull(obj.Line2), nil

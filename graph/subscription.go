@@ -14,16 +14,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Subscription is an active subscription. Only one goroutine may use a Subscription. It must call
-// Close.
+// Subscription is an active subscription. Only one goroutine may use it at a time. The caller must
+// call Close.
 //
 // Between events, a Subscription holds its operation and its source of events, but no goroutine.
-// gqlgen's own streams are not used for two reasons. They execute all events with the same context
-// and loaders, and they return {"field": null} where GraphQL requires the data to be null.
+// gqlgen's own subscriptions are not used for two reasons. They execute all events with the same
+// context and loaders, and they return {"field": null} where GraphQL requires the data to be null.
 type Subscription struct {
 	executor  *Executor
 	operation *admittedOperation
-	// caller is the caller whose quota the subscription uses.
+	// caller is the caller whose share of the subscription memory is used.
 	caller admission.Caller
 	source changeSource
 	ended  bool
@@ -35,13 +35,13 @@ type changeSource interface {
 	Close()
 }
 
-// Start is like Execute, for clients that can receive several responses. For a subscription, it
-// returns a Stream and an empty result. ctx applies only to the start of the subscription.
+// Start is like Execute, but also starts subscriptions. For a subscription, it returns a
+// Subscription and a Result without errors. ctx applies only to the start of the subscription.
 func (e *Executor) Start(ctx context.Context, r Request) (*Subscription, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
 
-// refuseSubscription returns the response to a subscription that is refused.
+// refuseSubscription returns the response to a subscription that the server refuses.
 func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Subscription, Result) {
 	o.reservation.Settle(0, nil)
 	return nil, Result{Response: e.errorResponse(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}
@@ -54,17 +54,19 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Subscr
 	if stream == nil {
 		o.reservation.Settle(0, nil)
 	}
-	// The feed may need many reads to find missed events. Reads beyond subscriptionStartReads are charged here,
-	// even if "after" is the ID of an event that does not exist.
+	// The feed may need many reads to find the events that the client missed. The cost of the
+	// operation includes only subscriptionStartReads of them. Further reads are charged here, even if
+	// the subscription fails because the event ID in the argument "after" does not exist.
 	e.callerLimiter(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-subscriptionStartReads))
 	return stream, result
 }
 
-// subscriptionStartReads is the number of requests that the cost of starting a subscription includes: the
-// latest event, and one page of missed events.
+// subscriptionStartReads is the number of DynamoDB requests that the cost of starting a
+// subscription includes. One of them reads the latest event, and the other reads a page of missed
+// events.
 const subscriptionStartReads = 2
 
-// openStream opens the source of a subscription's events.
+// openStream opens the source of a subscription's events and stores it in opened.
 func (e *Executor) openStream(ctx context.Context, operation *admittedOperation, opened *openedSource) (*Subscription, Result) {
 	caller := admission.CallerFromContext(ctx)
 	if refused := e.subscriptionMemory.Reserve(caller, operation.document, operation.Variables); refused != nil {
@@ -77,7 +79,7 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 	}()
 	x := e.newExecution(context.WithValue(ctx, openedSourceKey{}, opened), operation)
 	x.newLoaders(e.resolver.store, "")
-	x.writeRoot(x.fieldSubscription) // the resolver opens the source; see subscription_sources.go
+	x.writeRoot(x.fieldSubscription) // the resolver opens the source (subscription_sources.go)
 	response := x.respond(nil)
 	if len(response.Errors) > 0 || opened.source == nil {
 		if opened.source != nil {
@@ -89,11 +91,11 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 	return &Subscription{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
 }
 
-// Next waits for an event and executes the operation for the event. It returns false when the
-// subscription has ended. The result then contains the error, if an error ended the subscription.
+// Next waits for an event and executes the operation for this event. When the subscription has
+// ended, Next returns false. If an error ended the subscription, the result contains the error.
 //
-// ctx limits the wait. It must carry the same values as the request's context, such as the
-// principal and the explain flag.
+// If ctx ends, the subscription ends without an error. ctx must contain the same values as the
+// context of the client's request, such as the principal and the value of WithExplain.
 func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 	if s.ended {
 		return Result{Response: &graphql.Response{}}, false
@@ -116,7 +118,7 @@ func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 	case ctx.Err() != nil:
 		return Result{Response: &graphql.Response{}}, false
 	case errors.Is(err, feed.ErrTooSlow):
-		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "the subscriber did not read events fast enough: subscribe again, starting after the last update received")
+		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "the subscription ended because the client did not read its events fast enough: subscribe again, and start after the last update that you received")
 	}
 	ctx, measurement := observe.BeginEvent(ctx, s.executor.observer, s.operation.document, s.operation.Operation)
 	result := Result{Response: s.executor.errorResponse(ctx, err), Outcome: Refused}
@@ -130,7 +132,7 @@ func (s *Subscription) Close() {
 	s.executor.subscriptionMemory.Release(s.caller, s.operation.document, s.operation.Variables)
 }
 
-// deliver executes the operation for one event. Each event has its own context, loaders, request
+// deliver executes the operation for one event. Each event has its own context, loaders, read
 // budget and time limit.
 func (s *Subscription) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
 	e, spent := s.executor, 0

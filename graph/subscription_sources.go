@@ -13,19 +13,21 @@ import (
 
 type openedSourceKey struct{}
 
-// openedSource receives the event source that a subscription's resolver opens. gqlgen requires the
-// resolver to return a channel. The channel remains unused, because it would need a goroutine for
+// openedSource receives the event source that the resolver of a subscription opens. gqlgen requires
+// the resolver to return a channel, but this channel is not used. It would need a goroutine for
 // each subscription and could not return an error.
 type openedSource struct {
 	source changeSource
-	// reads is the number of requests that the feed made to start the subscription and to read the
-	// missed events.
+	// reads is the number of DynamoDB requests that the feed made to start the subscription and to
+	// read the missed events.
 	reads int
 }
 
-// openSource opens the source of a subscription's events.
+// openSource opens the source of a subscription's events and stores it in the openedSource of the
+// context.
 func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *feed.Feed) (*feed.Subscription, error)) (<-chan *feed.OrderChange, error) {
-	// This budget counts requests without a limit. The feed limits the number of missed events.
+	// This budget only counts the requests and does not limit them. The feed limits the number of
+	// missed events.
 	counted := table.NewReadBudget(math.MaxInt32)
 	subscription, err := open(counted.NewContext(ctx), r.feed)
 	opened := ctx.Value(openedSourceKey{}).(*openedSource)
@@ -39,16 +41,17 @@ func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *f
 	return make(chan *feed.OrderChange), nil
 }
 
-// authorizedSource ends a subscription when its order becomes invisible to the subscriber.
+// authorizedSource is a changeSource that ends the subscription if the subscriber may no longer see
+// the changed order.
 type authorizedSource struct {
 	changeSource
 	// canSee reports whether the subscriber may see a customer's orders.
 	canSee func(commerce.CustomerID) bool
 }
 
-// Next waits for a change. If another program reassigns the order to a customer whose orders the
-// subscriber may not see, Next returns NOT_FOUND, which ends the subscription. All other errors
-// come from feed.Subscription.Next.
+// Next waits for a change of an order. Other software may assign the order to a customer whose
+// orders the subscriber may not see. Next then returns NOT_FOUND, which ends the subscription. All
+// other errors come from feed.Subscription.Next.
 func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {
@@ -101,7 +104,8 @@ func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Stat
 	})
 }
 
-// parseEventID parses the argument "after". It returns an empty ID if the argument is not set.
+// parseEventID parses the argument "after" of a subscription. If the argument is not set, it
+// returns an empty ID.
 func parseEventID(after *string) (commerce.EventID, error) {
 	if after == nil {
 		return "", nil
@@ -113,8 +117,8 @@ func parseEventID(after *string) (commerce.EventID, error) {
 	return id, nil
 }
 
-// updatedOrder returns the order that an event contains. If the event contains no order, it returns
-// the current order.
+// updatedOrder returns the order that a change contains. If the change does not contain the order,
+// it reads the current order.
 func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Order, error) {
 	if change.Order != nil {
 		return change.Order, nil
@@ -122,11 +126,13 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 	return nullIfNotFound(loadersOf(ctx).Order(ctx, change.OrderID))
 }
 
-// resumeID returns the event ID after which a client can resume, or nil if there is no such ID.
+// resumeID returns the ID of a change's event, so that a new subscription can start after this
+// event. If the event has no position, resumeID returns nil.
 func resumeID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
 
-// planEvent plans the reads for one event of a subscription: the records that the event refers to, and
-// the changed order. If the event contains the order, the order itself is not read.
+// planEvent plans the reads for one event of a subscription: the records that the event refers to,
+// and the changed order. If the change already contains the order, planEvent plans only the reads
+// that the order's selections require.
 func (p plan) planEvent(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
 	var referenced pendingRecords
 	var orders []planTarget[*commerce.Order]

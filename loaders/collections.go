@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// collectionRecordSource returns the records of planned item collections.
+// collectionRecordSource is a recordSource that takes an order or a product from its item
+// collection. It knows only the item collections that a query plan reads.
 type collectionRecordSource[K comparable, W, V any] struct {
 	collections *Loader[K, W]
 	record      func(W) V
@@ -27,7 +28,7 @@ func (c collectionRecordSource[K, W, V]) load(ctx context.Context, key K) (v V, 
 	return c.record(collection), nil
 }
 
-// withoutKnown returns the keys of the records that s has neither planned nor read.
+// withoutKnown returns the given keys without the keys of records that s has read or will read.
 func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
 	if !slices.ContainsFunc(keys, s.isKnown) {
 		return keys
@@ -37,14 +38,14 @@ func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
 
 // Order returns an order by ID.
 //
-// It returns commerce.ErrNotFound if the order does not exist, and the errors of
+// It returns commerce.ErrNotFound if the order does not exist. It also returns the errors of
 // dynamo.ReadRecords.
 func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
 	return RecordLoader(l, model.OrderByID).Load(ctx, id)
 }
 
-// PrimeOrders adds orders that were read from a list to the loader of orders by ID. The loader then
-// does not read these orders again.
+// PrimeOrders stores orders that were read from a list, so that a later load of such an order by ID
+// sends no request.
 func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	if len(all) == 0 {
 		return
@@ -56,13 +57,14 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	RecordLoader(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanOrderCollections plans orders with their line items and timelines. It reads the item
-// collection of each order with one Query. Order, OrderItems, Item and Timeline use the result. As
-// in Loader.Plan, the callback then receives the orders that were found.
+// PlanOrderCollections plans to read orders with their line items and timelines. One Query reads
+// the item collection of an order. Order, OrderItems, OrderItem and Timeline then use the result
+// instead of sending other requests. As in Loader.Plan, the callback receives the orders that were
+// found.
 //
-// If the viewer may read only its own orders, PlanOrderCollections plans only the orders, without
-// their item collections. The order must be read first, to find out whether the viewer may read the
-// item collection.
+// If the viewer may read only its own orders, PlanOrderCollections plans to read only the orders.
+// It does not read the item collections, because only the order shows whether the viewer may read
+// the rest of its item collection.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
 	if l.OnlyOwnOrders() {
 		RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, then)
@@ -71,8 +73,8 @@ func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []
 	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderPartition) *commerce.Order { return whole.Order }, then)
 }
 
-// planCollections plans item collections. record returns the order or product of an item
-// collection. The callback then receives these records.
+// planCollections plans to read the item collections with the given keys. record returns the order
+// or product of an item collection. The callback receives these orders or products.
 func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
 	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
 		all := make([]FoundValue[K, V], len(found))
@@ -85,25 +87,28 @@ func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W
 	})
 }
 
-// PlanProductCollections plans products with their inventory. It reads the item collection of each
-// product with one Query. ProductInventory and loads of the product use the result. As in
-// Loader.Plan, the callback then receives the products that were found.
+// PlanProductCollections plans to read products with their inventory levels. One Query reads the
+// item collection of a product. ProductInventory and later loads of the product use the result
+// instead of sending other requests. As in Loader.Plan, the callback receives the products that
+// were found.
 func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
 	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductPartition) *commerce.Product { return whole.Product }, then)
 }
 
-// OrderCollectionPlanned reports whether the item collection of an order was planned or read.
+// OrderCollectionPlanned reports whether a query plan reads or has read the item collection of an
+// order.
 func (l *Loaders) OrderCollectionPlanned(id commerce.OrderID) bool {
 	return l.orderCollections.isKnown(id)
 }
 
-// ProductCollectionPlanned reports whether the item collection of a product was planned or read.
+// ProductCollectionPlanned reports whether a query plan reads or has read the item collection of a
+// product.
 func (l *Loaders) ProductCollectionPlanned(sku commerce.SKU) bool {
 	return l.productCollections.isKnown(sku)
 }
 
-// completeOrderCollection returns the item collection of an order if it was planned and one Query
-// read all of it. Otherwise it returns nil.
+// completeOrderCollection returns the item collection of an order if a query plan has read all of
+// it. Otherwise, it returns nil.
 func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderPartition {
 	if whole, ok := l.orderCollections.loadKnown(id); ok && whole.Complete {
 		return whole
@@ -111,8 +116,8 @@ func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderPart
 	return nil
 }
 
-// completeProductCollection returns the item collection of a product if it was planned and one
-// Query read all of it. Otherwise it returns nil.
+// completeProductCollection returns the item collection of a product if a query plan has read all
+// of it. Otherwise, it returns nil.
 func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductPartition {
 	if whole, ok := l.productCollections.loadKnown(sku); ok && whole.Complete {
 		return whole
@@ -126,9 +131,9 @@ func eventPosition(e *commerce.Event) string { return string(e.ID) }
 
 func inventoryPosition(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// CachedOrderItems returns a page of an order's line items if it can do so without a DynamoDB request.
-// It can if the order's record contains the line items, or if the order's item collection was read.
-// Otherwise, it returns false.
+// CachedOrderItems returns a page of an order's line items without sending a DynamoDB request. This
+// is possible if the order's record contains the line items, or if the order's item collection was
+// read. Otherwise, CachedOrderItems returns false.
 func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, lineItemPosition, page), true
@@ -139,15 +144,15 @@ func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllOrderItemsRequest returns a list request for all line items of an order. The plan and OrderItemCount use
-// this request to count the line items if the order has no stored count. The limit of the request
-// exceeds the number of line items of any order.
+// AllOrderItemsRequest returns a list request for all line items of an order. It is used to count
+// the line items if the order has no stored count. No order has as many line items as the limit of
+// the request.
 func AllOrderItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
 
 // OrderItemCount returns the number of line items of an order. If the order has no stored count,
-// OrderItemCount counts the items with a Query.
+// OrderItemCount reads the line items and counts them.
 //
 // It returns the errors of dynamo.ReadPage.
 func (l *Loaders) OrderItemCount(ctx context.Context, o *commerce.Order) (int, error) {
@@ -167,7 +172,8 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	}
 	pages := PageLoader(l, model.OrderItems)
 	if all := AllOrderItemsRequest(o.ID); pages.isKnown(all) {
-		// The plan reads all items to count them.
+		// To count the line items, the query plan already reads all of them. This page therefore needs no
+		// request of its own.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOfList(slice.Items, lineItemPosition, page), nil
 		}
@@ -177,8 +183,8 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 
 // OrderItem returns one line item of an order.
 //
-// It returns commerce.ErrNotFound if the order has no such item, and the errors of
-// dynamo.ReadRecords.
+// It returns commerce.ErrNotFound if the order does not contain the product. It also returns the
+// errors of dynamo.ReadRecords.
 func (l *Loaders) OrderItem(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
 	if item, ok := l.CachedOrderItem(o, sku); ok {
 		if item == nil {
@@ -189,8 +195,9 @@ func (l *Loaders) OrderItem(ctx context.Context, o *commerce.Order, sku commerce
 	return RecordLoader(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// CachedOrderItem returns a line item of an order if it can do so without a DynamoDB request. Otherwise,
-// it returns false. If the order does not contain the line item, CachedOrderItem returns nil and true.
+// CachedOrderItem returns a line item of an order without sending a DynamoDB request. If this is
+// not possible, it returns false. If the order does not contain the product, CachedOrderItem
+// returns nil and true.
 func (l *Loaders) CachedOrderItem(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
@@ -223,6 +230,7 @@ func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo
 }
 
 // CachedTimeline returns a page of an order's events if the order's item collection was read.
+// Otherwise, it returns false.
 func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (dynamo.Page[*commerce.Event], bool) {
 	whole := l.completeOrderCollection(id)
 	if whole == nil {
@@ -231,10 +239,11 @@ func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (
 	return dynamo.PageOfList(whole.Events, eventPosition, page), true
 }
 
-// WithStock returns a product with its stock, which is missing in some lists of products. If the
-// product's record does not exist, WithStock returns the product unchanged.
+// WithStock returns a product with its stock, which some lists of products omit. If p comes from
+// such a list, WithStock reads the product's own record. If this record does not exist, WithStock
+// returns p.
 //
-// If it returns an error of dynamo.ReadRecords, it also returns the unchanged product.
+// If the read fails, WithStock returns p and an error of dynamo.ReadRecords.
 func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
 	if !p.Partial {
 		return p, nil
@@ -260,7 +269,7 @@ func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page d
 }
 
 // CachedInventory returns a page of a product's inventory levels if the product's item collection
-// was read.
+// was read. Otherwise, it returns false.
 func (l *Loaders) CachedInventory(sku commerce.SKU, page dynamo.PageRequest) (dynamo.Page[*commerce.InventoryLevel], bool) {
 	whole := l.completeProductCollection(sku)
 	if whole == nil {
@@ -269,15 +278,16 @@ func (l *Loaders) CachedInventory(sku commerce.SKU, page dynamo.PageRequest) (dy
 	return dynamo.PageOfList(whole.Levels, inventoryPosition, page), true
 }
 
-// AllOrderCountsRequest returns the request for all partial order counts.
+// AllOrderCountsRequest returns the list request for all counter records that count orders by
+// status. Each record counts a part of all orders.
 func AllOrderCountsRequest() dynamo.ListRequest {
 	return dynamo.ListRequest{Page: dynamo.PageRequest{Limit: model.OrderCountParts}}
 }
 
 // StatusCounts returns the number of orders in each status.
 //
-// It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
-// errors of dynamo.ReadPage.
+// It returns table.ErrStatusCountsIncomplete if the counter records do not include all orders. It
+// also returns the errors of dynamo.ReadPage.
 func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
 	parts, err := PageLoader(l, model.OrderCounts).Load(ctx, AllOrderCountsRequest())
 	if err != nil {
@@ -290,16 +300,16 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// RepOrderCountsRequest returns the request for the records that count the orders of an account
-// representative.
+// RepOrderCountsRequest returns the list request for all counter records that count an account
+// rep's orders.
 func RepOrderCountsRequest(id commerce.EmployeeID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderCountParts}}
 }
 
-// RepOrderCount returns the number of orders of an account representative.
+// RepOrderCount returns the number of an account rep's orders.
 //
-// It returns table.ErrStatusCountsIncomplete if the counters do not include all orders, and the
-// errors of dynamo.ReadPage.
+// It returns table.ErrStatusCountsIncomplete if the counter records do not include all orders. It
+// also returns the errors of dynamo.ReadPage.
 func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
 	parts, err := PageLoader(l, model.EmployeeOrderCount).Load(ctx, RepOrderCountsRequest(id))
 	if err != nil {
@@ -312,10 +322,10 @@ func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*i
 	return &sum, nil
 }
 
-// ProductOrderCount returns the number of orders with a line item of a product.
+// ProductOrderCount returns the number of orders that contain a product.
 //
-// It returns table.ErrStatusCountsIncomplete if the product has no stored count, and the errors of
-// dynamo.ReadRecords.
+// It returns table.ErrStatusCountsIncomplete if the product has no stored count. It also returns
+// the errors of dynamo.ReadRecords.
 func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
 	own, err := l.WithStock(ctx, p)
 	if err == nil && own.OrderCount == nil {
@@ -324,10 +334,10 @@ func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*
 	return own.OrderCount, err
 }
 
-// SpendingRequest returns the request for a customer's spending in the months of a date range. A
-// nil range means all months.
+// SpendingRequest returns the list request for a customer's spending. It selects every month that
+// has at least one day in the date range placed. If placed is nil, it selects all months.
 //
-// It returns a commerce.InvalidError for an invalid range.
+// It returns a commerce.InvalidError if the range is invalid.
 func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
 	r := dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: commerce.MaxSpendingEntries, DetectMore: true}}
 	if placed == nil {
@@ -337,11 +347,11 @@ func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo
 	return r, commerce.ErrorWithArgument("placed", placed.Validate())
 }
 
-// Spending returns a customer's spending in the months of a date range. A nil range means all
-// months.
+// Spending returns a customer's spending. The result includes every month that has at least one day
+// in the date range placed. If placed is nil, the result includes all months.
 //
 // It returns table.ErrSpendingIncomplete if the spending records do not include all orders. It
-// returns a commerce.InvalidError if the range is invalid, or if the result has more than
+// returns a commerce.InvalidError if the range is invalid, or if the result would have more than
 // commerce.MaxSpendingEntries entries. It also returns the errors of dynamo.ReadRecords and
 // dynamo.ReadPage.
 func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
@@ -350,7 +360,8 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		return nil, err
 	}
 	if !c.SpendingComplete {
-		// The customer may be a copy from a list, which lacks SpendingComplete.
+		// The customer may be a copy from a list. Such a copy lacks SpendingComplete, so read the
+		// customer's own record.
 		own, err := RecordLoader(l, model.CustomerByID).Load(ctx, c.ID)
 		switch {
 		case errors.Is(err, commerce.ErrNotFound):
@@ -366,29 +377,30 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		return nil, err
 	}
 	if page.HasNext {
-		return nil, commerce.ErrorWithArgument("placed", commerce.NewInvalidError("selects more than %d entries, one for each month and currency: request fewer months", commerce.MaxSpendingEntries))
+		return nil, commerce.ErrorWithArgument("placed", commerce.NewInvalidError("selects more than %d combinations of month and currency: request fewer months", commerce.MaxSpendingEntries))
 	}
 	return page.Items, nil
 }
 
-// CustomerOrderCount returns the number of orders that a customer has placed. If the customer has no stored
-// count, CustomerOrderCount counts the orders with a Query.
+// CustomerOrderCount returns the number of orders that a customer has placed. If the customer has
+// no stored count, CustomerOrderCount counts the orders.
 //
-// It returns the errors of dynamo.ReadRecords and dynamo.Store.CustomerOrderCount.
+// It returns the errors of dynamo.Store.CountCustomerOrders.
 func (l *Loaders) CustomerOrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
-	// A copy of a customer from a list has no count, but the customer's own record may have one.
+	// The customer may be a copy from a list. Such a copy has no count, but the customer's own record
+	// may have one.
 	if own, err := RecordLoader(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanCustomerOrderCounts plans the order counts of customers that were read without a count. First, it
-// plans reading the customers' own records. If a record has no stored count, it then plans counting
-// the customer's orders.
+// PlanCustomerOrderCounts plans to determine the order counts of customers that were read without a
+// count. It first plans to read the customers' own records. If such a record has no count, it plans
+// a Query that counts the customer's orders.
 func (l *Loaders) PlanCustomerOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {
@@ -401,8 +413,8 @@ func (l *Loaders) PlanCustomerOrderCounts(ctx context.Context, level *Level, cus
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil
 		}
-		// A list can contain a copy of a customer even if the customer's own record is missing or
-		// unreadable.
+		// Also count the orders of customers that were not found. A list can contain a copy of a customer
+		// even if the customer's own record is missing or unreadable.
 		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
 		l.OrderCountQueries.Plan(ctx, next, uncounted, nil)
 	})

@@ -7,15 +7,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Level is a set of planned reads that run concurrently. When a read finishes, the reads that
-// depend on it start immediately, as another Level.
+// Level is a set of planned reads that run concurrently. When one of these reads finishes, the
+// reads that depend on it start immediately, as another Level.
 type Level struct {
 	reads []levelRead
-	// initial is the first array behind the slice reads. Most levels need no larger array.
+	// initial is the initial array of the slice reads. Most levels have at most two reads, so they
+	// need no larger array.
 	initial [2]levelRead
 }
 
-// levelRead is a read of a level.
+// levelRead is one planned read of a Level.
 type levelRead interface{ run() }
 
 func (v *Level) add(p levelRead) {
@@ -25,7 +26,7 @@ func (v *Level) add(p levelRead) {
 	v.reads = append(v.reads, p)
 }
 
-// run starts the reads and waits until they finish. The last read runs in the caller's goroutine.
+// run starts the reads and waits until they finish. The last read runs in the current goroutine.
 func (v *Level) run() {
 	if len(v.reads) == 0 {
 		return
@@ -43,28 +44,29 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a query plan. first adds the keys that are known at the start. Plan returns when these
-// keys, and all keys that callbacks added, have been read. If first panics, Plan still reads the
-// keys that first has added, and then panics, too.
+// Plan runs a query plan. It calls the function first, which adds the initial keys to a Level. When
+// these keys have been read, callbacks can add more keys. Plan returns when all keys have been
+// read. If the function first panics, Plan reads the keys that were already added, and then panics
+// with the same value.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run()
 	first(v)
 }
 
-// FoundValue is a key and the value that a plan read for the key.
+// FoundValue is a key and the value that was read for the key.
 type FoundValue[K comparable, V any] struct {
 	Key   K
 	Value V
 }
 
-// Plan adds keys to a level, which reads them as one batch. Keys that were already planned, primed
-// or loaded are not read again. After the read, Plan calls the callback then with the values that
-// exist and with the next level. The callback's context contains a trace span that counts the round
-// trips of these values. then may be nil.
+// Plan adds keys to a Level, which reads them as one batch. It does not read keys that were already
+// planned, primed or loaded. The last argument is a callback, and may be nil. After the read, the
+// callback receives the values that were found, and the next Level. Its context contains a trace
+// span that counts the round trips of these reads.
 //
-// If the callback panics, Plan reports the panic. The values, and the keys that the callback has
-// already added, can still be loaded. If ctx has ended, the callback is not called.
+// If the callback panics, Plan reports the panic. The values can still be loaded, and so can the
+// keys that the callback has already added. If ctx has ended, Plan does not call the callback.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)
@@ -104,12 +106,12 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 	}
 }
 
-// plannedRead is a batch of planned keys and its callback.
+// plannedRead is the planned read of a batch of keys, with its callback.
 type plannedRead[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// refs contains the location of each key's value. refs is nil if the batch own reads all keys, in
-	// the same order.
+	// If the batch in the field own reads all keys, refs is nil. Otherwise, refs contains the location
+	// of the value of each key, because other batches read some of the keys.
 	refs []valueRef[K, V]
 	then func(context.Context, *Level, []FoundValue[K, V])
 	next Level
@@ -142,7 +144,7 @@ func (p *plannedRead[K, V]) run() {
 	}
 }
 
-// callThen calls then and reports a panic.
+// callThen calls the callback. If the callback panics, callThen recovers and reports the panic.
 func (p *plannedRead[K, V]) callThen(ctx context.Context, found []FoundValue[K, V]) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -15,34 +15,35 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// maxBatchWait is the maximum time before a batch of unplanned keys is read. The batch is read
-// earlier if a caller waits for one of its values.
+// maxBatchWait is the maximum time before a batch of unplanned keys is read. If a caller waits for
+// one of the values, the batch is read immediately.
 const maxBatchWait = time.Second
 
-// Loader reads values by key for one GraphQL request. It reads each key once. It reads several keys
-// with one DynamoDB request where possible. It is safe for concurrent use.
+// Loader reads values by key for one GraphQL request. It reads each key at most once. Where
+// possible, it reads several keys with one DynamoDB request. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	loaders *Loaders
-	// pattern is the ID of the access pattern.
+	// pattern is the ID of the access pattern, such as AP6.
 	pattern string
 	// Exactly one of the two readers is set. batchReader reads several keys with one DynamoDB request.
-	// keyReader reads one key, and is set if several keys cannot share a DynamoDB request.
+	// If keys cannot share a request, keyReader is set, which reads one key.
 	batchReader batchReader[K, V]
 	keyReader   keyReader[K, V]
 	// collections returns records that were read as part of an item collection. It is nil if the
-	// records have no item collections.
+	// records of this loader are never read that way.
 	collections recordSource[K, V]
 
 	mu sync.Mutex
-	// known contains the keys that were planned, primed or loaded, with the locations of their values.
+	// known contains the keys that were planned, primed or loaded. It maps each key to the location of
+	// its value.
 	known smallMap[K, valueRef[K, V]]
-	// unplanned groups the keys that were not planned into batches. It is nil until the first such
-	// key.
+	// unplanned collects keys that no query plan has added, and reads them in batches. It is nil until
+	// the first such key is loaded.
 	unplanned *dataloader.Loader[K, valueWithWaves[V]]
 }
 
-// initSingle sets a read function for keys that cannot share a DynamoDB request. At most
-// maxConcurrentQueries reads of one batch run concurrently.
+// initSingle initializes a loader whose keys cannot share a DynamoDB request. The function read
+// reads one key. At most maxConcurrentQueries keys of a batch are read concurrently.
 func (l *Loader[K, V]) initSingle(all *Loaders, pattern string, read func(*Loaders, context.Context, K) (V, error)) {
 	l.loaders, l.pattern, l.keyReader = all, pattern, keyReaderFunc[K, V](read)
 }
@@ -52,20 +53,20 @@ type (
 	keyReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, key K) (V, error)
 	}
-	// batchReader reads keys that can share a DynamoDB request. It returns a result for each key, in
-	// the order of the keys. An error applies to all keys.
+	// batchReader reads several keys that share DynamoDB requests. It returns one result per key, in
+	// the order of the keys. If it returns an error, the error applies to all keys.
 	batchReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error)
 	}
-	// recordSource returns values that another loader has read.
+	// recordSource returns values that another loader has read or will read.
 	recordSource[K comparable, V any] interface {
 		isKnown(key K) bool
 		load(ctx context.Context, key K) (V, error)
 	}
 )
 
-// Each reader is at most one pointer in size, so storing a reader in an interface does not allocate
-// memory.
+// Each of these readers is at most one pointer in size, so storing it in an interface does not
+// allocate memory.
 type (
 	keyReaderFunc[K comparable, V any] func(*Loaders, context.Context, K) (V, error)
 	batchFunc[K comparable, V any]     func(*Loaders, context.Context, []K) ([]dynamo.LookupResult[V], error)
@@ -85,8 +86,8 @@ func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]d
 	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 }
 
-// read reads a page. If the list contains the orders of a customer and the viewer may not read
-// these orders, the page is empty.
+// read reads a page of a list. If the list contains the orders of a customer, and the viewer may
+// not read these orders, the page is empty.
 func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Page[V], error) {
 	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.canReadOrdersOf(commerce.CustomerID(key.PartitionValue)) {
 		return dynamo.Page[V]{}, nil
@@ -94,23 +95,25 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// valueWithWaves is a value and the round trips of its read. In the explain output, a round trip is
-// called a wave, and waves are numbered. wave is the number of the round trip that returned the
-// value. waves is the number of sequential round trips that the read took.
+// valueWithWaves is a value, with numbers for the explain output. The explain output numbers the
+// round trips to DynamoDB and calls them waves. wave is the number of the round trip that returned
+// the value. waves is the number of consecutive round trips that the read took.
 type valueWithWaves[V any] struct {
 	value       V
 	wave, waves int
 }
 
-// availableInWave returns the number of the round trip that returns the value to a caller. wave is
-// the number of the caller's last round trip before it requested the value. If another caller
-// started the read in a later round trip, the result does not count the additional delay.
+// availableInWave returns the number of the round trip that returns the value to a caller. The
+// argument wave is the number of the caller's last round trip before it requested the value. If
+// another caller started the same read in a later round trip, the result ignores that delay,
+// because the caller could have started the read itself.
 func (v valueWithWaves[V]) availableInWave(wave int) int { return min(v.wave, wave+v.waves) }
 
-// Load returns the value of a key. It reads the value unless the key was planned or primed.
+// Load returns the value of a key. If the key was planned, primed or loaded before, Load waits for
+// that value. Otherwise, Load reads the value.
 //
-// It returns the errors of the Store's method that reads the value. If ctx has ended, it returns
-// the error of ctx.
+// Load returns the errors of the function that reads the value, such as dynamo.ReadRecords. If ctx
+// has ended, Load returns the error of ctx.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	if err := ctx.Err(); err != nil {
 		var zero V
@@ -129,8 +132,9 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	return v.value, err
 }
 
-// loadUnplanned starts the read of a key that was not planned. Keys that can share a DynamoDB
-// request are batched until a caller waits for a value. The caller must hold l.mu.
+// loadUnplanned adds a key that no query plan has added. If several keys can share a DynamoDB
+// request, the key is added to a batch. The batch is read when a caller waits for one of its
+// values. The caller must hold l.mu.
 func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.batchReader == nil {
@@ -146,8 +150,8 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 	return location
 }
 
-// readUnplanned reads a batch of keys that were not planned. first is the context of the caller
-// that started the batch.
+// readUnplanned reads a batch of keys that no query plan has added. first is the context of the
+// caller that added the first key.
 func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[valueWithWaves[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
 	out := make([]*dataloader.Result[valueWithWaves[V]], len(keys))
@@ -158,8 +162,8 @@ func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloa
 	return out
 }
 
-// loadKnown waits for the value of a known key. It returns false if the key is unknown or its read
-// failed.
+// loadKnown waits for the value of a known key and returns it. It returns false if the key is
+// unknown or the read failed.
 func (l *Loader[K, V]) loadKnown(key K) (v V, ok bool) {
 	l.mu.Lock()
 	location, known := l.known.find(key)
@@ -179,13 +183,13 @@ func (l *Loader[K, V]) isKnown(key K) bool {
 	return known
 }
 
-// Prime adds a value that was read together with another record. The loader then does not read the
-// key.
+// Prime stores the value of a key that was already read together with another record. A later load
+// of the key then sends no request.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 	l.prime(ctx, []K{key}, []dynamo.LookupResult[V]{{Value: value}})
 }
 
-// prime adds the values of several keys.
+// prime stores the values of several keys that were already read.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.LookupResult[V]) {
 	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).LastWave()}
 	b.once.Do(func() {}) // there is nothing to read
@@ -199,20 +203,20 @@ func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Look
 	}
 }
 
-// batch is a set of keys that are read together, once. The first goroutine that needs a value reads
-// the batch. The other goroutines wait until this read has finished. A goroutine never waits for a
-// read that has not started.
+// batch is a set of keys that are read together, once. The first goroutine that needs one of the
+// values reads the whole batch. Other goroutines wait until this read has finished.
 type batch[K comparable, V any] struct {
 	once   sync.Once
 	loader *Loader[K, V]
-	// ctx contains the trace span of the caller, which counts the round trips before this read. The
-	// read continues if ctx ends.
+	// ctx is the context of the caller. Only its trace span is used, which counts the round trips
+	// before this read. If ctx ends, the read continues.
 	ctx  context.Context
 	keys []K
-	// unplanned returns the value of a key that was not planned. It is nil for planned keys.
+	// unplanned waits for the value of a key that no query plan has added. It is nil in a batch of
+	// planned keys.
 	unplanned dataloader.Thunk[valueWithWaves[V]]
 
-	// The result of the read.
+	// These fields contain the result of the read.
 	results     []dynamo.LookupResult[V]
 	err         error
 	wave, waves int
@@ -231,7 +235,7 @@ func (b *batch[K, V]) read() {
 	b.waves = b.wave - trace.SpanFromContext(b.ctx).LastWave()
 }
 
-// read reads keys from the store. A panic becomes the error of all keys.
+// read reads the keys of a batch. If a reader panics, read returns the panic as an error.
 func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.LookupResult[V], err error) {
 	defer table.RecoverTo(&err)
 	if observe := l.loaders.observeBatch; observe != nil {
@@ -239,8 +243,8 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Loo
 	}
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
-			// Without this check, a missing result would cause a panic. In the goroutine of a concurrent
-			// read, the panic would end the server.
+			// Without this check, the code that uses a missing result would panic. If it runs in a goroutine
+			// of its own, the panic would end the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err
@@ -257,13 +261,14 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Loo
 	return results, err
 }
 
-// valueRef locates the value of a key: a batch and an index in the results of the batch.
+// valueRef is the location of the value of a key: a batch, and an index in the results of that
+// batch.
 type valueRef[K comparable, V any] struct {
 	batch *batch[K, V]
 	index int
 }
 
-// value reads the batch if necessary and returns the value.
+// value reads the batch if it was not read yet, and returns the value.
 func (p valueRef[K, V]) value() (valueWithWaves[V], error) {
 	b := p.batch
 	b.once.Do(b.read)

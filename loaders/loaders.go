@@ -1,10 +1,11 @@
-// Package loaders batches and deduplicates the reads of one GraphQL request. Each record is read
-// once. Reads that can share a DynamoDB request are sent together.
+// Package loaders reads records for one GraphQL request. It reads each record only once, and reads
+// several records with one DynamoDB request where possible.
 //
-// A Loader belongs to one GraphQL request and one access pattern. A query plan adds keys with
-// Loader.Plan. These keys are read in one batch, concurrently with the other reads of the same
-// Level. Loader.Load then returns the planned value. Keys that were not planned are batched until a
-// caller waits for a value.
+// A Loader belongs to one GraphQL request and one access pattern, which is one way to read the
+// table. A query plan calls Loader.Plan to add the keys that the request will need. These keys are
+// read in one batch, concurrently with the other reads of the same Level. Loader.Load then returns
+// the values. If a query plan did not add a key, Load adds it to a batch, which is read when a
+// caller waits for one of its values.
 package loaders
 
 import (
@@ -16,42 +17,45 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// maxConcurrentQueries is the maximum number of concurrent Queries of one batch.
+// maxConcurrentQueries is the maximum number of Queries of one batch that run concurrently.
 const maxConcurrentQueries = 16
 
 // Loaders holds the loaders of one GraphQL request. It is safe for concurrent use.
 type Loaders struct {
-	// OrderCountQueries counts the orders of customers whose records have no count.
+	// OrderCountQueries counts the orders of customers that have no stored count.
 	OrderCountQueries Loader[commerce.CustomerID, int]
 
-	// The loaders of item collections. If the item collection of an order or a product was planned,
-	// the loader of orders or products uses it.
+	// These loaders read the item collections of orders and products. If a query plan reads an item
+	// collection, the loader of orders or products takes the record from it.
 	orderCollections   Loader[commerce.OrderID, *dynamo.OrderPartition]
 	productCollections Loader[commerce.SKU, *dynamo.ProductPartition]
 
 	mu sync.Mutex
-	// patterns contains the other loaders. The index is the number of the access pattern. A loader is
-	// created when it is first used.
+	// patterns contains the loaders of the access patterns. The index is the number of the access
+	// pattern, such as 6 for AP6. Each loader is created when it is first used.
 	patterns [model.LastPattern + 1]any
 
-	// ctx is the context of all requests to the store. Several callers can wait for the same read, so
-	// a caller that is cancelled must not end the read.
+	// ctx is the context of all requests to the store. It is not the context of one caller, because
+	// several callers can wait for the same read. A caller that is cancelled must not end the read of
+	// the others.
 	ctx         context.Context
 	store       *dynamo.Store
 	viewer      Viewer
 	reportPanic func(panicked any)
-	// observeBatch is called for each batch. pattern is the ID of the access pattern, and keys is the
-	// number of keys in the batch. observeBatch may be nil.
+	// observeBatch is called for each batch, with the ID of the access pattern and the number of keys.
+	// It may be nil.
 	observeBatch func(pattern string, keys int)
 }
 
 // New returns the loaders of one GraphQL request. The loaders return only records that the viewer
-// may read. Their requests to the store end when ctx ends. If a callback of Plan panics, report is
-// called with the panic value. If observeBatch is not nil, it is called with the ID of the access
-// pattern and the number of keys of each batch.
+// may read. Their requests to the store end when ctx ends.
+//
+// If a callback of Plan panics, report is called with the panic value. If observeBatch is not nil,
+// it is called for each batch, with the ID of the access pattern and the number of keys.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any), observeBatch func(pattern string, keys int)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report, observeBatch: observeBatch}
-	// These functions capture no variables, so no memory is allocated for them in each request.
+	// These functions capture no variables, so that creating the loaders of a request allocates no
+	// memory for them.
 	l.OrderCountQueries.initSingle(l, model.CustomerOrders.ID, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
 		if !l.viewer.canReadOrdersOf(id) {
 			return 0, nil
@@ -67,7 +71,7 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 	return l
 }
 
-// RecordLoader returns the loader of an access pattern that looks up records by key.
+// RecordLoader returns the loader of an access pattern that looks up single records by key.
 func RecordLoader[K comparable, V any](l *Loaders, p *model.LookupPattern[K, V]) *Loader[K, V] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +96,8 @@ func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListR
 	return loader
 }
 
-// overrideReaders replaces the readers of some loaders: loaders that check access, use item
-// collections or cannot batch keys.
+// overrideReaders replaces the reader of a loader that must check access or cannot batch keys. It
+// also connects the loaders of orders and products with the loaders of item collections.
 func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
 	case *Loader[commerce.CustomerID, *commerce.Customer]:
@@ -106,9 +110,9 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductPartition, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// The client chooses the email address, so the address may be invalid in a key. For an invalid
-		// address, ReadRecord returns an InvalidError, which the client sees. ReadRecords would report
-		// that the table contains a corrupt reference.
+		// Clients choose the email address, so it may be invalid in a key. For an invalid address,
+		// ReadRecord returns an InvalidError, which is shown to the client. ReadRecords would report
+		// corrupt data instead, because it expects only IDs from the table.
 		loader.batchReader, loader.keyReader = nil, keyReaderFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

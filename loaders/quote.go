@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Quote returns a quote for the lines at the current prices of the products.
+// Quote returns the price of an order with the given lines, at the current prices of the products.
 //
 // It returns the errors of dynamo.ReadRecords.
 func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*commerce.Quote, error) {

@@ -1,10 +1,12 @@
 package loaders
 
-// smallMap is a map that uses a linear search while it has few entries. Most maps of a request have
-// few entries. For these maps, a linear search is faster than a Go map and allocates less memory.
+// smallMap is a map that searches its entries linearly while it has few of them. Most maps of a
+// GraphQL request stay that small. For these, a linear search is faster than a Go map and allocates
+// less memory.
 type smallMap[K comparable, T any] struct {
 	entries []entry[K, T]
-	// index maps keys to indexes of entries. It is nil while there are at most maxLinear entries.
+	// index maps each key to its index in entries. It is nil while the map has at most maxLinear
+	// entries.
 	index map[K]int
 }
 
@@ -13,7 +15,7 @@ type entry[K comparable, T any] struct {
 	value T
 }
 
-// maxLinear is the maximum number of entries that are searched linearly.
+// maxLinear is the maximum number of entries that the map searches linearly.
 const maxLinear = 8
 
 func (t *smallMap[K, T]) find(key K) (value T, ok bool) {
@@ -46,7 +48,7 @@ func (t *smallMap[K, T]) add(key K, value T) {
 	}
 }
 
-// grow reserves capacity for more keys.
+// grow reserves capacity for the given number of keys if the map is empty.
 func (t *smallMap[K, T]) grow(more int) {
 	if need := len(t.entries) + more; t.entries == nil {
 		t.entries = make([]entry[K, T], 0, need)

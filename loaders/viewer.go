@@ -9,10 +9,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Viewer is the principal that reads records, and the access policy. If the viewer may not read a
-// record, the loaders report that the record does not exist. They also send the same DynamoDB
-// requests as for a missing record, so guessing IDs reveals nothing. The zero value may read no
-// customers and no orders.
+// Viewer is the principal that reads records, and the policy that determines which records it may
+// read. The zero value may read no customers and no orders.
+//
+// If the viewer may not read a record, the loaders report that the record does not exist. They send
+// the same DynamoDB requests as for a missing record. So a client that guesses an ID cannot find
+// out whether the record exists.
 type Viewer struct {
 	Principal commerce.Principal
 	Policy    commerce.Policy
@@ -28,7 +30,7 @@ func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
 	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadOrder, id)
 }
 
-// onlyOwnOrders reports whether the viewer is limited to its own orders.
+// onlyOwnOrders reports whether the viewer can read at most its own orders.
 func (v Viewer) onlyOwnOrders() bool {
 	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll
 }
@@ -38,9 +40,10 @@ func (v Viewer) canReadAllCustomers() bool {
 	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
-// readPermitted reads the records that the viewer may read. If all is true, the viewer may read
-// every record. Otherwise, visible reports whether the viewer may read the record with a key.
-// Records that the viewer may not read are not requested, and their result is commerce.ErrNotFound.
+// readPermitted reads those records that the viewer may read. If all is true, the viewer may read
+// every record. Otherwise, visible reports whether the viewer may read the record with the given
+// key. For the other records, readPermitted sends no request, and the result is
+// commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.LookupPattern[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.LookupResult[V], error) {
@@ -70,21 +73,21 @@ func readPermitted[K comparable, V any](
 	return results, nil
 }
 
-// readCustomersByID reads customers (AP6).
+// readCustomersByID reads customers by ID (access pattern AP6).
 func (l *Loaders) readCustomersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.LookupResult[*commerce.Customer], error) {
 	return readPermitted(ctx, l, model.CustomerByID, keys, l.viewer.canReadAllCustomers(), l.viewer.canReadCustomer)
 }
 
-// readCustomerOrders reads orders by customer and order ID. It reads the copies of the orders in the
-// customers' partitions (access pattern AP29).
+// readCustomerOrders reads orders by customer ID and order ID (access pattern AP29). It reads the
+// copies of orders that are stored in the partitions of customers.
 func (l *Loaders) readCustomerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.LookupResult[*commerce.Order], error) {
 	visible := func(k model.CustomerOrderKey) bool { return l.viewer.canReadOrdersOf(k.Customer) }
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
-// readOrdersByID reads orders by ID. If the viewer may read only its own orders, readOrdersByID reads the
-// copies of the orders in the customer's partition. The keys of these copies contain the viewer's
-// customer ID, so orders of other customers are not found.
+// readOrdersByID reads orders by ID. If the viewer may read only its own orders, readOrdersByID
+// reads the copies of orders in the partition of the viewer's customer. It therefore does not find
+// orders of other customers.
 func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
@@ -96,14 +99,15 @@ func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([
 	return l.readCustomerOrders(ctx, keys)
 }
 
-// OnlyOwnOrders reports whether the viewer may read only its own orders. If so, records that belong
-// to an order, such as its timeline, may be read only after the order was found.
+// OnlyOwnOrders reports whether the viewer may read only its own orders. In this case, an order
+// must be found before its timeline and line items may be read.
 func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 
-// OrderItemByID returns a line item by the ID of its order and its SKU.
+// OrderItemByID returns the line item with the given order ID and SKU.
 //
-// It returns commerce.ErrNotFound if the item does not exist, and the errors of dynamo.ReadRecords.
-// For a viewer limited to its own orders, it also returns the errors of Order.
+// It returns commerce.ErrNotFound if the line item does not exist. It also returns the errors of
+// dynamo.ReadRecords. If the viewer may read only its own orders, it also returns the errors of
+// Order.
 func (l *Loaders) OrderItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OnlyOwnOrders() {
 		return RecordLoader(l, model.OrderItem).Load(ctx, key)
@@ -115,9 +119,10 @@ func (l *Loaders) OrderItemByID(ctx context.Context, key model.OrderItemKey) (*c
 	return l.OrderItem(ctx, order, key.SKU)
 }
 
-// PlanItemsAfterOrders plans line items for a viewer that may read only its own orders. It plans the orders
-// first. For each order that was found, it then plans the line items, unless the order's record
-// contains them. The callback receives the keys of the line items whose orders were found.
+// PlanItemsAfterOrders plans to read line items for a viewer that may read only its own orders. It
+// first plans to read the orders. If an order is found and its record does not contain the line
+// item, it then plans to read the line item. The callback receives the keys of all line items whose
+// orders were found.
 func (l *Loaders) PlanItemsAfterOrders(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

@@ -11,21 +11,22 @@ import (
 
 // Thresholds of the circuit breaker.
 const (
-	// BreakerWindow is the period whose attempts the breaker counts.
+	// BreakerWindow is the period over which the circuit breaker counts attempts and failures.
 	BreakerWindow = 10 * time.Second
-	// BreakerMinAttempts is the minimum number of attempts in the last Window. With fewer attempts, the
-	// breaker does not open.
+	// BreakerMinAttempts is the minimum number of attempts within BreakerWindow at which the circuit
+	// breaker can open. With fewer attempts, a few failures would suffice to open it.
 	BreakerMinAttempts = 20
-	// BreakerFailureThreshold is the share of failed attempts at which the breaker opens.
+	// BreakerFailureThreshold is the share of failed attempts within BreakerWindow at which the
+	// circuit breaker opens.
 	BreakerFailureThreshold = 0.5
-	// SlowAttemptThreshold is the minimum duration of a slow attempt. A slow attempt counts as failed, even if it
-	// succeeds.
+	// SlowAttemptThreshold is the minimum duration of a slow attempt. The circuit breaker counts a
+	// slow attempt as failed, even if DynamoDB returned a result.
 	SlowAttemptThreshold = time.Second
-	// BreakerOpenTime is how long an open breaker refuses all attempts. After BreakerOpenTime, the breaker is
-	// half-open.
+	// BreakerOpenTime is the time for which an open circuit breaker refuses all attempts. After this
+	// time, the breaker is half-open.
 	BreakerOpenTime = 2 * time.Second
-	// HalfOpenProbes is the number of attempts that a half-open breaker admits. If all of them succeed, the
-	// breaker closes. If one fails, the breaker opens again.
+	// HalfOpenProbes is the number of attempts that a half-open circuit breaker allows. If all of them
+	// succeed, the breaker closes. If one fails, the breaker opens again.
 	HalfOpenProbes = 3
 )
 
@@ -51,26 +52,26 @@ func (s BreakerState) String() string {
 	}
 }
 
-// ErrBreakerOpen means that the circuit breaker refused an attempt. The breaker is open, or it is
-// half-open and all probes are in progress.
+// ErrBreakerOpen means that the circuit breaker refused an attempt. Either the breaker is open, or
+// it is half-open and has already allowed HalfOpenProbes attempts.
 var ErrBreakerOpen = errors.New("the circuit breaker is open, because at least half of the requests to DynamoDB failed or were slow")
 
-// Outcomes other than success that are reported to the breaker.
+// Outcomes of attempts, as passed to the circuit breaker. The outcome nil means success.
 var (
 	errOutcomeFailed = errors.New("failed")
-	// errOutcomeIgnored is the outcome of an attempt that reveals nothing about the health of the table.
+	// errOutcomeIgnored is the outcome of an attempt that does not show whether DynamoDB works.
 	errOutcomeIgnored = errors.New("ignored")
 )
 
-// breaker is the circuit breaker of a table. rejections counts the attempts that the breaker
-// refuses.
+// breaker is the circuit breaker for all requests to one table. rejections counts the attempts that
+// the breaker has refused.
 type breaker struct {
 	*gobreaker.TwoStepCircuitBreaker[struct{}]
 	rejections atomic.Uint64
 }
 
 func newBreaker(log *slog.Logger) *breaker {
-	var attempts, failures uint32 // guarded by the lock of the breaker, which calls both functions
+	var attempts, failures uint32 // guarded by the breaker's lock, which the breaker holds while it calls ReadyToTrip and OnStateChange
 	return &breaker{TwoStepCircuitBreaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: HalfOpenProbes, Interval: BreakerWindow, BucketPeriod: BreakerWindow / 10, Timeout: BreakerOpenTime,
 		ReadyToTrip: func(counts gobreaker.Counts) bool {
@@ -82,11 +83,11 @@ func newBreaker(log *slog.Logger) *breaker {
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			switch {
 			case to == gobreaker.StateClosed:
-				log.Info("DynamoDB responds again: the circuit breaker is closed")
+				log.Info("the probe requests to DynamoDB succeeded: the circuit breaker is closed, and all requests are sent again")
 			case to == gobreaker.StateHalfOpen:
-				log.Info("the circuit breaker is half-open: a few requests to DynamoDB are sent as probes")
+				log.Info("the circuit breaker is half-open: it allows a few requests to DynamoDB as probes")
 			case from == gobreaker.StateHalfOpen:
-				log.Warn("a probe failed: the circuit breaker is open again")
+				log.Warn("a probe request to DynamoDB failed: the circuit breaker is open again, and requests are refused")
 			default:
 				log.Error("at least half of the requests to DynamoDB failed or were slow: the circuit breaker is open, and requests are refused", "attempts", attempts, "failed", failures, "seconds", BreakerWindow.Seconds())
 			}
@@ -94,8 +95,9 @@ func newBreaker(log *slog.Logger) *breaker {
 	})}
 }
 
-// begin returns ErrBreakerOpen if the breaker refuses an attempt. Otherwise, the caller must make the
-// attempt and pass its outcome to the returned function.
+// begin asks the circuit breaker to allow an attempt. If the breaker refuses, begin returns
+// ErrBreakerOpen. Otherwise, the caller must make the attempt and pass its outcome to the returned
+// function.
 func (b *breaker) begin() (func(error), error) {
 	done, err := b.Allow()
 	if err != nil {
@@ -105,9 +107,10 @@ func (b *breaker) begin() (func(error), error) {
 	return done, nil
 }
 
-// breakerOutcome returns the outcome that the breaker records for a failed attempt. A conflict or a failed
-// condition counts as a success, because only a working DynamoDB can detect it. Throttling of a
-// single key is ignored, because it reveals nothing about the rest of the table.
+// breakerOutcome returns the outcome that the circuit breaker records for a failed attempt. If the
+// cause is a conflict or a failed condition, the outcome is a success, because DynamoDB processed
+// the request. If DynamoDB throttled a single key, the attempt is ignored, because other keys may
+// not be throttled.
 func (f Failure) breakerOutcome(err error, duration time.Duration) error {
 	switch {
 	case duration >= SlowAttemptThreshold, f.Cause == CauseServerError, f.Cause == CauseThrottled && !f.OneKey:

@@ -1,7 +1,7 @@
-// Package attempt limits and observes the attempts to send DynamoDB requests. A request has one
-// attempt, plus one attempt for each retry.
+// Package attempt limits and observes the attempts to send requests to DynamoDB. The first attempt
+// and each retry of a request count as one attempt.
 //
-// The package classifies failed attempts. All requests to a table share a budget of retries. A
-// circuit breaker stops the requests while DynamoDB fails. The package imports no other package of
-// the module.
+// The package classifies failed attempts by their cause. All requests to a table share one retry
+// budget, which limits the number of retries. A circuit breaker refuses all attempts while too many
+// attempts fail. The package imports no other package of the module.
 package attempt

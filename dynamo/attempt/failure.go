@@ -17,16 +17,16 @@ type Cause string
 
 // The causes of failed attempts.
 const (
-	// CauseThrottled: DynamoDB rejected the request because it exceeds the throughput of the table or
-	// of a key.
+	// CauseThrottled: DynamoDB rejected the request because the table or a key exceeded its throughput
+	// limit.
 	CauseThrottled Cause = "throttled"
-	// CauseConflict: another transaction was writing the same record, or an earlier attempt of the
-	// same transaction was still in progress.
+	// CauseConflict: another transaction was writing the same record, or DynamoDB was still processing
+	// an earlier attempt of the same transaction.
 	CauseConflict Cause = "conflict"
 	// CauseServerError: DynamoDB failed, or another server, such as a gateway, responded instead of
 	// DynamoDB.
 	CauseServerError Cause = "server_error"
-	// CauseConnection: the connection failed, or no response arrived in time.
+	// CauseConnection: the connection to DynamoDB failed, or no response arrived in time.
 	CauseConnection Cause = "connection"
 	// CauseOther is any other cause, such as a failed condition, missing permissions or a canceled
 	// request.
@@ -37,19 +37,22 @@ const (
 type Failure struct {
 	Cause Cause
 	// Reason is DynamoDB's reason for throttling, such as TableWriteKeyRangeThroughputExceeded. If
-	// DynamoDB sent no reason, Reason is the error code. It is empty if Cause is not Throttled.
+	// DynamoDB sent no reason, Reason is the error code. If Cause is not CauseThrottled, Reason is
+	// empty.
 	Reason string
-	// OneKey reports whether DynamoDB throttled only one key or a few records, not the whole table.
+	// OneKey is true if DynamoDB throttled single keys or records. It is false if DynamoDB throttled
+	// the whole table.
 	OneKey bool
-	// Malformed reports whether the response does not follow DynamoDB's protocol. Cause is then
-	// ServerError.
+	// Malformed is true if the response does not follow DynamoDB's protocol. In this case, Cause is
+	// CauseServerError.
 	Malformed bool
 }
 
-// ReasonUnprocessed is the Reason of a Failure if DynamoDB did not process all keys of a batch.
+// ReasonUnprocessed is the Reason of a Failure if DynamoDB left some keys of a batch request
+// unprocessed.
 const ReasonUnprocessed = "UnprocessedKeys"
 
-// Codes of a TransactionCanceledException's CancellationReasons. Source:
+// Codes in the CancellationReasons of a TransactionCanceledException. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const (
 	ReasonNone            = "None"
@@ -57,7 +60,8 @@ const (
 	reasonConflict        = "TransactionConflict"
 )
 
-// Classify returns the cause of a failed attempt. err is the error of the AWS SDK.
+// Classify determines why an attempt failed. err is the error that the AWS SDK returned for the
+// attempt.
 func Classify(err error) Failure {
 	if errors.Is(err, context.Canceled) {
 		return Failure{Cause: CauseOther}
@@ -102,9 +106,9 @@ func Classify(err error) Failure {
 	return Failure{Cause: CauseOther}
 }
 
-// classifyCancelled describes why DynamoDB cancelled a transaction. The cause is Other if a
-// condition failed. If records were throttled, OneKey is true, because other records may not be
-// throttled.
+// classifyCancelled determines why DynamoDB cancelled a transaction. If a condition failed, the
+// cause is CauseOther. If DynamoDB throttled some records, OneKey is true, because other records
+// may not be throttled.
 func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
 	failure := Failure{Cause: CauseOther}
 	for _, reason := range cancelled.CancellationReasons {
@@ -123,7 +127,7 @@ func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
 	return failure
 }
 
-// throttlingReasons returns the reasons that DynamoDB sent with a throttled request.
+// throttlingReasons returns the reasons that DynamoDB gave for throttling a request.
 func throttlingReasons(err error) []types.ThrottlingReason {
 	var throughput *types.ProvisionedThroughputExceededException
 	var limit *types.RequestLimitExceeded
@@ -139,9 +143,9 @@ func throttlingReasons(err error) []types.ThrottlingReason {
 	return nil
 }
 
-// classifyThrottled describes a throttled request. DynamoDB's reasons name the resource, the operation and
-// the limit, such as TableReadProvisionedThroughputExceeded. If a single partition key was
-// classifyThrottled, the reason ends with KeyRangeThroughputExceeded.
+// classifyThrottled determines what DynamoDB throttled. A reason names the resource, the operation
+// and the limit, such as TableReadProvisionedThroughputExceeded. If DynamoDB throttled a single
+// partition key, the reason ends with KeyRangeThroughputExceeded.
 func classifyThrottled(code string, reasons []types.ThrottlingReason) Failure {
 	failure := Failure{Cause: CauseThrottled, Reason: code}
 	names := make([]string, 0, len(reasons))

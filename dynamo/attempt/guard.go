@@ -15,15 +15,16 @@ import (
 
 // GuardOptions configures a Guard.
 type GuardOptions struct {
-	// Breaker enables the circuit breaker. Without a breaker, no attempt is refused.
+	// Breaker enables the circuit breaker. If Breaker is false, no attempt is refused.
 	Breaker bool
-	// Log receives a message when the breaker changes its state, and when the retry budget is
-	// exhausted. It may be nil.
+	// Log receives a message when the circuit breaker changes its state, and when the retry budget is
+	// exhausted. If Log is nil, nothing is logged.
 	Log *slog.Logger
-	// OnFailure is called after each failed attempt, with the context of the request. OnRetry is
-	// called before each retry, with the failure of the previous attempt. Either may be nil.
+	// If OnFailure is set, it is called after each failed attempt, with the context of the request. If
+	// OnRetry is set, it is called before each retry, with the failure of the previous attempt.
 	OnFailure, OnRetry func(context.Context, Failure)
-	// Budget is the retry budget that all requests share. The default budget has 500 tokens.
+	// Budget is the retry budget: the tokens that retries of all requests take. If Budget is nil,
+	// NewGuard creates a budget of 500 tokens.
 	Budget retry.RateLimiter
 }
 
@@ -35,11 +36,11 @@ type Guard struct {
 
 	mu        sync.Mutex
 	exhausted uint64
-	// warned is the time of the last log message about the exhausted budget.
+	// warned is the time of the last log message about the exhausted retry budget.
 	warned time.Time
 }
 
-// NewGuard returns a Guard with a full retry budget and a closed breaker.
+// NewGuard returns a Guard with the given options. Its circuit breaker, if enabled, is closed.
 func NewGuard(opts GuardOptions) *Guard {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -54,15 +55,16 @@ func NewGuard(opts GuardOptions) *Guard {
 	return g
 }
 
-// Stats contains the counters of a Guard since its creation.
+// Stats contains counts of a Guard since its creation.
 type Stats struct {
-	// BudgetExhausted is the number of requests that failed because the retry budget was exhausted.
+	// BudgetExhausted is the number of requests that were not retried because the retry budget was
+	// exhausted.
 	BudgetExhausted uint64
-	// Rejections is the number of attempts that the breaker has refused.
+	// Rejections is the number of attempts that the circuit breaker has refused.
 	Rejections uint64
 }
 
-// Stats returns the counters.
+// Stats returns the Guard's current counts.
 func (g *Guard) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +75,8 @@ func (g *Guard) Stats() Stats {
 	return s
 }
 
-// BreakerState returns the state of the breaker. Without a breaker, it returns Closed.
+// BreakerState returns the state of the circuit breaker. If the breaker is disabled, it returns
+// BreakerClosed.
 func (g *Guard) BreakerState() BreakerState {
 	if g.breaker == nil {
 		return BreakerClosed
@@ -95,7 +98,8 @@ type Attempt struct {
 	done  func(error)
 }
 
-// Begin starts an attempt. It returns ErrBreakerOpen if the breaker refuses the attempt.
+// Begin starts an attempt. If the circuit breaker refuses the attempt, Begin returns
+// ErrBreakerOpen.
 func (g *Guard) Begin() (Attempt, error) {
 	if g.breaker == nil {
 		return Attempt{guard: g}, nil
@@ -118,7 +122,7 @@ func (a Attempt) Succeed() {
 	})
 }
 
-// Fail records that the attempt failed. err is an error of the AWS SDK.
+// Fail records that the attempt failed. err is the error of the AWS SDK.
 func (a Attempt) Fail(ctx context.Context, err error) {
 	failure := Classify(err)
 	a.guard.notifyFailure(ctx, failure)
@@ -130,21 +134,21 @@ func (a Attempt) abandon() {
 	a.end(func(time.Duration) error { return errOutcomeIgnored })
 }
 
-// end calls outcome with the duration of the attempt and reports the result to the breaker.
+// end passes the attempt's duration to outcome, and the result of outcome to the circuit breaker.
 func (a Attempt) end(outcome func(time.Duration) error) {
 	if a.done != nil {
 		a.done(outcome(time.Since(a.start)))
 	}
 }
 
-// notifyFailure calls OnFailure.
+// notifyFailure calls OnFailure if it is set.
 func (g *Guard) notifyFailure(ctx context.Context, failure Failure) {
 	if g.opts.OnFailure != nil {
 		g.opts.OnFailure(ctx, failure)
 	}
 }
 
-// notifyRetry calls OnRetry.
+// notifyRetry calls OnRetry if it is set.
 func (g *Guard) notifyRetry(ctx context.Context, failure Failure) {
 	if g.opts.OnRetry != nil {
 		g.opts.OnRetry(ctx, failure)
@@ -157,5 +161,6 @@ func isErrorResponse(err error) bool {
 	return errors.As(err, &api)
 }
 
-// isCallersDeadline reports whether an attempt failed because the deadline of its caller passed.
+// isCallersDeadline reports whether an attempt failed because its caller's deadline passed. err is
+// the error of the attempt.
 func isCallersDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

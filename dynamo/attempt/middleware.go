@@ -10,18 +10,19 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// request is the state of one request of the AWS SDK. Its attempts do not run concurrently.
+// request is the state of one request that the AWS SDK sends. The attempts of a request run one
+// after another.
 type request struct {
 	// attempts is the number of attempts that have begun.
 	attempts int
-	// first is set if the first attempt was made outside the SDK. It becomes nil when the SDK begins
-	// its own first attempt, which receives the outcome of this attempt.
+	// first is set if the first attempt was made without the SDK. The SDK then takes over this attempt
+	// as its own first attempt, and first becomes nil.
 	first *Attempt
 }
 
 type requestKey struct{}
 
-// attemptCount returns the number of attempts that the request in ctx has begun.
+// attemptCount returns the number of attempts begun so far for the request in ctx.
 func attemptCount(ctx context.Context) int {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r.attempts
@@ -47,7 +48,7 @@ func (g *Guard) WrapClient(db *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// addRequestState adds the state of an SDK request to the context of the request.
+// addRequestState is SDK middleware that adds the state of a request to its context.
 func addRequestState(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	if ctx.Value(requestKey{}) == nil {
 		ctx = context.WithValue(ctx, requestKey{}, &request{})
@@ -55,8 +56,8 @@ func addRequestState(ctx context.Context, in middleware.InitializeInput, next mi
 	return next.HandleInitialize(ctx, in)
 }
 
-// handleAttempt makes one attempt of a request. It returns ErrBreakerOpen if the breaker refuses the
-// attempt.
+// handleAttempt is SDK middleware that makes one attempt of a request. If the circuit breaker
+// refuses the attempt, it returns ErrBreakerOpen.
 func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
 	r, ok := ctx.Value(requestKey{}).(*request)
 	if !ok {
@@ -71,7 +72,7 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	}
 	ended := false
 	defer func() {
-		if !ended { // a panic
+		if !ended { // the request panicked
 			a.abandon()
 		}
 	}()
@@ -85,9 +86,11 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// SDKRetryOptions returns SDK options for a request whose first attempt, a, was made outside the SDK
-// and failed. The HTTP client must return the outcome of that attempt as its first response. The
-// Guard then records the outcome, as for attempts of the SDK.
+// SDKRetryOptions returns SDK options for retrying a request whose first attempt has failed. The
+// receiver is this first attempt, which the caller made without the SDK.
+//
+// The SDK's HTTP client must return the outcome of the first attempt as its first response, without
+// sending a request. The Guard then records this outcome.
 func (a Attempt) SDKRetryOptions() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}
@@ -103,7 +106,7 @@ func (a Attempt) SDKRetryOptions() func(*dynamodb.Options) {
 	}
 }
 
-// isTransactionCancelled reports whether an error is the cancellation of a transaction.
+// isTransactionCancelled reports whether err means that DynamoDB cancelled a transaction.
 func isTransactionCancelled(err error) bool {
 	var cancelled *types.TransactionCanceledException
 	return errors.As(err, &cancelled)

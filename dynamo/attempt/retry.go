@@ -12,59 +12,62 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// The size and the costs of the retry budget, in tokens. The values are the defaults of the AWS
-// SDK. Each retry takes tokens from the budget. A successful retry returns its tokens.
+// The size of the retry budget and the costs of retries, in tokens. The values are the AWS SDK's
+// defaults. Each retry takes tokens from the budget. If the retry succeeds, its tokens return to
+// the budget.
 const (
-	// budgetTokens is the size of the budget.
+	// budgetTokens is the size of the retry budget.
 	budgetTokens = 500
 	// retryCost is the cost of a retry after throttling or a server error. connectionRetryCost is the
 	// cost of a retry after a failed connection. It is higher because a connection can take seconds to
 	// fail.
 	retryCost, connectionRetryCost = 5, 10
-	// successRefill is the number of tokens that each successful attempt adds to the budget.
+	// successRefill is the number of tokens that each successful attempt adds to the retry budget.
 	successRefill = 1
 )
 
-// The maximum number of attempts of a request.
+// The maximum number of attempts for one request.
 const (
-	// maxTransactionAttempts is the limit for transactions. If the context has no deadline, all
+	// maxTransactionAttempts is the maximum for transactions. If the context has no deadline, all
 	// attempts together take about 20 s.
 	maxTransactionAttempts = 50
-	// maxBulkAttempts is the limit for bulk operations. It is high because no client waits for them,
-	// and because they can use the whole capacity of a table. All attempts together take about a
-	// minute.
+	// maxBulkAttempts is the maximum for bulk operations, such as an import. The value is high,
+	// because no client waits for these operations, and because they may use the table's whole
+	// capacity. All attempts together take about a minute.
 	maxBulkAttempts = 200
 )
 
-// The maximum delay before the first retry. The maximum doubles with each further retry, at most
+// The maximum delays before retries. The maximum doubles with each further retry, at most
 // maxDoublings times.
 const (
-	// conflictRetryDelay is the maximum delay before the first retry of a transaction. It is short, because
-	// a retry can succeed as soon as the conflicting transaction has ended.
+	// conflictRetryDelay is the maximum delay before the first retry of a transaction. It is short,
+	// because a retry can succeed as soon as the conflicting transaction has ended.
 	conflictRetryDelay = 10 * time.Millisecond
 	// readRetryDelay is the maximum delay before the first retry of a read. It is longer than
-	// conflictRetryDelay, because DynamoDB must recover within the few attempts of a read.
+	// conflictRetryDelay, because a read has only a few attempts in which DynamoDB can recover.
 	readRetryDelay = 50 * time.Millisecond
 	maxDoublings   = 6
 )
 
-// minAttemptTime is the minimum time for an attempt. A request is not retried if less time would
-// remain after the delay until the deadline.
+// minAttemptTime is the minimum time for an attempt. If a delay could leave less time than this
+// before the deadline, the request is not retried.
 const minAttemptTime = 10 * time.Millisecond
 
-// Reasons why a request is not retried. The returned error also wraps the error of the last
+// Reasons why a failed request is not retried. The returned error also wraps the error of the last
 // attempt.
 var (
-	// ErrRetryBudgetExhausted: too many requests to the table were retried recently.
+	// ErrRetryBudgetExhausted: other requests to the table have recently used up the retry budget.
 	ErrRetryBudgetExhausted = errors.New("the retry budget is exhausted")
-	// ErrNoRetryTime: a retry could not end before the deadline.
-	ErrNoRetryTime = errors.New("no time is left for a retry")
+	// ErrNoRetryTime: the remaining time before the deadline is too short for a retry.
+	ErrNoRetryTime = errors.New("the time before the deadline is too short for a retry")
 )
 
-// RecordUnprocessed records a failure: DynamoDB did not process some keys of a batch because of
-// throttling. It returns ErrRetryBudgetExhausted if the caller must not request these keys again. If the
-// context has no deadline, no client waits for the request. The budget then does not limit the
-// retries.
+// RecordUnprocessed records a failure of a batch request: because of throttling, DynamoDB left some
+// keys unprocessed. If the caller must not request these keys again, RecordUnprocessed returns
+// ErrRetryBudgetExhausted.
+//
+// If ctx has no deadline, the retry takes no tokens from the retry budget, because no client waits
+// for the request.
 func (g *Guard) RecordUnprocessed(ctx context.Context) error {
 	failure := Failure{Cause: CauseThrottled, Reason: ReasonUnprocessed, OneKey: true}
 	g.notifyFailure(ctx, failure)
@@ -73,9 +76,10 @@ func (g *Guard) RecordUnprocessed(ctx context.Context) error {
 	return err
 }
 
-// acquireRetry takes the cost of a retry from the budget. The retry costs nothing if limited is
-// false or the failure is a Conflict. The caller must pass the outcome of the retry to the returned
-// function. This function returns the tokens to the budget if the retry succeeded.
+// acquireRetry takes the cost of a retry from the retry budget. If limited is false or the cause of
+// the failure is CauseConflict, the retry costs nothing. The caller must pass the retry's error, or
+// nil, to the returned function. If the retry succeeded, this function returns the tokens to the
+// budget.
 func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool) (func(error) error, error) {
 	release := func(error) error { return nil }
 	if limited && failure.Cause != CauseConflict {
@@ -99,10 +103,11 @@ func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool)
 	return release, nil
 }
 
-// warnInterval is the minimum time between two log messages about the exhausted budget.
+// warnInterval is the minimum time between two log messages about the exhausted retry budget.
 const warnInterval = time.Minute
 
-// recordExhausted counts a request that is not retried because the budget is exhausted.
+// recordExhausted counts a request that is not retried because the retry budget is exhausted. It
+// also logs a warning, at most once per warnInterval.
 func (g *Guard) recordExhausted(ctx context.Context) {
 	g.mu.Lock()
 	g.exhausted++
@@ -112,21 +117,22 @@ func (g *Guard) recordExhausted(ctx context.Context) {
 	}
 	g.mu.Unlock()
 	if warn {
-		g.opts.Log.WarnContext(ctx, "the retry budget is exhausted: requests to DynamoDB fail without a retry")
+		g.opts.Log.WarnContext(ctx, "the retry budget is exhausted: failed requests to DynamoDB are not retried")
 	}
 }
 
-// retryer extends a retryer of the AWS SDK with the retry budget of a Guard.
+// retryer is a retryer of the AWS SDK that also takes tokens from the retry budget of a Guard.
 type retryer struct {
 	aws.RetryerV2
 	guard *Guard
 	// firstDelay is the maximum delay before the first retry.
 	firstDelay time.Duration
-	// unlimited reports whether retries take no tokens from the budget.
+	// unlimited is true if retries take no tokens from the retry budget.
 	unlimited bool
 }
 
-// GetRetryToken returns ErrRetryBudgetExhausted or ErrNoRetryTime if the request must not be retried.
+// GetRetryToken takes the cost of a retry from the retry budget. If the request must not be
+// retried, it returns ErrRetryBudgetExhausted or ErrNoRetryTime.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < maxDelay(r.firstDelay, attemptCount(ctx))+minAttemptTime {
 		return nil, ErrNoRetryTime
@@ -134,22 +140,24 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 	return r.guard.acquireRetry(ctx, Classify(err), !r.unlimited)
 }
 
-// RetryDelay returns the delay after the given number of failed attempts. The delay is random, so
-// that requests that conflicted are not repeated at the same time. It never exceeds the delay of
-// the SDK's own retryer.
+// RetryDelay returns the delay before the next retry. attempts is the number of failed attempts so
+// far. The delay is random, so that conflicting requests are not retried at the same time. It never
+// exceeds the delay of the SDK's own retryer.
 func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 	longest, err := r.RetryerV2.RetryDelay(attempts, err)
 	return min(longest, rand.N(maxDelay(r.firstDelay, attempts))), err
 }
 
-// maxDelay returns the maximum delay after the given number of failed attempts.
+// maxDelay returns the maximum delay before the next retry. first is the maximum before the first
+// retry. attempts is the number of failed attempts so far.
 func maxDelay(first time.Duration, attempts int) time.Duration {
 	return first << min(max(0, attempts-1), maxDoublings)
 }
 
-// retryer returns a retryer that uses the Guard's budget and has the same maximum number of
-// attempts as base. If base cannot be extended or never retries, the result is base. The client of
-// the embedded store never retries, because a retry would return the same error.
+// retryer returns an SDK retryer that uses the Guard's retry budget. It allows the same maximum
+// number of attempts as base. If base never retries or cannot be extended, retryer returns base.
+//
+// The client of the embedded store never retries, because a retry would return the same error.
 func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	if _, never := base.(aws.NopRetryer); never {
 		return base
@@ -160,19 +168,18 @@ func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	return base
 }
 
-// TransactionOptions returns SDK options for transactions. The SDK repeats a transaction with the
-// same ClientRequestToken, which DynamoDB stores for ten minutes. Therefore a transaction is
-// committed only once, even if its response is lost.
+// TransactionOptions returns SDK options for transactions. The SDK retries a transaction with the
+// same ClientRequestToken, which DynamoDB remembers for ten minutes. So DynamoDB commits the
+// transaction only once, even if its response is lost.
 //
-// With these options, the SDK also retries after conflicts with other transactions. DynamoDB
-// reports a conflict by cancelling the transaction or, outside a transaction, by rejecting the
-// write.
+// With these options, the SDK also retries a transaction after a conflict with another transaction.
+// It also retries a single write that DynamoDB rejects because of such a conflict.
 func (g *Guard) TransactionOptions() func(*dynamodb.Options) {
 	return g.withMaxAttempts(maxTransactionAttempts, false)
 }
 
-// BulkOptions returns SDK options for bulk operations. Unlike the options for transactions, they
-// allow more attempts, and retries do not use the retry budget.
+// BulkOptions returns SDK options for bulk operations, such as an import. They allow more attempts
+// than TransactionOptions. Retries take no tokens from the retry budget.
 func (g *Guard) BulkOptions() func(*dynamodb.Options) {
 	return g.withMaxAttempts(maxBulkAttempts, true)
 }
@@ -190,8 +197,8 @@ func (g *Guard) withMaxAttempts(attempts int, unlimited bool) func(*dynamodb.Opt
 	}
 }
 
-// isRetryable reports whether a request can be retried after err. aws.UnknownTernary means that the
-// AWS SDK must decide.
+// isRetryable reports whether a request can be retried after err. It returns aws.UnknownTernary to
+// leave the decision to the AWS SDK.
 func isRetryable(err error) aws.Ternary {
 	failure := Classify(err)
 	switch {

@@ -18,10 +18,10 @@ import (
 type categoryCounter struct {
 	Transfers
 	mu sync.Mutex
-	// categoryOf maps each loaded product to its category.
+	// categoryOf maps the SKU of each loaded product to the product's category.
 	categoryOf map[commerce.SKU]string
-	// changed contains the old and new categories of the loaded products. The products of these
-	// categories must be counted again.
+	// changed contains the categories whose products must be counted again. These are the categories
+	// of the loaded products, before and after the load.
 	changed map[string]bool
 }
 
@@ -29,8 +29,8 @@ func (t Transfers) newCategoryCounter() *categoryCounter {
 	return &categoryCounter{Transfers: t, categoryOf: map[commerce.SKU]string{}, changed: map[string]bool{}}
 }
 
-// add must be called before the products of a dataset are written. It records their old and new
-// categories.
+// add records the old and new categories of a dataset's products. It must be called before the
+// products are written.
 //
 // Errors are wrapped by table.WrapError.
 func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) error {
@@ -57,9 +57,11 @@ func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) err
 	return nil
 }
 
-// write writes the category records after all products have been loaded, and returns the number of
-// records. The index is eventually consistent and may not contain the loaded products yet. So write
-// counts the loaded products in memory, and reads only the other products from the index.
+// write writes the category records after all products have been loaded. It returns the number of
+// records written.
+//
+// The index is eventually consistent and may not contain the loaded products yet. So write counts
+// the loaded products in memory, and reads only the other products from the index.
 //
 // Errors are wrapped by table.WrapError.
 func (l *categoryCounter) write(ctx context.Context) (int, error) {
@@ -76,7 +78,7 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 		b := l.table.KeyBuilder()
 		r := model.CategoryRecord(b, commerce.Category{Name: name, ProductCount: counts[name] + others, Version: 1})
 		if b.Err != nil {
-			continue // external products can have a category that no key can contain
+			continue // other software may have written a category that is not valid in a key
 		}
 		if counts[name]+others > 0 {
 			records = append(records, r)
@@ -89,12 +91,13 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	return len(records), l.putAll(ctx, records)
 }
 
-// countUnloadedProducts counts the products of a category in the table that this load does not write.
+// countUnloadedProducts counts the products of a category that are in the table and that this load
+// does not write.
 func (l *categoryCounter) countUnloadedProducts(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Build(name)
 	if err != nil {
-		return 0, nil // no list has such a category
+		return 0, nil // the category is not valid in a key, so the index has no list of its products
 	}
 	n, left := 0, model.Range{}
 	for {

@@ -15,20 +15,21 @@ import (
 )
 
 // InitOrderCounts writes order counts of zero to a table that has no orders and no order counts.
-// Otherwise it does nothing.
+// Otherwise, it does nothing.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
 func (t Transfers) InitOrderCounts(ctx context.Context) error {
 	_, err := t.statusCounts(ctx)
 	return err
 }
 
-// partCounts maps the name of a part to its order counts by status. The order counts of the table
-// are spread over several records, called parts.
+// partCounts contains the order counts of a table. The table stores them in several records, and
+// each record counts a part of the orders. The keys of partCounts are the names of these parts. The
+// values are the order counts by status.
 type partCounts map[string]commerce.StatusCounts
 
 // statusCounts returns the order counts of the table. If the table has no orders and no counts, it
-// first writes counts of zero. It returns nil if the table has no complete counts.
+// first writes counts of zero. If the table's counts do not include all orders, it returns nil.
 func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {
@@ -37,8 +38,8 @@ func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	return t.writeZeroCounts(ctx)
 }
 
-// readCounts returns the order counts that the table stores. It returns nil if they do not include
-// all orders. kept reports whether the table has any count records.
+// readCounts returns the order counts that the table stores. If they do not include all orders, it
+// returns nil. kept reports whether the table has any records with order counts.
 func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool, err error) {
 	p := &model.OrderCounts.AccessPattern
 	records, _, err := t.table.Consistent().QueryUpTo(ctx, p, string(p.PK), string(p.SK), model.Range{}, model.OrderCountParts, true)
@@ -49,7 +50,7 @@ func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool
 	for _, r := range records {
 		counts, err := model.DecodeOrderCounts(r)
 		if err != nil || !counts.Complete {
-			return nil, true, nil //nolint:nilerr // `ordergraph check -repair` counts them
+			return nil, true, nil //nolint:nilerr // `ordergraph check -repair` counts the orders again
 		}
 		counted[counts.Part] = counts.ByStatus
 	}
@@ -59,7 +60,7 @@ func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool
 	return counted, true, nil
 }
 
-// hasOrders reports whether the index contains orders.
+// hasOrders reports whether the table's index contains any order.
 func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	for _, status := range commerce.Statuses() {
 		base, err := model.OrdersByStatus.PK.Build(status.String())
@@ -76,8 +77,8 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// writeZeroCounts writes counts of zero if the table has no orders. It writes no counts if the
-// table already has counts, for example from another server or from a new order.
+// writeZeroCounts writes order counts of zero if the table has no orders. If the table already has
+// counts, it writes nothing. Another server or a new order may have just written these counts.
 func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	if has, err := t.hasOrders(ctx); err != nil || has {
 		return nil, err
@@ -93,7 +94,7 @@ func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	}
 	_, err := t.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, t.table.BulkOptions)
 	if _, cancelled := errors.AsType[*types.TransactionCanceledException](err); cancelled {
-		return nil, nil // another server has written the counts
+		return nil, nil // another server or a new order has just written counts
 	}
 	if err != nil {
 		return nil, table.WrapError("TransactWriteItems", "of the initial order counts", err)
@@ -101,7 +102,8 @@ func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	return zero, nil
 }
 
-// orderCountRecords returns the records that store the order counts.
+// orderCountRecords returns the records that store the given order counts. complete means that the
+// counts include all orders.
 func (t Transfers) orderCountRecords(counts partCounts, complete bool) []model.Record {
 	b := t.table.KeyBuilder()
 	var records []model.Record
@@ -113,22 +115,23 @@ func (t Transfers) orderCountRecords(counts partCounts, complete bool) []model.R
 }
 
 // orderCounter counts orders by status while they are loaded. During the load, the counts in the
-// table are marked as incomplete, so an interrupted load leaves no wrong counts. After an
-// interrupted load, `ordergraph check -repair` counts the orders. An orderCounter is safe for
-// concurrent use.
+// table are marked as incomplete. So if the load is interrupted, it leaves no wrong counts in the
+// table. Afterwards, `ordergraph check -repair` counts the orders again. An orderCounter is safe
+// for concurrent use.
 type orderCounter struct {
 	t Transfers
 
 	mu    sync.Mutex
 	begun bool
-	// hadOrders reports whether the table had orders before loading.
+	// hadOrders is true if the table had orders before the load.
 	hadOrders bool
-	// counts are the order counts, including all loaded orders. They are nil if the table has no
-	// complete counts.
+	// counts contains the order counts, including all loaded orders. It is nil if the table has no
+	// complete order counts.
 	counts partCounts
 }
 
-// begin reads the order counts of the table and marks them as incomplete. Later calls do nothing.
+// begin reads the order counts of the table and marks them as incomplete. If begin is called again,
+// it does nothing.
 func (l *orderCounter) begin(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,10 +154,11 @@ func (l *orderCounter) begin(ctx context.Context) error {
 	return nil
 }
 
-// add counts the orders of a dataset before they are written. If the table already contains an
-// order with the same ID, add subtracts that order, because the load will replace it.
+// add counts the orders of a dataset. It must be called before the orders are written. If the table
+// already contains an order with the same ID, add subtracts the existing order, because the load
+// replaces it.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
 func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	if len(dataset.Orders) == 0 {
 		return nil
@@ -188,9 +192,9 @@ func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error 
 	return nil
 }
 
-// finish writes the order counts and returns the number of written records.
+// finish writes the order counts and returns the number of records written.
 //
-// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
 func (l *orderCounter) finish(ctx context.Context) (int, error) {
 	if l.counts == nil {
 		return 0, nil

@@ -1,3 +1,3 @@
 // Package bulk loads datasets into a table, and exports and imports the records of a table. It
-// imports commerce, dynamo/model and dynamo/table.
+// imports the packages commerce, dynamo/model and dynamo/table.
 package bulk

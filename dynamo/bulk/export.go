@@ -20,19 +20,20 @@ type Transfers struct{ table *table.Table }
 // NewTransfers returns a Transfers for a table.
 func NewTransfers(t *table.Table) Transfers { return Transfers{t} }
 
-// MaxSegments is the maximum number of segments that an export scans in parallel.
+// MaxSegments is the maximum number of table segments that an export scans in parallel.
 const MaxSegments = table.MaxParallel
 
-// SegmentProgress describes how much of one segment of a parallel scan was read. The zero value means that
-// nothing was read.
+// SegmentProgress describes how much of one segment of a parallel scan has been read. The zero
+// value means that nothing has been read.
 type SegmentProgress struct {
-	// After is the key of the last record that was read, or nil if no record was read.
+	// After is the key of the last record that was read. It is nil if no record was read or if Done is
+	// true.
 	After *RecordKey `json:"after,omitempty"`
-	// Done reports whether the segment has been read completely.
+	// Done is true if the segment has been read completely.
 	Done bool `json:"done,omitempty"`
 }
 
-// RecordKey is the primary key of a record.
+// RecordKey is the primary key of a record: its partition key and its sort key.
 type RecordKey struct {
 	PK string `json:"pk"`
 	SK string `json:"sk"`
@@ -40,32 +41,34 @@ type RecordKey struct {
 
 // ExportPage is the result of one Scan request of an export.
 type ExportPage struct {
-	// Index is the index of the segment. Next is the progress of the segment after this page.
+	// Index is the index of the scanned segment. Next is the segment's progress after this page.
 	Index int
 	Next  SegmentProgress
 	// Lines contains one line of JSON for each exported record. Records is the number of lines.
-	// LeftOut is the number of records that were read but not exported.
+	// LeftOut is the number of idempotency records, which were read but not exported.
 	Lines            []byte
 	Records, LeftOut int
 }
 
-// Export reads the whole table with one parallel scan per segment. A scan continues after the last
-// record that was read in its segment. Export calls emit for each page, never concurrently. It
-// holds at most one page of about 1 MB per segment in memory.
+// Export reads the whole table with a parallel scan. segments contains the progress of each
+// segment, so an interrupted export can continue. For a new export, all elements are zero. Export
+// calls emit for each page, never concurrently. It holds at most one page of about 1 MB per segment
+// in memory.
 //
-// A line contains one record in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}, with
-// sorted attribute names. Idempotency records are not exported, because they expire soon. The
-// export contains every record that was written before the call. It may contain some records that
-// are written during the call.
+// Each line of a page contains one record in DynamoDB's JSON format,
+// {"Item":{"pk":{"S":"..."},...}}. The attribute names are sorted. Idempotency records are not
+// exported, because they expire soon. The export contains every record that was written before the
+// call. Records that are written during the call may be missing.
 //
-// Errors: the error of emit, ErrCorrupt for a value of an unknown type, ErrTableMismatch,
-// ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
+// Errors: the error of emit; model.ErrCorrupt for a value of an unknown type;
+// table.ErrTableMismatch, table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied; the
+// context's error.
 func (t Transfers) Export(ctx context.Context, segments []SegmentProgress, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
-		return fmt.Errorf("export: the number of segments is %d, but must be from 1 to %d", len(segments), MaxSegments)
+		return fmt.Errorf("export: the number of segments is %d, but it must be from 1 to %d", len(segments), MaxSegments)
 	}
-	// emit is never called concurrently, and never again after an error. So a caller can append each
-	// page to a file without a lock, and no page follows an incomplete page.
+	// emitNext never calls emit concurrently, and never again after an error. So a caller can append
+	// each page to a file without a lock, and no page follows an incomplete page.
 	var mu sync.Mutex
 	var failed error
 	emitNext := func(page ExportPage) error {
@@ -91,8 +94,9 @@ func (t Transfers) Export(ctx context.Context, segments []SegmentProgress, emit 
 	})
 }
 
-// exportPage sends one Scan request. A backup must contain the most recent writes, so the Scan is
-// strongly consistent. This doubles its cost.
+// exportPage sends one Scan request. An export must contain the most recent writes, so the Scan is
+// strongly consistent. A strongly consistent Scan costs twice as much as an eventually consistent
+// Scan.
 func (t Transfers) exportPage(ctx context.Context, segment, segments int, from SegmentProgress) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.table.Name, ConsistentRead: aws.Bool(true),
@@ -124,8 +128,8 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, from S
 	return page, nil
 }
 
-// isIdempotency reports whether a record is an idempotency record. Idempotency records are neither
-// exported nor imported.
+// isIdempotency reports whether r is an idempotency record. Such a record stores the result of a
+// mutation for a repeated request. Idempotency records are neither exported nor imported.
 func isIdempotency(r model.Record) bool {
 	e := model.EntityOf(model.KeyOf(r))
 	return e != nil && e.Name == model.EntityIdempotency.Name
@@ -143,11 +147,11 @@ func segmentProgressAfter(last map[string]types.AttributeValue) (SegmentProgress
 	return SegmentProgress{After: &next}, nil
 }
 
-// TableID returns a name that identifies a table. Tables with the same name have different IDs if
-// they are in different accounts or were created at different times. If the engine does not report
-// the ARN and the creation time, TableID returns the table's name.
+// TableID returns a text that identifies a table. Two tables with the same name have different IDs
+// if they are in different accounts or were created at different times. If DynamoDB does not report
+// an ARN and a creation time, TableID returns the table's name.
 //
-// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+// Errors: table.ErrNoTable, table.ErrUnavailable, table.ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {
 	out, err := t.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
 	if err != nil {

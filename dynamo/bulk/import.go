@@ -21,45 +21,45 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Limits of the memory that an import uses.
+// Limits on the memory that an import uses.
 const (
-	// maxLine is the maximum length of a line in bytes. The largest DynamoDB record has 400 KB, but
-	// its JSON can have 3.6 MB. For example, DynamoDB counts 1 byte for an empty string in a list, but
-	// its JSON has 9 bytes.
+	// maxLine is the maximum length of a line in bytes. A DynamoDB record can have 400 KB, but its
+	// JSON can have 3.6 MB. For example, DynamoDB counts an empty string in a list as 1 byte, but its
+	// JSON has 9 bytes.
 	maxLine = 4 << 20
-	// maxInFlightBytes is the maximum total size in bytes of the lines that are written at the same time.
-	// Each line counts as at least 1/MaxParallel of this size, so at most MaxParallel lines are
+	// maxInFlightBytes is the maximum total size of the lines that are written at the same time, in
+	// bytes. Each line counts as at least 1/MaxParallel of this size. So at most MaxParallel lines are
 	// written at the same time.
 	maxInFlightBytes = 8 << 20
-	// An import writes later lines while it is still writing an earlier line. maxPendingLines is the
-	// maximum number of such later lines.
+	// maxPendingLines is the maximum number of lines that wait for an earlier line. An import writes
+	// several lines at the same time, but counts their results in the order of the lines.
 	maxPendingLines = 1024
 )
 
-// maxReportedLines is the maximum number of conflicts that an import reports individually. The same
-// maximum applies to unreadable lines.
+// maxReportedLines is the maximum number of conflicts that an ImportResult lists. The same maximum
+// applies to the lines that cannot be imported.
 const maxReportedLines = 20
 
-// ImportResult is the result of an import up to Offset. Lines after Offset may also have been
-// written, but the result does not include them.
+// ImportResult is the result of an import. It covers all lines before Offset. Later lines may also
+// have been written, but the result does not count them.
 type ImportResult struct {
-	// Offset is the position in bytes of the first line that has not been processed. Lines is the
-	// number of lines before Offset.
+	// Offset is the byte offset of the first line that has not been counted. Lines is the number of
+	// lines before Offset.
 	Offset int64 `json:"offset"`
 	Lines  int   `json:"lines"`
-	// Written counts new records. Replaced counts records that have replaced a different existing
-	// record. Unchanged counts records that were equal to the existing record. LeftOut counts
-	// idempotency records, which are not imported.
+	// Written counts records that were not in the table before. Replaced counts imported records that
+	// replaced a different record with the same key. Unchanged counts records that the table already
+	// contained with the same attributes. LeftOut counts idempotency records, which are not imported.
 	Written   int `json:"written"`
 	Replaced  int `json:"replaced"`
 	Unchanged int `json:"unchanged"`
 	LeftOut   int `json:"leftOut"`
-	// Conflicts counts existing records that differed from the imported record and were kept.
-	// ConflictKeys contains the keys of the first 20 of these records.
+	// Conflicts counts imported records that were not written, because the table kept a different
+	// record with the same key. ConflictKeys contains the keys of the first 20 of these records.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
-	// HadRecords reports whether the table had records when the import began. It is nil if the import
-	// has not written anything.
+	// HadRecords is true if the table had records when the import began. It is nil if the import has
+	// not started to write.
 	HadRecords *bool `json:"hadRecords,omitempty"`
 	// Unreadable counts the lines that cannot be imported. BadLines contains the first 20 of these
 	// lines.
@@ -69,38 +69,38 @@ type ImportResult struct {
 
 // BadLine is a line that cannot be imported.
 type BadLine struct {
-	// Line is the number of the line, from 1.
+	// Line is the number of the line. The first line of the import has the number 1.
 	Line    int    `json:"line"`
 	Problem string `json:"problem"`
 }
 
-// RecordCount returns the number of lines that are not blank.
+// RecordCount returns the number of lines before Offset that are not blank.
 func (done ImportResult) RecordCount() int {
 	return done.Written + done.Replaced + done.Unchanged + done.LeftOut + done.Conflicts + done.Unreadable
 }
 
 // ImportOptions are the options of Import.
 type ImportOptions struct {
-	// Overwrite reports whether Import replaces an existing record that differs from the imported
-	// record. Otherwise the existing record is kept and counted as a conflict.
+	// If Overwrite is true, Import replaces an existing record that differs from the imported record.
+	// If Overwrite is false, Import keeps the existing record and counts a conflict.
 	Overwrite bool
-	// DryRun reports whether Import only compares each line with the table and writes nothing. Lines
-	// are not compared with earlier lines. A dry run does not stop at lines that cannot be imported.
+	// If DryRun is true, Import writes nothing. It only compares each line with the table, but not
+	// with earlier lines. A dry run continues after lines that cannot be imported.
 	DryRun bool
-	// SkipUnreadable reports whether lines that cannot be imported are skipped. Otherwise the first
-	// such line ends the import.
+	// If SkipUnreadable is true, Import skips lines that cannot be imported. If SkipUnreadable and
+	// DryRun are false, the first such line ends the import.
 	SkipUnreadable bool
-	// From is the result of an earlier import of the same lines. The import continues after this
-	// result, so the input must begin at From.Offset.
+	// From is the result of an earlier, interrupted import of the same lines. The import continues at
+	// From.Offset, so the input must begin there. For a new import, From is zero.
 	From ImportResult
-	// Done, if set, is called after each line with the result up to this line. If Done returns an
-	// error, the import ends.
+	// If Done is set, Import calls it after each line with the result up to this line. If Done returns
+	// an error, the import ends.
 	Done func(ImportResult) error
 }
 
-// LineError describes a line that cannot be imported.
+// LineError describes why a line cannot be imported.
 type LineError struct {
-	// Line is the number of the line, from 1.
+	// Line is the number of the line. The first line of the import has the number 1.
 	Line int
 	Err  error
 }
@@ -109,21 +109,23 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Import reads lines in the format of Export and writes their records, with concurrent requests. It
-// skips a record if the table contains an equal record. So a second import of the same lines
-// changes nothing, and an import that ended early can continue from its result. If several lines
-// have the same key, the first line is imported, or the last line if Overwrite is set. The index
-// keys of the records depend on the number of shards, so Import computes them again for this table.
-// Import uses some tens of megabytes of memory for any input.
+// Import reads lines in the format of Export and writes their records with concurrent requests. If
+// the table already contains an equal record, Import does not write it again. So importing the same
+// lines again changes nothing, and an interrupted import can continue from its result.
 //
-// Import ends at the first line that cannot be imported, unless such lines are skipped. It always
-// ends at a line that is too long for a record, or when ctx ends. It waits for the writes that have
-// begun. If DynamoDB rejects a line, later lines may already have been written. Importing these
-// lines again is safe, because equal records are skipped. If ctx ends during a read of r, the read
-// may continue after Import has returned.
+// If several lines have the same key, Import keeps the record of the first line. If Overwrite is
+// set, it keeps the record of the last line. The index keys of a record depend on the table's
+// number of shards, so Import computes them again. Import uses some tens of megabytes of memory,
+// however long the input is.
 //
-// Errors: LineError for a line that contains no record or that DynamoDB rejects; the errors of Done
-// and r; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
+// Import ends at the first line that cannot be imported, unless the options skip such lines. It
+// always ends at a line that is longer than 4 MB, and when ctx ends. It then waits for the writes
+// that have begun. If DynamoDB rejects the record of a line, later lines may already have been
+// written. If ctx ends while r is being read, this read may continue after Import has returned.
+//
+// Errors: LineError for a line that contains no record or whose record DynamoDB rejects; the errors
+// of Done and r; table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied; the context's
+// error.
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	resumed := opts.From.HadRecords != nil
 	if !resumed {
@@ -139,8 +141,8 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		slots: semaphore.NewWeighted(maxInFlightBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
-	// After this context is cancelled, no more lines are read, but the lines that were already read
-	// are still written.
+	// If the context reading is cancelled, no more lines are read. But the lines that were already
+	// read are still written, because the writes use ctx.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go i.read(reading, r)
@@ -148,29 +150,29 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	return i.collectResults(stop)
 }
 
-// importer is the state of an import. Three goroutines process the lines. read waits for input,
-// possibly forever. begin starts another goroutine for each write. collect waits for the results of
-// the writes, in the order of the lines.
+// importer is the state of an import. Three goroutines process the lines. The method read reads the
+// input, which may block forever. The method writeLines starts another goroutine for each write.
+// The method collectResults waits for the results of the writes, in the order of the lines.
 type importer struct {
 	table    *table.Table
 	opts     ImportOptions
 	rawLines chan rawLine
 	lines    chan *importLine
-	// slots limits the lines that are written at the same time: their total size is at most
+	// slots limits the lines that are written at the same time. Their total size is at most
 	// maxInFlightBytes.
 	slots   *semaphore.Weighted
 	numbers *countInvalidator
-	// begun reports whether a write has begun, in this import or in the earlier import that it
-	// continues.
+	// begun is true if a write has begun. The write may also belong to the earlier import that this
+	// import continues.
 	begun atomic.Bool
 
 	mu sync.Mutex
-	// lastLines maps a key to the last line so far that has this key. It contains only lines that are
-	// being written or have failed.
+	// lastLines maps a record's key to the last line so far with this key. It contains only lines that
+	// are being written or that have failed.
 	lastLines map[model.Keys]*importLine
 }
 
-// rawLine is a line of the input, or the error that ended the reading of the input.
+// rawLine is a line of the input, or the error that ended reading.
 type rawLine struct {
 	text []byte
 	err  error
@@ -179,18 +181,18 @@ type rawLine struct {
 // importLine is a line that is being imported.
 type importLine struct {
 	bytes int64
-	// key is the key of the record to write. It is empty if there is no record to write.
+	// key is the key of the line's record. It is empty if the line has no record to write.
 	key model.Keys
-	// done is closed when outcome and err are set.
+	// done is closed after outcome and err have been set.
 	done    chan struct{}
 	outcome lineOutcome
 	err     error
-	// bad is the problem of an unreadable line.
+	// bad describes why the line is skipped. It is set only if outcome is outcomeUnreadable.
 	bad *LineError
 }
 
-// fail sets the line's error, which ends the import. If skip is set, a LineError is stored in the
-// field bad instead, and the import continues.
+// fail sets the line's error, which ends the import. But if skip is true and err is a LineError,
+// fail stores err in the field bad, and the import continues.
 func (l *importLine) fail(err error, skip bool) {
 	if skip && errors.As(err, &l.bad) {
 		l.outcome, err = outcomeUnreadable, nil
@@ -198,7 +200,7 @@ func (l *importLine) fail(err error, skip bool) {
 	l.err = err
 }
 
-// lineOutcome is the result of a line.
+// lineOutcome is the result of importing a line.
 type lineOutcome int
 
 const (
@@ -211,14 +213,14 @@ const (
 	outcomeUnreadable
 )
 
-// read reads lines until the input ends or its context is cancelled.
+// read reads lines until the input ends or the context reading is cancelled.
 func (i *importer) read(reading context.Context, r io.Reader) {
 	defer close(i.rawLines)
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		text, err := readLine(in)
 		if errors.Is(err, io.EOF) && len(text) > 0 {
-			err = nil // the last line may lack a line break; the next read returns io.EOF
+			err = nil // the last line has no line break, and the next read returns io.EOF
 		}
 		select {
 		case i.rawLines <- rawLine{text, err}:
@@ -231,13 +233,14 @@ func (i *importer) read(reading context.Context, r io.Reader) {
 	}
 }
 
-// readLine reads a line, including its line break. It returns an error if the line exceeds maxLine.
+// readLine reads a line, including its line break. If the line is longer than maxLine, readLine
+// returns an error.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(line)+len(part) > maxLine {
-			return nil, &LineError{Err: fmt.Errorf("exceeds %d bytes, the maximum for a record", maxLine)}
+			return nil, &LineError{Err: fmt.Errorf("the line is longer than %d bytes, the maximum for the JSON of a record", maxLine)}
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -246,10 +249,10 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// next returns the next line.
+// next returns the next line of the input.
 //
-// Errors: io.EOF at the end of the input; the errors of readLine; the context's cause if the
-// context is cancelled.
+// Errors: io.EOF at the end of the input; the errors of readLine; if the context is cancelled, its
+// cause.
 func (i *importer) next(reading context.Context) ([]byte, error) {
 	select {
 	case line := <-i.rawLines:
@@ -259,8 +262,9 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// writeLines starts writing lines until the input ends, a line fails, or the context reading is
-// cancelled. The writes use the context ctx, so that they continue after reading is cancelled.
+// writeLines starts a write for each line. It ends when the input ends, when a line fails, or when
+// the context reading is cancelled. The writes use the context ctx, so they continue after reading
+// is cancelled.
 func (i *importer) writeLines(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -296,8 +300,8 @@ func (i *importer) writeLines(ctx, reading context.Context) {
 // skipsInvalidLines reports whether the import continues after a line that cannot be imported.
 func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
-// parseLine returns the record to write for a line. It returns no record if the line is blank or
-// contains an idempotency record.
+// parseLine returns the record of a line. If the line is blank or contains an idempotency record,
+// it returns no record.
 //
 // Errors: LineError.
 func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
@@ -317,7 +321,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	// DynamoDB accepts a record that has only one of the two index keys, but does not index it. So
+	// DynamoDB also accepts a record with only one of its two index keys, but does not index it. So
 	// check only the index keys that the record has.
 	var indexKeys []string
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
@@ -327,7 +331,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	}
 	err = checkKeys(rec, indexKeys...)
 	if size := model.SizeOf(rec); err == nil && size > maxRecord {
-		err = fmt.Errorf("record %s has %d bytes, the maximum is %d", rec.KeyText(), size, maxRecord)
+		err = fmt.Errorf("record %s has %d bytes, but the maximum is %d", rec.KeyText(), size, maxRecord)
 	}
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
@@ -335,7 +339,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	return 0, rec, nil
 }
 
-// DynamoDB's limits for a record and its keys, in bytes:
+// DynamoDB's maximum sizes of a record and its keys, in bytes:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
 	maxRecord       = 400 << 10
@@ -343,9 +347,10 @@ const (
 	maxSortKey      = 1024
 )
 
-// checkKeys verifies that the named attributes are valid keys. It reports the first invalid key.
+// checkKeys verifies that the attributes with the given names are valid keys. Its error describes
+// the first invalid key.
 //
-// Errors: ErrCorrupt.
+// Errors: model.ErrCorrupt.
 func checkKeys(r model.Record, names ...string) error {
 	reader := model.Reader{Record: r}
 	for _, name := range names {
@@ -355,16 +360,16 @@ func checkKeys(r model.Record, names ...string) error {
 		}
 		switch key := reader.RequiredText(name); {
 		case key == "":
-			reader.Fail(name, "is empty, which DynamoDB does not allow in a key")
+			reader.Fail(name, "is empty, but DynamoDB does not allow an empty key")
 		case len(key) > limit:
-			reader.Fail(name, fmt.Sprintf("has %d bytes, the maximum for this key is %d", len(key), limit))
+			reader.Fail(name, fmt.Sprintf("has %d bytes, but the maximum for this key is %d", len(key), limit))
 		}
 	}
 	return reader.Err()
 }
 
-// startWrite starts a goroutine that writes a record. If earlier lines have the same key, the
-// goroutine waits until they are written.
+// startWrite starts a goroutine that writes the record of a line. If an earlier line has the same
+// key, the goroutine waits until that line has been written.
 func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.Record, weight int64) {
 	key := model.KeyOf(rec)
 	line.key = key
@@ -379,7 +384,7 @@ func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.R
 		defer close(line.done)
 		if before != nil {
 			<-before.done
-			line.err = before.err // if this line were written, a resumed import would find its record
+			line.err = before.err // do not write this line, because a resumed import would find its record before the failed line's
 		}
 		if line.err == nil {
 			var err error
@@ -395,12 +400,12 @@ func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.R
 	}()
 }
 
-// putAttempts is the maximum number of attempts to write a record while other clients repeatedly
-// create and delete it.
+// putAttempts is the maximum number of attempts to write a record. An attempt fails if another
+// client deletes the record or changes its order count at the same time.
 const putAttempts = 12
 
-// putAndInvalidateCounts is like put. But if the table had records before the import, it first
-// removes the order counts that would become wrong.
+// putAndInvalidateCounts writes a record like put. If the table had records before the import, it
+// first removes the order counts that the write would make wrong.
 //
 // It returns the errors of put.
 func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (lineOutcome, error) {
@@ -420,8 +425,9 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 	return result, err
 }
 
-// put writes a record and returns the outcome. put does not write the record in a dry run, if an
-// equal record exists, or if the options keep a different existing record.
+// put writes a record and returns the outcome. If the table contains an equal record, put writes
+// nothing. If the table contains a different record with the same key, put replaces it only if
+// Overwrite is set. In a dry run, put only returns the outcome that the write would have.
 //
 // Errors: LineError if DynamoDB rejects the record, or an error that table.WrapError wraps.
 func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (lineOutcome, error) {
@@ -444,7 +450,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (l
 			return 0, err
 		}
 		if old == nil {
-			continue // another client has deleted the record
+			continue // another client has deleted the record, so try to write it again
 		}
 		result := i.outcomeForExisting(old, rec)
 		if result == outcomeReplaced {
@@ -455,11 +461,11 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (l
 		}
 		return result, err
 	}
-	return 0, fmt.Errorf("%w: other clients repeatedly create and delete the record %s %s", table.ErrUnavailable, key.PK, key.SK)
+	return 0, fmt.Errorf("%w: the record %s %s was not written, because other clients change it repeatedly", table.ErrUnavailable, key.PK, key.SK)
 }
 
-// outcomeForExisting returns the outcome of importing rec if the table contains the record old with the same
-// key.
+// outcomeForExisting returns the outcome of importing rec. old is the record in the table with the
+// same key.
 func (i *importer) outcomeForExisting(old, rec model.Record) lineOutcome {
 	if *i.opts.From.HadRecords {
 		rec = withExistingCounts(old, rec)
@@ -474,9 +480,9 @@ func (i *importer) outcomeForExisting(old, rec model.Record) lineOutcome {
 	}
 }
 
-// putIfAbsent writes a record if no record with the same key exists. Otherwise it returns the
-// existing record. If the engine does not report the existing record, putIfAbsent returns an empty
-// record, not nil.
+// putIfAbsent writes a record if the table contains no record with the same key. Otherwise, it
+// returns the existing record as old. If DynamoDB reports that a record exists but does not return
+// it, old is an empty record, not nil.
 func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Record) (old model.Record, err error) {
 	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &i.table.Name, Item: rec,
@@ -492,8 +498,9 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-// replace replaces the stored record (old) with rec, but keeps the stored counts. If changed is
-// true, nothing was written, because a stored count has changed since old was read.
+// replace writes rec in place of the stored record, but keeps the stored order counts. old is the
+// stored record as it was read before. If a stored count has changed since then, replace writes
+// nothing and changed is true.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
 	if names := preservedCountAttributes(key); *i.opts.From.HadRecords && len(names) > 0 {
@@ -514,12 +521,13 @@ func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.Put
 		return nil
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
-		return &LineError{Err: fmt.Errorf("record %s %s: DynamoDB rejects the record: %s", key.PK, key.SK, api.ErrorMessage())}
+		return &LineError{Err: fmt.Errorf("DynamoDB rejects the record %s %s: %s", key.PK, key.SK, api.ErrorMessage())}
 	}
 	return table.WrapError("PutItem", key.PK+" "+key.SK, err)
 }
 
-// currentRecord returns the current record with the given key, or nil if there is no such record.
+// currentRecord reads the record with the given key from the table. If the table has no such
+// record, it returns nil.
 func (i *importer) currentRecord(ctx context.Context, key model.Keys) (model.Record, error) {
 	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.BulkOptions)
 	if err != nil {
@@ -528,8 +536,8 @@ func (i *importer) currentRecord(ctx context.Context, key model.Keys) (model.Rec
 	return out.Item, nil
 }
 
-// collectResults counts the results of the lines, in the order of the lines. If a line has failed, collect
-// stops the reading and waits for the writes that have begun.
+// collectResults counts the results of the lines, in the order of the lines. If a line has failed,
+// collectResults cancels reading and waits for the writes that have begun.
 func (i *importer) collectResults(stop context.CancelCauseFunc) (ImportResult, error) {
 	done := i.opts.From
 	var failure error
@@ -557,7 +565,7 @@ func (i *importer) collectResults(stop context.CancelCauseFunc) (ImportResult, e
 	return done, failure
 }
 
-// add returns the result including one more line.
+// add returns the result after one more line.
 func (done ImportResult) add(line *importLine) ImportResult {
 	done.Offset += line.bytes
 	done.Lines++
@@ -574,7 +582,7 @@ func (done ImportResult) add(line *importLine) ImportResult {
 	case outcomeConflict:
 		done.Conflicts++
 		if len(done.ConflictKeys) < maxReportedLines {
-			// Clip forces append to copy the slice, because the caller may keep the previous result.
+			// slices.Clip makes append copy the slice, because the caller may have kept the previous result.
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
 		}
 	case outcomeUnreadable:

@@ -13,26 +13,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// countInvalidator prevents wrong order counts if records are imported into a table that is not
-// empty. Existing products and account reps keep their order counts, unless one of their orders is
-// imported. In this case, the count is removed, and `ordergraph check -repair` counts the orders
-// again. countInvalidator is safe for concurrent use.
+// countInvalidator prevents wrong order counts during an import into a table that is not empty.
+// Existing products and account reps keep their order counts. But if one of their orders is
+// imported, countInvalidator removes the count. Later, `ordergraph check -repair` counts the orders
+// again. A countInvalidator is safe for concurrent use.
 type countInvalidator struct {
 	Transfers
 	mu sync.Mutex
-	// done contains the keys of products and account reps whose counts are no longer wrong. Either the
-	// import has written the record, and its count includes the imported orders, or the count was
-	// removed.
+	// done contains the keys of products and account reps whose order counts cannot become wrong any
+	// more. Either the import has written the record with the count, which includes the imported
+	// orders. Or countInvalidator has removed the count.
 	done map[model.Keys]bool
 }
 
-// hasRecords reports whether the table has any records other than records of order counts.
+// hasRecords reports whether the table has any records. It ignores the records with order counts by
+// status, because a table without orders can contain them.
 func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 1), ConsistentRead: aws.Bool(true),
 	}, t.table.BulkOptions)
 	if err != nil {
-		return false, table.WrapError("Scan", "for records before the import", err)
+		return false, table.WrapError("Scan", "to find records before the import", err)
 	}
 	for _, rec := range out.Items {
 		if e := model.EntityOf(model.KeyOf(rec)); e == nil || e.Name != model.EntityOrderCounts.Name {
@@ -42,8 +43,8 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// counterKey returns the key of the product or account rep whose order count includes rec. It
-// returns an empty key if no count includes rec.
+// counterKey returns the key of the product or account rep whose order count depends on rec. If no
+// order count depends on rec, the key is empty.
 func (n *countInvalidator) counterKey(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)
@@ -67,8 +68,8 @@ func (n *countInvalidator) counterKey(rec model.Record) model.Keys {
 	return first
 }
 
-// preservedCountAttributes returns the names of the count attributes that an import does not replace in an
-// existing record.
+// preservedCountAttributes returns the names of the attributes with order counts in the record with
+// the key k. If an import replaces this record, it keeps the values of these attributes.
 func preservedCountAttributes(k model.Keys) []string {
 	switch e := model.EntityOf(k); {
 	case e == nil:
@@ -81,7 +82,8 @@ func preservedCountAttributes(k model.Keys) []string {
 	return nil
 }
 
-// withExistingCounts returns rec with the counts of old, the existing record in the table.
+// withExistingCounts returns rec with the order counts of old. old is the record in the table with
+// the same key.
 func withExistingCounts(old, rec model.Record) model.Record {
 	rec = maps.Clone(rec)
 	for _, name := range preservedCountAttributes(model.KeyOf(rec)) {
@@ -92,8 +94,8 @@ func withExistingCounts(old, rec model.Record) model.Record {
 	return rec
 }
 
-// removeCounts removes the order counts that become wrong when a record replaces old. old is nil if
-// the record is new.
+// removeCounts removes the order counts that become wrong when rec replaces the record old. If rec
+// is new, old is nil.
 //
 // Errors are wrapped by table.WrapError.
 func (n *countInvalidator) removeCounts(ctx context.Context, old, rec model.Record) error {
@@ -122,7 +124,8 @@ func (n *countInvalidator) removeCounts(ctx context.Context, old, rec model.Reco
 	return nil
 }
 
-// markDone adds the key of a record to done.
+// markDone records that the order count with the key k cannot become wrong any more, because it
+// includes the imported orders or was removed.
 func (n *countInvalidator) markDone(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

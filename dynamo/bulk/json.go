@@ -16,21 +16,24 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// A record in a file is one line in DynamoDB's JSON format, {"Item":{"pk":{"S":"..."},...}}.
-// DynamoDB's export to S3 has the same format. The SDK's package attributevalue can convert this
-// format, too. It is not used here, because it writes maps in random order. It also accepts values
-// with two types, unknown types and duplicate names.
+// In an exported file, each line contains one record in DynamoDB's JSON format,
+// {"Item":{"pk":{"S":"..."},...}}. DynamoDB's export to S3 writes the same format.
+//
+// The SDK's package attributevalue can also convert this format. It is not used here, because it
+// writes the elements of maps in random order. It also accepts values with two types, unknown types
+// and duplicate names.
 
-// itemMemberName is the only name in the JSON object of a line. Its value is the record.
+// itemMemberName is the only name in the JSON object of a line. The value with this name is the
+// record.
 const itemMemberName = "Item"
 
-// maxNameBytes is DynamoDB's limit for the name of an attribute, in bytes.
+// maxNameBytes is DynamoDB's maximum length of an attribute name, in bytes.
 const maxNameBytes = 1<<16 - 1
 
-// toJSON returns the line of a record. The names of attributes and the elements of sets are sorted,
-// so equal records have equal lines.
+// toJSON returns the line for a record. It sorts attribute names and the elements of sets, so equal
+// records have equal lines.
 //
-// Errors: ErrCorrupt for a value of an unknown type.
+// Errors: model.ErrCorrupt for a value of an unknown type.
 func toJSON(r model.Record) ([]byte, error) {
 	enc := smithyjson.NewEncoder()
 	line := enc.Object()
@@ -87,7 +90,7 @@ func writeJSONValue(to smithyjson.Value, v types.AttributeValue) error {
 	case *types.AttributeValueMemberM:
 		return writeJSONAttributes(object.Key("M"), v.Value)
 	default:
-		return fmt.Errorf("has the unknown type %T", v)
+		return fmt.Errorf("the value has the unknown type %T", v)
 	}
 	return nil
 }
@@ -100,11 +103,11 @@ func writeJSONStrings(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON returns the record of a line. Other software may have written the line, so fromJSON
-// accepts any order of names and any JSON notation. It rejects ambiguous lines, and values that
-// DynamoDB would change.
+// fromJSON returns the record in a line. Other software may have written the line, so fromJSON
+// accepts names in any order and all JSON escapes. It rejects ambiguous lines, such as lines with
+// duplicate names. It also rejects values that DynamoDB would change.
 //
-// It returns an error that describes what is wrong with the line.
+// Its errors describe the problem of the line.
 func fromJSON(line []byte) (model.Record, error) {
 	in := jsonReader{jsontext.NewDecoder(bytes.NewBuffer(line))}
 	r, err := in.record()
@@ -115,9 +118,9 @@ func fromJSON(line []byte) (model.Record, error) {
 		return r, nil
 	}
 	if errors.Is(err, io.EOF) {
-		err = errors.New("is not JSON: the line is blank")
+		err = errors.New("the line is not JSON, because it is blank")
 	} else if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		err = fmt.Errorf("is not JSON: %w", syntax)
+		err = fmt.Errorf("the line is not JSON: %w", syntax)
 	}
 	return nil, err
 }
@@ -129,30 +132,30 @@ type jsonReader struct{ *jsontext.Decoder }
 func (j jsonReader) record() (r model.Record, err error) {
 	err = j.object(func(name string) (err error) {
 		if name != itemMemberName {
-			return fmt.Errorf("is not a record: unexpected name %q, expected {%q: {...}}", name, itemMemberName)
+			return fmt.Errorf("the line is not a record: unexpected name %q, expected {%q: {...}}", name, itemMemberName)
 		}
 		r, err = j.attributes(0)
 		return err
 	})
 	if err == nil && r == nil {
-		err = fmt.Errorf("is not a record: expected {%q: {...}}", itemMemberName)
+		err = fmt.Errorf("the line is not a record: expected {%q: {...}}", itemMemberName)
 	}
 	return r, err
 }
 
-// expectEnd checks that the input has ended.
+// expectEnd verifies that the line contains nothing after the record.
 func (j jsonReader) expectEnd() error {
 	_, err := j.ReadToken()
 	switch {
 	case err == nil:
-		return errors.New("is not JSON: a second value follows the record")
+		return errors.New("the line is not JSON, because a second value follows the record")
 	case errors.Is(err, io.EOF):
 		return nil
 	}
 	return err
 }
 
-// object reads an object. For each name, it calls member, which must read the value.
+// object reads a JSON object. For each name, it calls member, which must read the value.
 func (j jsonReader) object(member func(name string) error) error {
 	if _, err := j.token("an object", jsontext.KindBeginObject); err != nil {
 		return err
@@ -160,7 +163,7 @@ func (j jsonReader) object(member func(name string) error) error {
 	for j.PeekKind() != jsontext.KindEndObject {
 		name, err := j.ReadToken()
 		if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
-			return fmt.Errorf("has the duplicate name %q", syntax.JSONPointer.LastToken())
+			return fmt.Errorf("the object contains the duplicate name %q", syntax.JSONPointer.LastToken())
 		}
 		if err != nil {
 			return err
@@ -173,7 +176,8 @@ func (j jsonReader) object(member func(name string) error) error {
 	return err
 }
 
-// array reads an array. For each element, it calls element, which must read the value.
+// array reads a JSON array. For each element, it calls element, which must read the element's
+// value.
 func (j jsonReader) array(element func() error) error {
 	if _, err := j.token("an array", jsontext.KindBeginArray); err != nil {
 		return err
@@ -187,18 +191,18 @@ func (j jsonReader) array(element func() error) error {
 	return err
 }
 
-// token reads a token and verifies that it has one of the given kinds. The parameter what describes
-// these kinds in the error message.
+// token reads a JSON token and verifies that it has one of the given kinds. The parameter what is a
+// description of these kinds for the error message.
 func (j jsonReader) token(what string, kinds ...jsontext.Kind) (jsontext.Token, error) {
 	token, err := j.ReadToken()
 	if err == nil && !slices.Contains(kinds, token.Kind()) {
-		err = fmt.Errorf("is %s, expected %s", describeKind(token.Kind()), what)
+		err = fmt.Errorf("the value is %s, expected %s", describeKind(token.Kind()), what)
 	}
 	return token, err
 }
 
-// describeKind describes the kind of a token in error messages. The messages do not contain the
-// value, which may be long or secret.
+// describeKind describes a JSON token by its kind, for error messages. The messages do not contain
+// the token's value, because it may be long or secret.
 func describeKind(kind jsontext.Kind) string {
 	switch kind {
 	case jsontext.KindString:
@@ -233,7 +237,7 @@ func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, erro
 		case depth == 0 && name == "":
 			return errors.New("an attribute has an empty name")
 		case depth == 0 && len(name) > maxNameBytes:
-			return fmt.Errorf("the name of an attribute has %d bytes, the maximum is %d", len(name), maxNameBytes)
+			return fmt.Errorf("the name of an attribute has %d bytes, but the maximum is %d", len(name), maxNameBytes)
 		}
 		v, err := j.value(depth)
 		if err != nil {
@@ -245,24 +249,25 @@ func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, erro
 	return attributes, err
 }
 
-// value reads an attribute value: an object with the type as its only name, such as {"S":"text"}.
+// value reads an attribute value. It is an object whose only name is the type, such as
+// {"S":"text"}.
 func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 	err = j.object(func(kind string) (err error) {
 		if v != nil {
-			return fmt.Errorf("has two types; the second type is %q", kind)
+			return fmt.Errorf("the value has two types, but only one is allowed; the second type is %q", kind)
 		}
 		v, err = j.valueOfKind(kind, depth)
 		return err
 	})
 	if err == nil && v == nil {
-		err = errors.New("has no type")
+		err = errors.New("the value has no type")
 	}
 	return v, err
 }
 
 func (j jsonReader) valueOfKind(kind string, depth int) (types.AttributeValue, error) {
 	if depth == model.MaxDepth && (kind == "L" || kind == "M") {
-		return nil, fmt.Errorf("is nested deeper than the maximum of %d", model.MaxDepth)
+		return nil, fmt.Errorf("the value is nested deeper than the maximum of %d levels", model.MaxDepth)
 	}
 	switch kind {
 	case "S":
@@ -280,7 +285,7 @@ func (j jsonReader) valueOfKind(kind string, depth int) (types.AttributeValue, e
 	case "NULL":
 		b, err := j.boolean("true")
 		if err == nil && !b {
-			err = errors.New("is false, expected true")
+			err = errors.New("the value is false, expected true")
 		}
 		return &types.AttributeValueMemberNULL{Value: b}, err
 	case "SS":
@@ -304,7 +309,7 @@ func (j jsonReader) valueOfKind(kind string, depth int) (types.AttributeValue, e
 		m, err := j.attributes(depth + 1)
 		return &types.AttributeValueMemberM{Value: m}, err
 	}
-	return nil, fmt.Errorf("has the type %q, which DynamoDB does not have", kind)
+	return nil, fmt.Errorf("the value has the type %q, but DynamoDB has no such type", kind)
 }
 
 func (j jsonReader) number() (string, error) {
@@ -325,13 +330,13 @@ func (j jsonReader) bytes() ([]byte, error) {
 	}
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("is not base64: %w", err)
+		return nil, fmt.Errorf("the value is not base64: %w", err)
 	}
 	return b, nil
 }
 
-// readSet reads the elements of a set. It returns an error for an empty set or for duplicate
-// elements.
+// readSet reads a set. If the set is empty or has duplicate elements, readSet returns an error. Two
+// elements are duplicates if key returns the same result for both.
 func readSet[E any, K comparable](j jsonReader, element func() (E, error), key func(E) K) ([]E, error) {
 	var set []E
 	seen := map[K]bool{}
@@ -341,14 +346,14 @@ func readSet[E any, K comparable](j jsonReader, element func() (E, error), key f
 			return err
 		}
 		if seen[key(e)] {
-			return errors.New("is a set with a duplicate element")
+			return errors.New("the set contains a duplicate element")
 		}
 		seen[key(e)] = true
 		set = append(set, e)
 		return nil
 	})
 	if err == nil && len(set) == 0 {
-		err = errors.New("is an empty set, which DynamoDB does not allow")
+		err = errors.New("the value is an empty set, but DynamoDB does not allow empty sets")
 	}
 	return set, err
 }

@@ -17,37 +17,39 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// productRepCounter counts the orders of products and account reps while orders are loaded. During the
-// load, the counts are removed from the table, so an interrupted load leaves no wrong counts. After
-// an interrupted load, `ordergraph check -repair` counts the orders. productRepCounter is safe for
-// concurrent use.
+// productRepCounter counts the orders of products and account reps while orders are loaded. An
+// account rep is the employee who is responsible for a customer. During the load, the table
+// contains no complete order counts of these products and account reps. So if the load is
+// interrupted, it leaves no wrong counts. Afterwards, `ordergraph check -repair` counts the orders
+// again. A productRepCounter is safe for concurrent use.
 type productRepCounter struct {
 	Transfers
 	mu sync.Mutex
-	// empty reports whether the table had no orders before the load. It is nil until hadNoOrders has read
-	// the table.
+	// empty points to true if the table had no orders before the load. It is nil until hadNoOrders has
+	// read the table.
 	empty *bool
-	// products and reps contain the loaded products and account reps. They also contain the products
-	// and account reps that loaded orders refer to.
+	// products and reps contain an entry for each loaded product and account rep. They also contain an
+	// entry for each product and account rep that a loaded order refers to.
 	products map[commerce.SKU]*productOrderCount
 	reps     map[commerce.EmployeeID]*repOrderCounts
 }
 
 // productOrderCount is the order count of a product.
 type productOrderCount struct {
-	// counted reports whether orders is the correct number of the product's orders. It is false if the
+	// counted is true if orders is the correct number of the product's orders. It is false if the
 	// table has no count of the product's earlier orders.
 	counted bool
 	orders  int
-	// revision is the product's stock revision. A server increases the revision when it sells the
-	// product. The count is written only if the revision is still the same. If revision is nil, the
-	// count is written without this condition.
+	// revision is the product's stock revision, which a server increments when it sells the product.
+	// The count is written only if the stock revision in the table is still the same. A nil revision
+	// means that the table's record must have no stock revision.
 	revision types.AttributeValue
 }
 
-// repOrderCounts contains the number of loaded orders of an account rep. The order count of an account
-// rep is spread over several records, called parts. more maps a part to the number of loaded
-// orders. counted is false if the table has no count of the account rep's earlier orders.
+// repOrderCounts contains the number of loaded orders of an account rep. The table stores a rep's
+// order count in several records, and each record counts a part of the orders. more maps the name
+// of such a part to its number of loaded orders. If the table has no count of the rep's earlier
+// orders, counted is false.
 type repOrderCounts struct {
 	counted bool
 	more    map[string]int
@@ -57,8 +59,8 @@ func (t Transfers) newProductRepCounter() *productRepCounter {
 	return &productRepCounter{Transfers: t, products: map[commerce.SKU]*productOrderCount{}, reps: map[commerce.EmployeeID]*repOrderCounts{}}
 }
 
-// add must be called before a dataset is written. It counts the dataset's orders for their products
-// and account reps.
+// add counts a dataset's orders for their products and account reps. It must be called before the
+// dataset is written.
 //
 // Errors are wrapped by table.WrapError.
 func (l *productRepCounter) add(ctx context.Context, dataset commerce.Dataset) error {
@@ -68,7 +70,7 @@ func (l *productRepCounter) add(ctx context.Context, dataset commerce.Dataset) e
 		return err
 	}
 	for _, p := range dataset.Products {
-		l.products[p.SKU].revision = nil // the record is replaced
+		l.products[p.SKU].revision = nil // the load replaces the product's record, and the new record has no stock revision
 	}
 	for _, e := range dataset.Employees {
 		if _, err := l.repCount(ctx, e.ID); err != nil {
@@ -113,7 +115,8 @@ func (l *productRepCounter) addOrders(ctx context.Context, orders []commerce.Ord
 	return nil
 }
 
-// existingRecords returns those records with the given keys that the table already contains.
+// existingRecords returns the records with the given keys that the table already contains. If the
+// table had no orders before the load, it reads nothing and returns no records.
 func (l *productRepCounter) existingRecords(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
 	had := map[model.Keys]model.Record{}
 	if empty, err := l.hadNoOrders(ctx); err != nil || empty || len(keys) == 0 {
@@ -147,7 +150,8 @@ func (l *productRepCounter) hadNoOrders(ctx context.Context) (bool, error) {
 	return *l.empty, nil
 }
 
-// hasNoListedOrders reports whether the index lists no orders for a product or account rep.
+// hasNoListedOrders reports whether the index lists no orders for a product or account rep. of is
+// the product's SKU or the rep's employee ID.
 func (l *productRepCounter) hasNoListedOrders(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
 	if empty, err := l.hadNoOrders(ctx); err != nil || empty {
 		return empty, err
@@ -160,9 +164,9 @@ func (l *productRepCounter) hasNoListedOrders(ctx context.Context, p *model.Acce
 	return len(found) == 0, err
 }
 
-// removeProductCounts reads and removes the order counts of products that a dataset contains or
-// refers to. It skips the products of earlier datasets. The count of a product without orders
-// starts at 0.
+// removeProductCounts reads the order counts of products and removes them from the table. It does
+// so for all products that the dataset contains or its orders refer to, except products of earlier
+// datasets. If a product has neither a count nor orders, its count starts at 0.
 func (l *productRepCounter) removeProductCounts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range dataset.Products {
@@ -211,8 +215,9 @@ func (l *productRepCounter) takeProductCount(ctx context.Context, sku commerce.S
 	return product, err
 }
 
-// repCount returns the loaded orders of an account rep. The first call for an account rep marks the
-// count in the table as incomplete. The count of an account rep without orders starts at 0.
+// repCount returns the counts of an account rep's loaded orders. If this is the first call for the
+// rep, repCount marks the rep's count in the table as incomplete. If the rep has neither a count
+// nor orders, the count starts at 0.
 func (l *productRepCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*repOrderCounts, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
@@ -245,8 +250,9 @@ func (l *productRepCounter) part(id commerce.EmployeeID, repCountRecord string, 
 	return model.RepOrderCountRecord(l.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: id, Part: repCountRecord, Complete: complete})
 }
 
-// updateIf changes a record if a condition is true. It returns the record before the change, or the
-// unchanged record if the condition is false. It returns nil if the record does not exist.
+// updateIf changes a record if the condition when is true. It returns the record as it was before
+// the change. If the condition is false, updateIf changes nothing and returns the current record.
+// If the record does not exist, it returns nil.
 //
 // Errors are wrapped by table.WrapError.
 func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
@@ -266,8 +272,8 @@ func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condit
 	return out.Attributes, nil
 }
 
-// write writes the order counts after all orders have been loaded. It writes no count for a product
-// that a running server has sold during the load. It returns the number of count records that it has
+// write writes the order counts after all orders have been loaded. If a running server has sold a
+// product during the load, write stores no count for this product. It returns the number of records
 // written for account reps.
 //
 // Errors are wrapped by table.WrapError.
@@ -301,9 +307,9 @@ func (l *productRepCounter) write(ctx context.Context) (int, error) {
 	return written, nil
 }
 
-// writeRepCounts adds the loaded orders to the counts of an account rep and marks the counts as complete,
-// in one transaction. It does not replace the stored counts, because a server may have counted new
-// orders during the load.
+// writeRepCounts adds the loaded orders to the order count of an account rep. In the same
+// transaction, it marks the count as complete. It does not replace the stored count, because a
+// server may have counted new orders during the load.
 func (l *productRepCounter) writeRepCounts(ctx context.Context, id commerce.EmployeeID, rep *repOrderCounts) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderCountParts {

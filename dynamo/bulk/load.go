@@ -15,16 +15,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// writeBatchSize is the maximum number of records in one BatchWriteItem.
+// writeBatchSize is the maximum number of records in one BatchWriteItem request.
 const writeBatchSize = 25
 
-// Load writes the records of a dataset. It replaces records with the same keys and keeps all other
-// records. Load is not a transaction: after an error, some of the records may have been written. If
-// the same dataset is loaded again, the remaining records are written. Load returns the number of
-// records written.
+// Load writes the records of a dataset and returns the number of records written. It replaces
+// records with the same keys and keeps all other records. Load is not a transaction: after an
+// error, some of the records may have been written. In this case, call Load again with the same
+// dataset to complete the load.
 //
-// Errors: commerce.InvalidError for a value that no key can contain, before anything is written;
-// ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: commerce.InvalidError for a value that is not valid in a key, before anything is written;
+// table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
 func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, error) {
 	records, err := t.datasetRecords(dataset)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 	return len(records) + n, err
 }
 
-// writeCounts writes the order counts and category records that derive from the loaded records. It
+// writeCounts writes the order counts and category records that result from the loaded records. It
 // returns the number of records written.
 func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *productRepCounter) (int, error) {
 	orders, err := counts.finish(ctx)
@@ -64,7 +64,7 @@ func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, catego
 
 // datasetRecords returns all records of a dataset.
 //
-// Errors: commerce.InvalidError for a value that no key can contain.
+// Errors: commerce.InvalidError for a value that is not valid in a key.
 func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
@@ -75,7 +75,7 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 		records = append(records, model.EncodeWithEdges(b, &w)...)
 	}
 	for _, p := range dataset.Products {
-		p.OrderCount = nil // see productRepCounter
+		p.OrderCount = nil // productRepCounter.write writes the count after all orders have been loaded
 		records = append(records, model.EncodeWithEdges(b, &p)...)
 	}
 	for _, l := range dataset.Levels {
@@ -93,19 +93,19 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 	return records, b.Err
 }
 
-// LoadProgress is the progress of LoadAll.
+// LoadProgress describes how much LoadAll has loaded so far.
 type LoadProgress struct {
 	// Orders is the number of loaded orders before the first dataset that is not completely loaded.
-	// Later datasets are not counted, even if they are loaded.
+	// Orders of later datasets are not counted, even if they are loaded.
 	Orders int
-	// Records is the number of all records written so far.
+	// Records is the number of records written so far, including those of later datasets.
 	Records int
 }
 
-// LoadAll writes datasets like Load, several of them at the same time. It holds only a few datasets
-// in memory, however long the sequence is. If progress is set, LoadAll calls it after each dataset,
-// never concurrently. If LoadAll returns an error, the result is valid, too. LoadAll retries a
-// throttled request for up to about a minute.
+// LoadAll writes datasets like Load, but several of them at the same time. It holds only a few
+// datasets in memory, however long the sequence is. If progress is set, LoadAll calls it after each
+// dataset, never concurrently. LoadAll retries a throttled request for up to about a minute. The
+// returned LoadProgress is valid even if LoadAll returns an error.
 //
 // Errors: the errors of Load; the context's error.
 func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(LoadProgress)) (LoadProgress, error) {
@@ -153,17 +153,18 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 type loadState struct {
 	mu   sync.Mutex
 	next func() (commerce.Dataset, bool)
-	// taken is the number of datasets that were read from the input. finished is the number of
+	// taken is the number of datasets that have been read from the input. finished is the number of
 	// completely loaded datasets before the first incomplete dataset.
 	taken, finished int
-	// waiting contains the loaded datasets that follow an incomplete dataset. It maps the index of a
-	// dataset to its number of orders.
+	// waiting contains the loaded datasets that follow an incomplete dataset. It maps the index of
+	// each dataset to its number of orders.
 	waiting  map[int]int
 	done     LoadProgress
 	progress func(LoadProgress)
 }
 
-// nextDataset returns the next dataset and its index.
+// nextDataset returns the next dataset and its index. It returns false if there are no more
+// datasets.
 func (l *loadState) nextDataset() (int, commerce.Dataset, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +173,7 @@ func (l *loadState) nextDataset() (int, commerce.Dataset, bool) {
 	return l.taken - 1, dataset, ok
 }
 
-// markLoaded records that a dataset is in the table.
+// markLoaded records that all records of a dataset have been written, and reports the progress.
 func (l *loadState) markLoaded(index, orders, records int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +193,7 @@ func (l *loadState) markLoaded(index, orders, records int) {
 	}
 }
 
-// putAll writes records in parallel batches.
+// putAll writes records in batches, with concurrent requests.
 func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	batches := (len(records) + writeBatchSize - 1) / writeBatchSize
 	if batches == 0 {
@@ -203,8 +204,8 @@ func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	})
 }
 
-// putBatch sends a BatchWriteItem request. It sends the request again for the records that DynamoDB
-// leaves unprocessed.
+// putBatch writes records with a BatchWriteItem request. If DynamoDB leaves some records
+// unprocessed, putBatch sends another request for them.
 func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {

@@ -7,11 +7,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// canAccess reports whether the caller may access a customer.
+// canAccess reports whether the caller may access the customer with the given ID.
 func (c Caller) canAccess(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
 // hideIfForbidden marks a customer as missing in c.known if the caller may not access the customer.
-// The change then does not read the customer's record.
+// The change then treats the customer as missing, without reading the record. id is the customer's
+// ID, and k is the key of the customer's record.
 func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 	if !c.caller.canAccess(id) {
 		c.known[k.Primary()] = nil
@@ -19,8 +20,9 @@ func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 }
 
 // canAccessOrder reports whether the caller may access an order. If the caller is restricted to one
-// customer, it reads the copy of the order in this customer's partition. Neither a missing order
-// nor another customer's order has such a copy, so the caller cannot distinguish these two cases.
+// customer, canAccessOrder reads the copy of the order in this customer's partition. If the order
+// is missing or belongs to another customer, there is no such copy. So the caller cannot
+// distinguish these two cases.
 //
 // It returns errors from table.WrapError.
 func (c *change) canAccessOrder(ctx context.Context, id commerce.OrderID) (bool, error) {

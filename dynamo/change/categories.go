@@ -6,17 +6,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// incrementCategory increments the product count of a category. If the category has no record, the
+// incrementCategory adds 1 to the product count of a category. If the category has no record, the
 // transaction creates it.
 func (c *change) incrementCategory(name string) {
 	c.adjustCategoryCount(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
-// decrementCategory decrements the product count of a category, or deletes the category with its
-// last product. It does nothing if the category has no count, or if the name is not valid in a key.
+// decrementCategory subtracts 1 from the product count of a category. If the category has only one
+// product, it deletes the category's record. If the category has no count, or if its name is not
+// valid in a key, it does nothing.
 //
-// decrementCategory does not read the category first. It adds the condition that the category has
-// more than one product. If the condition fails, DynamoDB returns the record for the next attempt.
+// decrementCategory does not read the record first. Instead, the write has the condition that the
+// category has more than one product. If the condition fails, DynamoDB returns the record, and the
+// next attempt uses it.
 func (c *change) decrementCategory(name string) {
 	b := c.oldKeyBuilder()
 	r := model.CategoryRecord(b, commerce.Category{Name: name})
@@ -34,8 +36,8 @@ func (c *change) decrementCategory(name string) {
 	}
 }
 
-// adjustCategoryCount adds delta to the product count of a category. when is the condition of the write,
-// or nil.
+// adjustCategoryCount adds delta to the product count of a category. r is the category's record. If
+// when is not nil, it is the condition of the write.
 func (c *change) adjustCategoryCount(r model.Record, delta int, when table.Condition) {
 	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

@@ -18,66 +18,70 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Mutations implements the mutations of the order book.
+// Mutations implements the mutations, which change the records of a table.
 type Mutations struct{ table *table.Table }
 
 // NewMutations returns the mutations of a table.
 func NewMutations(t *table.Table) Mutations { return Mutations{t} }
 
-// Caller is the caller of a mutation.
+// Caller describes the client that requests a mutation.
 type Caller struct {
-	// ID identifies the caller. Callers with different IDs do not share idempotency keys. The ID is
-	// required if IdempotencyKey is set. It must not contain '#'.
+	// ID identifies the caller. Callers with different IDs do not share idempotency keys. If
+	// IdempotencyKey is set, ID is required. ID must not contain '#'.
 	ID string
-	// Name is stored as the actor in order events.
+	// Name is stored in each order event that the mutation writes. It names the person or client that
+	// made the change.
 	Name string
-	// IdempotencyKey identifies the mutation among all mutations of the caller. It is empty if the
-	// client sent no key. It must not contain '#'.
+	// IdempotencyKey identifies the mutation among all mutations of the caller. If the client sent no
+	// key, it is empty. It must not contain '#'.
 	IdempotencyKey string
 	// If Customer is set, the caller may access only this customer and this customer's orders.
+	// Otherwise, the caller may access all customers and orders.
 	Customer commerce.CustomerID
 }
 
-// maxAttempts is the maximum number of attempts to plan and commit a change. An attempt is repeated
-// only if another change was committed in the meantime.
+// maxAttempts is the maximum number of attempts to plan and commit a change. A further attempt is
+// necessary only if another transaction has changed the records in the meantime.
 const maxAttempts = 100
 
-// maxBackOffAttempt limits the pause between attempts to 200 ms (see table.BackOff). A longer pause
-// would be useless, because the conflicting change has been committed by then.
+// maxBackOffAttempt is the highest attempt number that is passed to table.BackOff. It limits the
+// pause before an attempt to 200 ms. A longer pause would be useless, because the conflicting
+// transaction has ended by then.
 const maxBackOffAttempt = 4
 
-// change executes one mutation. It contains the records that were read and the planned writes of
-// the transaction.
+// change executes one mutation. It contains the records that were read and the writes that were
+// planned for the transaction.
 //
-// A change reads records, plans writes, and commits the writes on the condition that the records
-// have not changed. If a condition fails, DynamoDB returns the current record. The change is then
-// planned again with this record, without another read.
+// A change reads records, plans its writes, and commits them on the condition that the records have
+// not changed. If the condition fails for a record, DynamoDB returns the current record. The change
+// then plans its writes again with the current record, without reading it.
 type change struct {
-	// table uses strongly consistent reads.
+	// table is the table, with strongly consistent reads.
 	table   *table.Table
 	pattern *model.WritePattern
 	caller  Caller
-	// known contains the records that were read. nil means that the record does not exist.
+	// known contains the records that were read or that a failed transaction returned. A nil record
+	// means that the table has no record with this key.
 	known map[model.Keys]model.Record
 	model.KeyBuilder
 	writes []table.Write
-	// attempt is the number of earlier attempts.
+	// attempt is the number of attempts that have failed so far.
 	attempt int
 }
 
-// errStale means that a record has changed after the change read it.
-var errStale = errors.New("other changes have modified the records")
+// errStale means that another transaction has changed a record since the change read it.
+var errStale = errors.New("other transactions have changed the same records")
 
-// resultDecoder decodes a result.
+// resultDecoder decodes the record that contains the result of a mutation.
 type resultDecoder[V any] func(model.Reader) (V, error)
 
-// mutate executes a mutation. plan reads records, decides whether the mutation is possible, and
-// adds writes to the change. plan also returns the result of the mutation, which becomes valid with
-// the commit. If plan adds no writes, mutate commits nothing.
+// mutate executes a mutation. It calls plan, which reads records, decides whether the mutation is
+// possible, and adds writes to the change. plan also returns the mutation's result, which becomes
+// valid when the writes are committed. If plan adds no writes, mutate commits nothing.
 //
 // Errors: user errors from plan; commerce.IdempotencyKeyReused; errors from table.WrapError;
-// ErrUnavailable if all attempts conflict with other changes or the context ends. After
-// ErrUnavailable, the change may have been committed.
+// table.ErrUnavailable if all attempts conflict with other transactions or the context ends. After
+// table.ErrUnavailable, the mutation may still have been committed.
 func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
@@ -86,9 +90,9 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 		return zero, err
 	}
 	for attempt := 0; attempt < maxAttempts; attempt++ {
-		// The second attempt (number 1) starts immediately with the records that the failed transaction
-		// returned. Later attempts wait first. Because records may change during the pause, they are read
-		// again.
+		// The second attempt (number 1) starts immediately, with the records that the failed transaction
+		// returned. Later attempts wait first. Records may change during this pause, so these attempts
+		// read the records again.
 		if attempt > 1 {
 			if err := table.BackOff(ctx, min(attempt-1, maxBackOffAttempt)); err != nil {
 				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
@@ -102,12 +106,14 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 		}
 		result, err := plan(ctx, c)
 		if err == nil && c.Err != nil {
-			// The values of the command were validated, so the invalid value comes from the table.
+			// The client's values have already been validated. So the value that is not valid in a key comes
+			// from a record in the table.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
-			// The client may repeat a mutation that was committed. Then the error only shows that the
-			// records have changed, so return the stored result instead.
+			// The client may repeat a mutation that was already committed. The error then only results from
+			// the client's own earlier change. So if the table stores a result for the idempotency key,
+			// return this result instead of the error.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
@@ -139,9 +145,9 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// rereadKnown reads all records in c.known again, including records that a failed transaction
-// returned. plan may use such records without reading them, so the next transaction would otherwise
-// fail again for each of them.
+// rereadKnown reads all records in c.known again. They include records that a failed transaction
+// returned, which plan may use without reading them. If such a record were not read again, the next
+// transaction would fail because of the outdated record.
 //
 // It returns errors from table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
@@ -153,15 +159,15 @@ func (c *change) rereadKnown(ctx context.Context) error {
 	return err
 }
 
-// isConflict reports whether err is a version conflict. Only with this user error, a mutation also
-// returns the current record.
+// isConflict reports whether err is a version conflict. In this case, the mutation returns the
+// current record together with the error.
 func isConflict(err error) bool {
 	_, ok := errors.AsType[commerce.VersionConflict](err)
 	return ok
 }
 
-// read returns records by their keys. It reads the records that are not in c.known, in one round
-// trip. A record that does not exist is nil in the result.
+// read returns the records with the given keys. It reads the records that are not in c.known, all
+// at the same time. If a record does not exist, its element in the result is nil.
 //
 // It returns errors from table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
@@ -190,11 +196,13 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readRequired reads and decodes the record that a command refers to. keys[0] is its key. The same
-// request reads the records with the other keys. If the record does not exist, the error contains
-// kind, id, and the name of the argument that contains the ID (field).
+// readRequired reads and decodes the record with the key keys[0], which a mutation requires. It
+// reads the records with the other keys at the same time, and only adds them to c.known.
 //
-// Errors: commerce.NotFound, ErrCorrupt, errors from table.WrapError.
+// If the required record does not exist, readRequired returns commerce.NotFound. This error
+// contains kind, id and field. field is the mutation's argument that contains the ID.
+//
+// Errors: commerce.NotFound, model.ErrCorrupt, errors from table.WrapError.
 func readRequired[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
@@ -207,29 +215,30 @@ func readRequired[V any, ID ~string](ctx context.Context, c *change, decode resu
 	return v, records[0], err
 }
 
-// knownRecord returns a record from c.known. It returns false if the record does not exist or has
-// not been read.
+// knownRecord returns the record with the given key from c.known. If the record does not exist or
+// has not been read, knownRecord returns false.
 func (c *change) knownRecord(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
-// knownMissing reports whether a record does not exist according to c.known. It returns false if
-// the record has not been read.
+// knownMissing reports whether c.known shows that a record does not exist. If the record has not
+// been read, knownMissing returns false.
 func (c *change) knownMissing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
 }
 
-// counterCheckAttempts is the number of attempts that fail if a counter of the edited record
-// changes.
+// counterCheckAttempts is the number of attempts that fail if a counter of the edited record has
+// changed. Later attempts ignore such a change.
 const counterCheckAttempts = 3
 
-// withCheckedCounters adds counters to the attributes that must be unchanged at the commit. The result of
-// the mutation then contains the counters at the time of the commit.
+// withCheckedCounters adds counters to the names of the attributes that must be unchanged at the
+// commit. The mutation's result then contains the counters at the time of the commit.
 //
-// After counterCheckAttempts attempts, withCheckedCounters adds no counters, because frequent changes of
-// counters must not block an edit. The result then contains the counters at the time of the read.
+// After counterCheckAttempts attempts, withCheckedCounters adds no counters, because frequent
+// changes of a counter must not block an edit. The result then contains the counters at the time of
+// the read.
 func (c *change) withCheckedCounters(attributes []string, counters ...string) []string {
 	if c.attempt >= counterCheckAttempts {
 		return attributes
@@ -237,20 +246,20 @@ func (c *change) withCheckedCounters(attributes []string, counters ...string) []
 	return append(attributes, counters...)
 }
 
-// oldKeyBuilder returns a builder for the keys of existing records. Callers ignore its error,
-// because a record written by other software may contain a value that is not valid in a key.
+// oldKeyBuilder returns a builder for the keys of existing records. Callers ignore the builder's
+// error, because other software may have written a value that is not valid in a key.
 func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
 	c.writes = append(c.writes, table.Write{Key: k.Primary(), Units: units, Action: action})
 }
 
-// create writes a record that must not exist.
+// create writes a new record. If the record already exists, the transaction fails.
 func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
-// createWithEdges creates the record of a value and its edges (copies with other index keys). The
-// transaction fails if the record exists. An existing edge is a leftover of a lost record and is
-// overwritten.
+// createWithEdges creates the record of a value and its edges (copies with other index keys). If
+// the record already exists, the transaction fails. If an edge already exists, it belongs to a
+// record that was lost, so the transaction overwrites it.
 func createWithEdges[V model.MutationResult](c *change, v V) {
 	records := model.EncodeWithEdges(&c.KeyBuilder, v)
 	c.create(records[0])
@@ -260,7 +269,7 @@ func createWithEdges[V model.MutationResult](c *change, v V) {
 }
 
 // updateWithEdges updates the record of a value and its edges (copies with other index keys).
-// before and after are the value before and after the change. current is the record in the table.
+// current is the record in the table. before and after are the value before and after the change.
 // when is the condition of the update. b builds the keys of the new records.
 func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
 	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
@@ -269,8 +278,9 @@ func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, cur
 }
 
 // updateEdges writes the edges (copies with other index keys) of a changed record. current is the
-// record in the table. oldRecords and newRecords are Ordergraph's encodings before and after the
-// change: first the record, then its edges.
+// record in the table. oldRecords and newRecords contain the record and then its edges, before and
+// after the change. They lack attributes that other software has added, because they are encoded
+// from decoded values.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -284,8 +294,8 @@ func (c *change) updateEdges(current model.Record, oldRecords, newRecords []mode
 	}
 }
 
-// findByKey returns the record with the given primary key. It returns nil if no record has this
-// key.
+// findByKey returns the record with the given primary key. If no record has this key, it returns
+// nil.
 func findByKey(records []model.Record, k model.Keys) model.Record {
 	for _, r := range records {
 		if model.KeyOf(r) == k {
@@ -307,9 +317,9 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update sets the attributes in after, and removes the attributes that only before contains. It
-// keeps attributes of other software, because before and after contain only attributes that
-// Ordergraph writes. when is the condition of the update.
+// update sets the attributes in after, and removes the attributes that only before contains.
+// Attributes that other software has added stay unchanged, because neither before nor after
+// contains them. when is the condition of the update.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
@@ -317,8 +327,8 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	if current == nil {
 		current = before
 	}
-	// The update also replaces or removes index keys that other software has changed. It keeps index
-	// keys that were built from an attribute that cannot be decoded.
+	// If other software has changed the index keys, the update replaces or removes them. But if an
+	// index key was built from an attribute that cannot be decoded, the update keeps it.
 	before = maps.Clone(before)
 	stay := after[model.AttrIndexPK] == nil && c.table.HasUnreadableIndexAttribute(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
@@ -329,11 +339,12 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.ForTransactWrite(current, maps.Clone(current).Merge(after)), when)
 }
 
-// unchangedAttributes returns the attributes that a change of a record does not modify, with the exact values
-// in the table. Copies of the record must have the same values. Such a value may come from other
-// software, so Ordergraph may be unable to decode it completely.
+// unchangedAttributes returns the attributes that a change of a record does not modify, with their
+// exact values in the table. Copies of the record must have the same values. Other software may
+// have written such a value, so decoding and encoding it again may change it.
 //
-// before and after are the record before and after the change, as Ordergraph encodes it.
+// current is the record in the table. before and after are encodings of the record before and after
+// the change.
 func (c *change) unchangedAttributes(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
@@ -360,8 +371,9 @@ func (c *change) upsert(after model.Record, when table.Condition) {
 }
 
 // writeCopy creates or updates a copy of a record, such as an edge (a copy with other index keys).
-// before is the presumed content of the copy. writeCopy removes the attributes that before contains
-// or optional names, unless after contains them. when is the condition of the write, or nil.
+// It sets the attributes in after. It removes all attributes that before or optional names, unless
+// after contains them. before is the expected content of the existing copy. If when is not nil, it
+// is the condition of the write.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -373,25 +385,26 @@ func (c *change) writeCopy(before, after model.Record, when table.Condition, opt
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.ForTransactWrite(before, after), when)
 }
 
-// counterAdjustment adds deltas to number attributes of a record. when is the condition of the update.
+// counterAdjustment describes an update that adds deltas to number attributes of a record. when is
+// the condition of the update.
 type counterAdjustment struct {
 	key    model.Keys
 	deltas map[string]int
 	when   table.Condition
 }
 
-// adjustCounters adds the adjustments to the transaction. It reads a record only if edges (copies
-// with other index keys) contain an adjusted number. It then updates these edges, too. The estimate
-// of the write units treats an unread record as small.
+// adjustCounters adds the given counter updates to the transaction. It reads a record only if edges
+// (copies with other index keys) contain an adjusted number. It then updates these edges, too. To
+// estimate the write units, it assumes that a record that was not read is small.
 //
-// An adjustment of a product also increments the product's stock revision. Every change of stock or
-// reservations must increment the revision, so it must call adjustCounters. If the product has no
-// counters, deltas is empty.
+// Every change of a product's stock or reservations must call adjustCounters, because
+// adjustCounters also increments the product's stock revision. If a product has no counters, the
+// deltas of its adjustment are empty.
 //
-// Errors: ErrCorrupt, errors from table.WrapError.
+// Errors: model.ErrCorrupt, errors from table.WrapError.
 func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) error {
 	if c.Err != nil {
-		return nil // mutate returns the error
+		return nil // mutate returns c.Err later
 	}
 	var listed []model.Keys
 	for i, a := range all {
@@ -434,10 +447,10 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 	return nil
 }
 
-// decodeWithEdges decodes a record. It returns the record and its edges (copies with other index keys),
-// as Ordergraph encodes them.
+// decodeWithEdges decodes a record and encodes it again. It returns the encoded record and its
+// edges (copies with other index keys).
 //
-// Errors: ErrCorrupt.
+// Errors: model.ErrCorrupt.
 func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 	e := model.EntityOf(model.KeyOf(r))
 	records, err := c.table.Reencode(*e, r)
@@ -447,10 +460,12 @@ func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 	}), err
 }
 
-// addToCounters adds deltas to counters of a record without reading the record. It does not change
-// a counter that cannot be decoded. If the record does not exist, the transaction creates it, and
-// the counters start at 0. others names the other attributes of record that addToCounters sets.
-// when is the condition of the update, or nil.
+// addToCounters adds deltas to counters of a record, without reading the record. If a counter in
+// the table is not a number, addToCounters keeps it unchanged. If the record does not exist, the
+// transaction creates it with counters that start at 0.
+//
+// others contains the names of further attributes of record that addToCounters sets. If when is not
+// nil, it is the condition of the update.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -485,7 +500,7 @@ func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units
 	c.addWrite(k, units, types.TransactWriteItem{Update: update})
 }
 
-// remove deletes a record. when is the condition of the deletion, or nil.
+// remove deletes a record. If when is not nil, it is the condition of the deletion.
 func (c *change) remove(before model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(before)
@@ -518,7 +533,7 @@ func (c *change) commit(ctx context.Context) error {
 		return c.Err
 	}
 	if len(c.writes) > table.MaxTransactionActions {
-		return fmt.Errorf("%s: %d actions exceed the maximum of %d per transaction", c.pattern.Mutation, len(c.writes), table.MaxTransactionActions)
+		return fmt.Errorf("%s: the transaction has %d actions, but DynamoDB allows at most %d", c.pattern.Mutation, len(c.writes), table.MaxTransactionActions)
 	}
 	err := c.table.TransactWrite(ctx, c.pattern, c.writes)
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
@@ -536,9 +551,9 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// rememberCurrentRecords stores the current record of each failed condition in c.known. It reports
-// whether a condition failed. If DynamoDB returned no record, rememberCurrentRecords reads it,
-// because some local engines do not return records. The record may also be missing.
+// rememberCurrentRecords stores the current record for each failed condition in c.known. It reports
+// whether any condition failed. If DynamoDB returned no record, rememberCurrentRecords reads it. In
+// this case, either the record does not exist, or a local DynamoDB engine omitted it.
 //
 // It returns errors from table.WrapError.
 func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {

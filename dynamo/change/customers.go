@@ -17,7 +17,7 @@ func newIDUnlessSet[ID ~string](t *table.Table, chosen ID, prefix string) (ID, e
 	return ID(prefix + id), err
 }
 
-// CreateCustomer creates a customer (WP1).
+// CreateCustomer creates a customer.
 //
 // Errors: commerce.UserErrors (AlreadyExists, EmailTaken, NotFound), and errors from mutate.
 func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.Customer) (*commerce.Customer, error) {
@@ -41,7 +41,8 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			if i < 2 {
 				c.create(r)
 			} else {
-				// An existing edge (a copy with other index keys) is a leftover of a lost customer.
+				// If this edge (a copy with other index keys) already exists, it belongs to a customer whose
+				// record was lost. So overwrite it.
 				c.writeCopy(nil, r, nil)
 			}
 		}
@@ -59,10 +60,13 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// readCustomer reads the customer that a command refers to. It returns the customer even with a
-// VersionConflict.
+// readCustomer reads the customer that a mutation changes. It returns the customer even if the
+// error is a VersionConflict. field is the argument that contains the customer's ID. expected is
+// the version that the client expects, or nil. readCustomer also reads the records with the keys in
+// more, into c.known.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, errors from table.WrapError.
+// Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
+// table.WrapError.
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.hideIfForbidden(id, k)
@@ -73,8 +77,9 @@ func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field
 	return customer, current, checkVersion("customer", expected, customer.Version)
 }
 
-// updateCustomer updates a customer's record and its edges (copies with other index keys). If
-// before and after have the same attributes, it writes nothing and returns false.
+// updateCustomer updates a customer's record and its edges (copies with other index keys). current
+// is the record in the table. If before and after have the same attributes, updateCustomer writes
+// nothing and returns false.
 func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
 	if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(after)) {
 		return false
@@ -84,7 +89,7 @@ func (c *change) updateCustomer(current model.Record, before, after *commerce.Cu
 	return true
 }
 
-// UpdateCustomer changes a customer (WP2).
+// UpdateCustomer changes a customer's attributes.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current customer),
 // commerce.EmailTaken, and errors from mutate.
@@ -106,12 +111,12 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// moveEmailClaim replaces a customer's email claim: the record that reserves an email address for
-// one customer. before is the old email address.
+// moveEmailClaim replaces a customer's email claim, which is the record that reserves an email
+// address for one customer. before is the old email address.
 //
 // Errors: commerce.EmailTaken.
 func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
-	// Other software may have written an invalid address, which has no claim.
+	// If other software wrote an invalid email address, there is no claim for it.
 	oldEmail, _ := commerce.ParseEmail(before)
 	newEmail, err := commerce.ParseEmail(after.Email)
 	if err != nil {
@@ -133,15 +138,16 @@ func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	return nil
 }
 
-// belongsToCondition returns the condition that a record belongs to the given customer.
+// belongsToCondition returns the condition that a record contains the given customer ID.
 func belongsToCondition(id commerce.CustomerID) table.Condition {
 	return table.CompareAttribute(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
-// AssignAccountRep sets or removes the account rep of a customer (WP3).
+// AssignAccountRep sets or removes the account rep of a customer, who is the employee responsible
+// for the customer.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict (with the current customer), and the errors
-// of mutate.
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current customer), and errors from
+// mutate.
 func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		var rep []model.Keys

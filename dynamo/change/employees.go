@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// HireEmployee creates an employee (WP17).
+// HireEmployee creates an employee.
 //
 // Errors: commerce.UserErrors (AlreadyExists, NotFound), and errors from mutate.
 func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Employee) (*commerce.Employee, error) {
@@ -36,9 +36,9 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// requireWarehouse adds the condition that a warehouse exists, unless id is empty. It does not read
-// the warehouse. It returns an error if a failed transaction has shown that the warehouse is
-// missing.
+// requireWarehouse adds the condition that a warehouse exists. If id is empty, it adds nothing. It
+// does not read the warehouse. If a failed transaction has already shown that the warehouse does
+// not exist, requireWarehouse returns an error.
 func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
@@ -52,7 +52,7 @@ func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	return nil
 }
 
-// UpdateEmployee changes an employee (WP18).
+// UpdateEmployee changes an employee's attributes.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current employee), and errors from
 // mutate.

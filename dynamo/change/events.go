@@ -11,13 +11,14 @@ import (
 // addEvent adds an order event to the transaction. It writes the event twice: to the order's
 // timeline, and to the record that contains the customer's last event.
 //
-// Each event of a customer's orders replaces the last event, on the condition that the new event
-// has a higher ID. DynamoDB commits transactions that write the same record one after another.
-// Therefore each commit has a higher event ID than the commits before it, and addEvent does not
-// have to read the last event.
+// The write to the last-event record has a condition: the new event must have a higher ID than the
+// stored event. All events of a customer's orders write this record, and DynamoDB commits
+// transactions that write the same record one after another. So each commit has a higher event ID
+// than the commits before it, even though addEvent does not read the last event.
 //
 // The condition fails if another server's clock is ahead of the local clock, or if two events have
-// the same millisecond. DynamoDB then returns the last event. The next attempt uses a higher ID.
+// the same millisecond. DynamoDB then returns the last event, and the next attempt uses a higher
+// ID.
 func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) error {
 	id, err := c.table.NewULID(at)
 	if err != nil {
@@ -30,12 +31,12 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) erro
 	return nil
 }
 
-// lastEventCondition returns the condition that the customer has no last event, or that its ID is
-// lower than the ID of last.
+// lastEventCondition returns the condition for writing last, a customer's new last event. The
+// customer must have no last event, or the ID of the stored last event must be lower.
 //
-// A stored last event with an invalid ID must not block the customer's orders forever. If c.known
-// contains such an event, the condition is only that the event has not changed. Its replacement has
-// a valid ID.
+// But if the stored event has an invalid ID, this condition could fail for every event of the
+// customer's orders. So if c.known contains such an event, the condition is only that the event has
+// not changed.
 func (c *change) lastEventCondition(last model.Record) table.Condition {
 	if current, ok := c.knownRecord(model.KeyOf(last)); ok && c.table.EventPosition(model.LastEventID(current)) == "" {
 		return table.AttributesUnchanged(current, "eventId")
@@ -43,8 +44,8 @@ func (c *change) lastEventCondition(last model.Record) table.Condition {
 	return table.AnyOf(table.RecordNotExists, table.CompareAttribute("eventId", "<", last["eventId"]))
 }
 
-// lastEventTime returns the time of the customer's last event if c.known contains this event.
-// Otherwise, it returns the zero time. It does not read the event.
+// lastEventTime returns the time of the customer's last event. If c.known does not contain this
+// event, lastEventTime returns the zero time. It does not read the event.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
 	last, _ := c.knownRecord(model.LastEvent.Key(c.oldKeyBuilder(), id))
 	at, _ := model.LastEventID(last).Time()

@@ -18,14 +18,15 @@ import (
 // idempotencyTTL is the time after which an idempotency record expires.
 const idempotencyTTL = 24 * time.Hour
 
-// idempotency identifies a mutation by the key of its idempotency record and a hash of its command.
+// idempotency identifies a mutation. key is the key of its idempotency record, which stores the
+// mutation's result. hash is a hash of the mutation's name and arguments.
 type idempotency struct {
 	key  model.Keys
 	hash string
 }
 
-// newIdempotency returns the key of the idempotency record and the hash of a command. It returns
-// nil if the caller sent no idempotency key.
+// newIdempotency returns the key of the idempotency record and the hash for a mutation. If the
+// caller sent no idempotency key, it returns nil.
 //
 // Errors: commerce.InvalidError if the caller's ID or the idempotency key is not valid in a table
 // key.
@@ -43,8 +44,9 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.Err
 }
 
-// addIdempotencyRecord inserts a write of the idempotency record as the first action of the
-// transaction. The write replaces an expired record.
+// addIdempotencyRecord adds a write of the idempotency record, as the first action of the
+// transaction. If the table has an idempotency record with this key that has expired, the write
+// replaces it.
 func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
@@ -57,17 +59,18 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	c.writes = append(c.writes, writes...)
 }
 
-// replay returns the stored result of an earlier mutation with the same idempotency key. It reads
-// the idempotency record unless c.known contains the record. found is false if the record does not
-// exist or has expired.
+// replay returns the stored result of an earlier mutation with the same idempotency key. If c.known
+// contains the idempotency record, replay uses it. Otherwise, replay reads the record. If the
+// record does not exist or has expired, found is false.
 //
-// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, errors from table.WrapError.
+// Errors: commerce.IdempotencyKeyReused, model.ErrCorrupt, errors from table.WrapError.
 func replay[V any](ctx context.Context, c *change, i *idempotency, decode resultDecoder[V]) (first V, found bool, err error) {
 	if i == nil {
 		return first, false, nil
 	}
 	record, known := c.known[i.key]
-	// Another server may write the record before the next attempt, so that attempt must read it again.
+	// Another server may write the record before the next attempt. So delete it from c.known, so that
+	// the next attempt reads it again.
 	delete(c.known, i.key)
 	if !known {
 		if record, err = c.readIdempotencyRecord(ctx, i.key); err != nil {
@@ -95,8 +98,8 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 }
 
 // readIdempotencyRecord reads an idempotency record with TransactGetItems. While DynamoDB commits a
-// transaction, GetItem may return some of its writes without the others. TransactGetItems never
-// returns such a partial result.
+// transaction, GetItem may return some writes of the transaction, but not the others.
+// TransactGetItems never returns such a partial result.
 //
 // It returns errors from table.WrapError.
 func (c *change) readIdempotencyRecord(ctx context.Context, k model.Keys) (model.Record, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// PlaceOrder places an order at the current prices and reserves the stock (WP4).
+// PlaceOrder creates an order at the current prices and reserves the stock of its products.
 //
 // Errors: commerce.UserErrors (NotFound, InsufficientStock, InvalidInput, TooManyLines,
 // PriceChanged), and errors from mutate.
@@ -90,18 +90,18 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			one := map[string]int{model.AttrOrderCount: 1}
 			return &order, c.adjustCounters(ctx, counterAdjustment{ks[0], one, table.AllOf(table.AttributesUnchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
-		// The customer's record has no order count. A new count would be wrong, because it would omit
-		// earlier orders.
+		// The customer's record has no order count, so do not create one. A new count would be wrong,
+		// because it would omit the customer's earlier orders.
 		c.addConditionCheck(ks[0], table.AttributesUnchanged(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
 
-// updateStatusCounts updates the order counts when an order changes its status. from is 0 for a new
-// order.
+// updateStatusCounts updates the order counts by status when an order changes its status. If the
+// order is new, from is 0.
 //
-// If existing orders were never counted, the record counts only later changes, and its attribute
-// "complete" is not set.
+// The table may have no order counts although it has orders. In this case, the transaction creates
+// a record that counts only later changes. Its attribute "complete" is not set.
 func (c *change) updateStatusCounts(id commerce.OrderID, from, to commerce.Status) {
 	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
@@ -111,10 +111,12 @@ func (c *change) updateStatusCounts(id commerce.OrderID, from, to commerce.Statu
 	c.addToCounters(record, deltas, nil, model.AttrPart)
 }
 
-// addSpending adds the difference between before and after to the spending of the order's customer.
+// addSpending adds the difference between the order's totals before and after a change to the
+// spending of its customer.
 //
-// If the customer's existing orders were never added up, the record contains only later changes,
-// and the customer's attribute "spendingComplete" is not set.
+// The table may have no spending record although the customer has orders. In this case, the
+// transaction creates a record that contains only later changes. The customer's attribute
+// "spendingComplete" is not set.
 func (c *change) addSpending(before, after commerce.Order) error {
 	more, err := after.Spending().Minus(before.Spending())
 	if err != nil {
@@ -125,7 +127,8 @@ func (c *change) addSpending(before, after commerce.Order) error {
 	return nil
 }
 
-// checkVersion returns a VersionConflict if the current version differs from the expected version.
+// checkVersion returns a VersionConflict if current differs from expected, the version that the
+// client expects. If expected is nil, every version is accepted.
 func checkVersion(kind string, expected *int, current int) error {
 	if expected != nil && *expected != current {
 		return commerce.NewVersionConflict(kind, *expected, current)
@@ -133,10 +136,12 @@ func checkVersion(kind string, expected *int, current int) error {
 	return nil
 }
 
-// readOrder reads the order that a command refers to. It returns the order and its record in the
-// table, even with a VersionConflict.
+// readOrder reads the order that a mutation changes. It returns the order and its record in the
+// table, even if the error is a VersionConflict. expected is the version that the client expects,
+// or nil. readOrder also reads the records with the keys in more, into c.known.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, errors from table.WrapError.
+// Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
+// table.WrapError.
 func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *int, more ...model.Keys) (*commerce.Order, model.Record, error) {
 	own, err := c.canAccessOrder(ctx, id)
 	if err != nil {
@@ -149,19 +154,20 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if err != nil {
 		return nil, nil, err
 	}
-	// Other software may have assigned the order to another customer without deleting the copy in this
-	// customer's partition.
+	// Other software may have assigned the order to another customer, but kept the copy in the first
+	// customer's partition. Then canAccessOrder finds the copy, although the caller may not access the
+	// order.
 	if !c.caller.canAccess(order.CustomerID) {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
 	return order, current, checkVersion("order", expected, order.Version)
 }
 
-// allItems returns all line items of an order. It reads their records if the order does not embed
-// them.
+// allItems returns all line items of an order. If the order's record does not embed the line items,
+// allItems reads their own records.
 //
-// Errors: commerce.TooManyLines if the line items do not fit into a transaction, ErrCorrupt, errors
-// from table.WrapError.
+// Errors: commerce.TooManyLines if the line items do not fit into a transaction, model.ErrCorrupt,
+// errors from table.WrapError.
 func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.LineItem, error) {
 	if o.EmbedsItems {
 		return o.Items, nil
@@ -189,14 +195,14 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
-// orderAndCopy returns an order's own record and the copy in the customer's partition. The two
+// orderAndCopy returns an order's own record and its copy in the customer's partition. The two
 // records differ only in their keys and in the attribute "entity".
 func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
 	records := model.EncodeWithEdges(b, o)
 	return records[0], records[1]
 }
 
-// updateOrder adds the writes of a changed order to the transaction: the order's own record, the
+// updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
 func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, c.lastEventTime(before.CustomerID))
@@ -215,8 +221,8 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		}
 	}
 	if copyAfter["accountRepId"] == nil {
-		// The copy of an order without an account rep has no index keys. If the account rep cannot be
-		// decoded, copyAfter contains it, and the index keys stay unchanged.
+		// If the order has no account rep, its copy has no index keys, so remove them. But if the account
+		// rep cannot be decoded, copyAfter contains it, and the index keys stay unchanged.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
@@ -226,8 +232,9 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 // accountRepOfCopy returns the account rep in the index key of an order's copy in the customer's
 // partition. updateOrder calls it if the order's own record has no account rep.
 //
-// accountRepOfCopy does not read the copy. If c.known does not contain the copy, the returned
-// condition requires that the copy contains no account rep. If the condition fails, DynamoDB
+// If c.known contains the copy, the returned condition requires that the copy's index key has not
+// changed. If c.known does not contain the copy, accountRepOfCopy does not read it. Instead, the
+// returned condition requires that the copy has no account rep. If the condition fails, DynamoDB
 // returns the copy for the next attempt.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.KeysOfCustomerOrder(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
@@ -237,8 +244,8 @@ func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.
 	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.AttributesUnchanged(copied, "entity", model.AttrIndexPK)
 }
 
-// writePatternForStatus returns the write pattern and the event type for a change to the given status.
-// It returns nil if no mutation sets this status.
+// writePatternForStatus returns the write pattern and the event type of the mutation that sets the
+// given status. If no mutation sets this status, it returns nil.
 func writePatternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
@@ -254,8 +261,9 @@ func writePatternForStatus(to commerce.Status) (*model.WritePattern, commerce.Ev
 	}
 }
 
-// ChangeOrderStatus changes the status of an order (WP5 to WP8). Shipping removes the line items
-// from the stock of a warehouse. Cancelling makes their reserved stock available again.
+// ChangeOrderStatus changes the status of an order. If the order is shipped, the quantities of its
+// line items are removed from the stock of a warehouse. If the order is cancelled, its reserved
+// stock becomes available again.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidTransition, commerce.AddressMissing, commerce.TooManyLines, commerce.UserErrors
@@ -263,7 +271,7 @@ func writePatternForStatus(to commerce.Status) (*model.WritePattern, commerce.Ev
 func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
 	pattern, event := writePatternForStatus(cmd.To)
 	if pattern == nil {
-		return nil, fmt.Errorf("move order %s: no mutation sets the status %s", cmd.OrderID, cmd.To)
+		return nil, fmt.Errorf("change the status of order %s: no mutation sets the status %s", cmd.OrderID, cmd.To)
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
@@ -302,7 +310,7 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if err != nil {
 			return nil, err
 		}
-		// One action is reserved for the idempotency record.
+		// Keep one action of the transaction free for the idempotency record.
 		if len(c.writes) >= table.MaxTransactionActions {
 			return nil, commerce.NewTooManyLines(commerce.FieldPath("orderId"), len(items), commerce.MaxLines)
 		}
@@ -310,17 +318,17 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 	})
 }
 
-// quantitiesByProduct returns the total quantity of each product, in the sequence of the items.
-// Other software may have written several items for one product, but a transaction can write a
-// product's record only once.
+// quantitiesByProduct returns the total quantity of each product, in the order of the items. Other
+// software may have written several items for one product. Their quantities must be added, because
+// a transaction can write a product's record only once.
 //
-// Errors: ErrCorrupt if a quantity is less than 1.
+// Errors: model.ErrCorrupt if a quantity is less than 1.
 func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 	at := make(map[commerce.SKU]int, len(items))
 	var pieces []commerce.OrderLine
 	for _, item := range items {
 		if item.Quantity < 1 {
-			return nil, fmt.Errorf("%w: item %s of order %s has a quantity of %d", model.ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
+			return nil, fmt.Errorf("%w: line item %s of order %s has the quantity %d, but the minimum is 1", model.ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
 		}
 		i, ok := at[item.SKU]
 		if !ok {
@@ -333,8 +341,9 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// removeShippedStock removes items from the stock of a warehouse. It does not change the available
-// stock of the products, because placing the order has already reduced the available stock.
+// removeShippedStock removes shipped items from the stock of a warehouse. The parameter from is the
+// warehouse's ID. The available stock of the products does not change, because it was already
+// reduced when the order was placed.
 //
 // Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
 func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
@@ -376,7 +385,7 @@ func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderL
 
 // releaseStock makes the reserved stock of items available again.
 //
-// It returns errors from adjust.
+// It returns errors from adjustCounters.
 func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) error {
 	var released []counterAdjustment
 	for _, item := range items {
@@ -385,8 +394,10 @@ func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) e
 	return c.adjustCounters(ctx, released...)
 }
 
-// appendCounterAdjustment appends an adjustment that adds delta to a product's counter. If the product or the
-// counter is missing, appendCounterAdjustment only adds the condition that it is still missing.
+// appendCounterAdjustment appends an update that adds delta to a product's counter. If the record
+// has no such counter, the update changes no counter, but requires that the counter is still
+// missing. If the product does not exist, appendCounterAdjustment appends no update. It then only
+// adds the condition that the product still does not exist.
 func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SKU, counter string, delta int) []counterAdjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
@@ -400,9 +411,9 @@ func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SK
 	}
 }
 
-// adjustOrderCount adds delta to the order count of a product. current is the product's record in the
-// table. If the product has no order count, adjustOrderCount only adds the condition that the count is
-// still missing.
+// adjustOrderCount also adds delta to the order count of the adjusted product. current is the
+// product's record in the table. If the record has no order count, adjustOrderCount only adds the
+// condition that the count is still missing.
 func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 	unchanged := table.AttributesUnchanged(current, model.AttrOrderCount)
 	if table.RecordHasNumber(current, model.AttrOrderCount) {
@@ -412,8 +423,8 @@ func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 	a.when = table.AllOf(a.when, unchanged)
 }
 
-// SetOrderItem sets the quantity of a product in a pending order (WP9). The quantity 0 removes the
-// line item (WP10).
+// SetOrderItem sets the quantity of a product in a pending order. The quantity 0 removes the line
+// item.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidInput, commerce.InsufficientStock, commerce.TooManyLines, and errors from mutate.
@@ -442,7 +453,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if pieces, err := quantitiesByProduct(items); err != nil {
 			return nil, err
 		} else if len(pieces) < len(items) {
-			return nil, fmt.Errorf("%w: order %s has two items of the same product", model.ErrCorrupt, order.ID)
+			return nil, fmt.Errorf("%w: order %s has several line items for the same product", model.ErrCorrupt, order.ID)
 		}
 		before := *order
 		before.Items = items
@@ -451,7 +462,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			return nil, err
 		}
 		if m.table.UnreadableAttributes(&model.EntityOrder, current)["items"] != "" {
-			after.EmbedsItems = false // the unreadable list stays unchanged
+			after.EmbedsItems = false // the embedded list of line items cannot be decoded, so do not replace it
 		}
 		oldQuantity := cmd.Quantity - delta
 		if delta == 0 {
@@ -468,8 +479,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
-			// The order no longer embeds its line items, so each line item needs its own record. If other
-			// software wrote the order, these records may be missing.
+			// The order's record no longer embeds its line items, so each line item needs its own record. If
+			// other software wrote the order, these records may be missing, so write them.
 			for _, item := range after.Items {
 				if item.SKU != cmd.SKU {
 					c.updateItemRecord(before, after, item.SKU)
@@ -500,8 +511,8 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// updateItemRecord writes the record of a line item, or deletes it if after does not contain the
-// line item.
+// updateItemRecord writes the record of the line item with the given product. If the order after
+// the change does not contain this line item, updateItemRecord deletes the record.
 func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU) {
 	var oldRecord, newRecord model.Record
 	for _, item := range before.Items {
@@ -521,7 +532,7 @@ func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU
 	c.writeCopy(oldRecord, newRecord, nil)
 }
 
-// UpdateShippingAddress changes the shipping address of an order that has not been shipped (WP11).
+// UpdateShippingAddress changes the shipping address of an order that has not been shipped.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidInput, and errors from mutate.

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// CreateProduct creates a product without stock (WP12).
+// CreateProduct creates a product without stock.
 //
 // Errors: commerce.AlreadyExists, and errors from mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
@@ -25,7 +25,7 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 	})
 }
 
-// UpdateProduct changes the name, category or price of a product (WP13).
+// UpdateProduct changes the name, category or price of a product.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current product), and errors from
 // mutate.
@@ -53,7 +53,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		after.Version++
 		b := &c.KeyBuilder
 		if after.Category == "" {
-			b = c.oldKeyBuilder() // external products may lack a category, and then they stay in no list
+			b = c.oldKeyBuilder() // other software may write products without a category, so ignore the error of this key
 		}
 		updateWithEdges(c, b, current, before, &after, table.AttributesUnchanged(current, c.withCheckedCounters([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
 		if after.Category != before.Category {
@@ -64,7 +64,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 	})
 }
 
-// CreateWarehouse creates a warehouse (WP14).
+// CreateWarehouse creates a warehouse.
 //
 // Errors: commerce.AlreadyExists, and errors from mutate.
 func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.Warehouse) (*commerce.Warehouse, error) {
@@ -83,11 +83,11 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
-// SetInventoryLevel sets the quantity of a product in a warehouse (WP15).
+// SetInventoryLevel sets the quantity of a product in a warehouse.
 //
-// Errors: commerce.UserErrors (NotFound), commerce.VersionConflict, commerce.InsufficientStock, and
-// errors from mutate. With a VersionConflict, it also returns the current level, or nil if the
-// level does not exist.
+// Errors: commerce.UserErrors (NotFound), commerce.VersionConflict, commerce.InsufficientStock,
+// commerce.InvalidInput, and errors from mutate. With a VersionConflict, it also returns the
+// current inventory level, or nil if the level does not exist.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID)
@@ -104,8 +104,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 	})
 }
 
-// AdjustInventory adds a positive or negative number to the quantity of a product in a warehouse
-// (WP16).
+// AdjustInventory adds a positive or negative number to the quantity of a product in a warehouse.
 //
 // Errors: commerce.UserErrors (NotFound), commerce.InsufficientStock, commerce.InvalidInput, and
 // errors from mutate.
@@ -117,33 +116,35 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		}
 		quantity := before.Quantity + cmd.Delta
 		if before.Quantity < 0 {
-			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "the current level of %d pieces is invalid; correct it with setInventoryLevel", before.Quantity)
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "the current quantity of %d pieces is invalid; set the correct quantity with setInventoryLevel", before.Quantity)
 		}
 		if quantity < 0 {
 			return nil, commerce.NewInsufficientStock(commerce.FieldPath("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
 		}
 		if _, err := commerce.ParseInventoryLevel(quantity); err != nil {
-			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "results in a level that %s", err)
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "results in an invalid quantity: it %s", err)
 		}
 		return c.setInventoryLevel(ctx, before, quantity, "delta")
 	})
 }
 
-// levelWithProduct is an inventory level and the counters of its product.
+// levelWithProduct is an inventory level (the quantity of a product in a warehouse), together with
+// the stock counters of its product.
 type levelWithProduct struct {
 	commerce.InventoryLevel
-	// record is the record of the level. It is nil if the level does not exist.
+	// record is the record of the inventory level. It is nil if the level does not exist.
 	record        model.Record
 	productRecord model.Record
-	// total and available are the product's counters. They are 0 if the product lacks the counters.
+	// total and available are the product's stock counters. If the product's record lacks a counter,
+	// its value is 0.
 	total, available int
 }
 
-// readInventoryLevel reads the inventory level of a product in a warehouse, with the product's counters. If
-// the level does not exist, the result has the quantity 0.
+// readInventoryLevel reads the inventory level of a product in a warehouse, and the product's stock
+// counters. If the level does not exist, the result has the quantity 0.
 //
 // Errors: commerce.UserErrors (NotFound) if the product or the warehouse does not exist,
-// ErrCorrupt, and errors from table.WrapError.
+// model.ErrCorrupt, and errors from table.WrapError.
 func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.KeysOfInventoryLevel(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
@@ -161,8 +162,8 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 		return levelWithProduct{}, refusals
 	}
 	l := levelWithProduct{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
-	// Only the counters are decoded. Other attributes of the product must not block a change of its
-	// stock, even if they cannot be decoded.
+	// Decode only the product's stock counters. If other attributes cannot be decoded, this must not
+	// block a change of the stock.
 	product := model.Reader{Record: records[1]}
 	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
 		if table.RecordHasNumber(product.Record, counter) {
@@ -182,11 +183,11 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 	return l, nil
 }
 
-// setInventoryLevel adds the writes of a changed inventory level to the transaction: the level and the
-// product's counters. field is the argument to which user errors refer.
+// setInventoryLevel adds the writes for a changed inventory level to the transaction: the level's
+// record and the product's stock counters. field is the argument that user errors name.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum,
-// errors from adjust.
+// errors from adjustCounters.
 func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
 	delta := quantity - before.Quantity
 	if delta == 0 && before.record != nil {
@@ -211,8 +212,8 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	if delta == 0 {
 		return &after, nil
 	}
-	// Do not create a missing counter. The repair calculates it from all inventory levels of the
-	// product.
+	// If the product's record lacks a counter, do not create it. `ordergraph check -repair` calculates
+	// the counter from all inventory levels of the product.
 	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.RecordExists}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {

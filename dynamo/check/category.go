@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryVerifier verifies a category's record, which contains the number of products.
+// categoryVerifier verifies a category's record. The record stores the number of products in the
+// category.
 type categoryVerifier struct {
 	baseVerifier
 	name   string
@@ -28,9 +29,11 @@ func (v *categoryVerifier) key(*table.Table) model.Keys {
 
 func (v *categoryVerifier) addRecord(_ *model.Entity, rec model.Record) { v.record = rec }
 
-// read reads the category's record, counts the products in the index, and reads the record again. A
-// mutation that adds or removes a product of the category also writes this record. So the count is
-// exact if both reads return the same record and the index is up to date.
+// read reads the category's record, waits until the index is up to date, counts the category's
+// products in the index, and reads the record again.
+//
+// A mutation that adds a product to the category or removes one also writes this record. So if both
+// reads return the same record, no product was added or removed during the count.
 func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	before, err := c.client.GetConsistent(ctx, v.key(c.table))
 	if err != nil {
@@ -47,7 +50,8 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// uncertainty returns a reason if the category's record changed while its products were counted.
+// uncertainty returns a message if the category's record changed while its products were counted.
+// The count may then be wrong.
 func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.changed {
 		return "the category's record changed each time its products were counted"
@@ -72,8 +76,11 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// recordCategoryCount stores the product count of a category's record, to compare it after the scan. If
-// the count is 0 or the record has another inconsistency, the count is treated as missing.
+// recordCategoryCount stores the product count of a scanned category record. After the scan, the
+// check compares this count with the number of scanned products.
+//
+// If the count is 0 or the record has another inconsistency, recordCategoryCount stores
+// MissingCount instead. The check then always verifies the record again.
 func (c *check) recordCategoryCount(rec model.Record) {
 	name := model.FirstPlaceholderValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
@@ -84,18 +91,19 @@ func (c *check) recordCategoryCount(rec model.Record) {
 	c.categories.SetStoredCount(model.KeyOf(rec), recorded)
 }
 
-// countInCategory counts a product in its category.
+// countInCategory adds a scanned product to the product count of its category.
 func (c *check) countInCategory(v *productVerifier) {
 	name := model.FirstPlaceholderValue(model.EntityProduct.IndexPK, model.TextOf(v.record(), model.AttrIndexPK))
 	if v.decoded != nil {
 		name = v.decoded.Category
 	}
-	if k := (&categoryVerifier{name: name}).key(c.table); k.PK != "" { // else it has no category
+	if k := (&categoryVerifier{name: name}).key(c.table); k.PK != "" { // the key is empty if the product has no category
 		c.categories.Increment(k)
 	}
 }
 
-// addCategoryCandidates selects categories whose count differs from the number of scanned products.
+// addCategoryCandidates selects the categories to verify again. Their stored product count differs
+// from the number of scanned products.
 func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
 		c.addCandidate(target{targetCategory, model.FirstPlaceholderValue(model.EntityCategory.SK, k.SK)}, candidate{})

@@ -19,7 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Checker verifies and repairs the records of a table.
+// Checker verifies the records of a table, and repairs inconsistent records.
 type Checker struct{ table *table.Table }
 
 // NewChecker returns the checker of a table.
@@ -27,49 +27,61 @@ func NewChecker(t *table.Table) Checker { return Checker{t} }
 
 // Options configures CheckRecords.
 type Options struct {
-	// Segments is the number of table segments that are scanned in parallel; 0 means 1.
+	// Segments is the number of segments into which the table is divided for the scan. The check scans
+	// all segments in parallel. 0 means 1.
 	Segments int
-	// Parallel is the number of possibly inconsistent records verified in parallel; 0 means 1.
+	// Parallel is the maximum number of records that are verified at the same time. 0 means 1.
 	Parallel int
-	// Repair reports whether inconsistencies are repaired.
+	// Repair reports whether the check repairs inconsistencies. If it is false, the check only reports
+	// them.
 	Repair bool
-	// IndexLag is the maximum time until a write to the table is visible in the index; 0 means one
-	// second. It is usually a few milliseconds. The check waits this long before it counts records in
-	// the index. NoIndexLag is for DynamoDB-compatible engines without this delay.
+	// IndexLag is the maximum time by which the index (a global secondary index) lags behind the
+	// table. The check waits this long before it counts records in the index.
+	//
+	// 0 means one second. The usual lag is a few milliseconds. If the index of a DynamoDB-compatible
+	// engine never lags, use NoIndexLag.
 	IndexLag time.Duration
-	// MaxCandidates is the maximum number of candidates in memory during the scan; 0 means 10,000. A
-	// candidate is a record that may be inconsistent. At the maximum, the scan pauses to verify the
-	// candidates. The same maximum applies to candidates that can be verified only after the scan.
+	// MaxCandidates is the maximum number of candidates in memory during the scan. A candidate is a
+	// record that may be inconsistent and must be verified again. If the maximum is reached, the scan
+	// pauses and the check verifies the candidates. 0 means 10,000.
+	//
+	// Some candidates depend on records that the scan has not found yet, so they are verified after
+	// the scan. The check remembers at most MaxCandidates of them, and reports the others as
+	// unverified.
 	MaxCandidates int
-	// OnDrift receives each inconsistency. OnDrift, OnUnverified and OnProgress may be nil.
-	// CheckRecords never calls them concurrently, and waits until each call returns.
+	// OnDrift receives each inconsistency.
+	//
+	// CheckRecords calls OnDrift, OnUnverified and OnProgress one at a time, never concurrently. Each
+	// of these functions may be nil.
 	OnDrift func(Drift)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(UnverifiedRecord)
-	// OnProgress receives the progress.
+	// OnProgress receives the progress after each scanned page and after each verified candidate.
 	OnProgress func(Progress)
 }
 
 // NoIndexLag is the value of Options.IndexLag for an index that is always up to date.
 const NoIndexLag time.Duration = -1
 
-// defaultIndexLag is the IndexLag if none is set.
+// defaultIndexLag is the default of Options.IndexLag.
 const defaultIndexLag = time.Second
 
 // Drift is an inconsistency: a record that contradicts another record or the data model.
 type Drift struct {
-	// Kind is the Name of a repair.DriftKind.
+	// Kind is the kind of inconsistency. repair.DriftKinds lists the names of all kinds.
 	Kind string `json:"kind"`
-	// PK and SK are the primary key of the inconsistent record. The record itself may be missing.
+	// PK and SK are the primary key of the inconsistent record. If this record is missing, they are
+	// the key that it should have.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 	// Detail states the stored values and the expected values.
 	Detail string `json:"detail"`
 	// Repaired reports whether the drift has been repaired.
 	Repaired bool `json:"repaired"`
-	// ByHand reports whether CheckRecords cannot repair the drift.
+	// ByHand reports whether an operator must repair the drift, because CheckRecords cannot repair it.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn means that the repair replaces a lost record with a substitute that has the same ID.
+	// StandIn reports whether the record is lost. In this case, the repair writes a substitute with
+	// the same ID.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
@@ -84,28 +96,32 @@ type UnverifiedRecord struct {
 
 // Progress is the progress of a check.
 type Progress struct {
-	// Records is the number of records read. Found is the number of inconsistencies found.
+	// Records is the number of records that the scan has read. Found is the number of inconsistencies
+	// that the check has found.
 	Records, Found int
-	// ToVerify is the number of possibly inconsistent records that remain in the current batch. It is
-	// 0 while the check only scans the table.
+	// ToVerify is the number of candidates left in the group that the check is verifying. A candidate
+	// is a record that may be inconsistent. While the check only scans, ToVerify is 0.
 	ToVerify int
 }
 
-// Summary is the result of a check.
+// Summary is the result of CheckRecords.
 type Summary struct {
-	// Records counts all records. External counts the records that match no entity of the data model.
+	// Records is the number of scanned records. External is the number of these records that match no
+	// entity of the data model. Other software wrote them.
 	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found and Repaired count the inconsistencies by kind.
+	// Found is the number of inconsistencies that were found, by the name of their kind. Repaired is
+	// the number of these inconsistencies that were repaired.
 	Found, Repaired map[string]int
-	// ByHand counts the remaining inconsistencies that CheckRecords cannot repair.
+	// ByHand is the number of inconsistencies that an operator must repair, because CheckRecords
+	// cannot repair them.
 	ByHand int
-	// Unverified counts the records that could not be verified. For example, a record changed during
-	// each attempt, or it depends on an unreadable record.
+	// Unverified is the number of records that could not be verified. For example, the record changed
+	// between any two reads, or it depends on a record that cannot be read.
 	Unverified int
-	// Requests is the number of read requests. ReadUnits is the read capacity that DynamoDB reported
-	// for these requests. It is 0 if DynamoDB reported no capacity.
+	// Requests is the number of read requests. ReadUnits is the number of read capacity units that
+	// DynamoDB reported for these requests. If DynamoDB reported none, ReadUnits is 0.
 	Requests  int
 	ReadUnits float64
 }
@@ -119,12 +135,12 @@ func (s Summary) UnrepairedCount() int {
 	return n
 }
 
-// targetKind is the kind of a target.
+// targetKind is the kind of record that a target identifies.
 type targetKind int
 
-// The kinds of records, in the sequence in which the check verifies them: each kind after the kinds
-// on which it depends. For example, the stock of products depends on orders, and an email claim
-// depends on its customer.
+// The kinds of records, in the order in which the check verifies them. Each kind comes after the
+// kinds on which it depends. For example, the correct stock of a product depends on the orders, so
+// products come after orders.
 const (
 	targetOrder targetKind = iota
 	targetCustomer
@@ -138,37 +154,41 @@ const (
 	targetKindCount
 )
 
-// target identifies what a verifier verifies.
+// target identifies a record to verify by its kind and its ID.
 type target struct {
 	kind targetKind
 	id   string
 }
 
-// verifier verifies and repairs one record and all records that derive from that record. Each
-// verifier reads all records that it needs, so verifiers do not depend on each other.
+// verifier verifies one record, called the main record, and the records that derive from it, such
+// as copies. A verifier reads all these records itself, so verifiers can run in parallel.
 type verifier interface {
-	// addRecord adds a record of the item collection.
+	// addRecord adds a record that was read.
 	addRecord(e *model.Entity, rec model.Record)
-	// read discards the records and reads them again consistently.
+	// read discards the added records, and reads the records from DynamoDB again.
 	read(ctx context.Context, c *check) error
-	// verify compares the records that were read.
+	// verify compares the records that were read, and returns the inconsistencies that it finds.
 	verify(c *check) *repair.Diagnosis
-	// updateCheckState updates the state of the check for other records that the findings affect. diag
-	// contains all confirmed findings. last contains the findings that remain after repairs.
+	// updateCheckState stores results that the check needs to verify other records. For example, an
+	// order changes the correct stock of its products. diag contains all confirmed findings, and last
+	// contains the findings that remain after repairs.
 	updateCheckState(c *check, diag, last *repair.Diagnosis)
-	// key returns the key of the main record, for the report of a failed verification.
+	// key returns the primary key of the main record. If the verification fails, the check reports
+	// this key.
 	key(t *table.Table) model.Keys
-	// uncertainty returns the reason why the last read may be wrong, or an empty string.
+	// uncertainty returns the reason why the result of verify may be wrong, such as a concurrent
+	// change. If the result is reliable, uncertainty returns an empty string.
 	uncertainty(diag *repair.Diagnosis) string
-	// markRepaired is called after a repair.
+	// markRepaired is called after each successful repair.
 	markRepaired()
-	// hasMainRecord reports whether read found the main record. Without the main record, the check
-	// verifies the other records again after the scan, because the scan may find related records.
+	// hasMainRecord reports whether the main record was found. If it was not found during the scan,
+	// the check postpones the verification until after the scan. By then, the scan may have found more
+	// records that refer to the main record.
 	hasMainRecord() bool
 }
 
-// baseVerifier provides default methods: a read is never uncertain, the main record exists, and
-// findings do not affect other records.
+// baseVerifier contains default implementations of verifier's methods. By default, each read is
+// reliable, the main record exists, and findings do not affect other records.
 type baseVerifier struct{}
 
 func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
@@ -179,20 +199,24 @@ func (baseVerifier) hasMainRecord() bool { return true }
 
 func (baseVerifier) updateCheckState(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
-// candidate contains the reasons to verify a record again, and evidence from other records.
+// candidate contains the reasons to verify a record again, and values from other records that the
+// verification needs.
 type candidate struct {
-	// findings are the findings of the scan.
+	// findings are the inconsistencies that the scan found. The verification must confirm them.
 	findings []repair.Finding
-	// extraCustomers are customers whose partitions may contain a copy of the order.
+	// extraCustomers are further customers whose partitions may contain a copy of the order.
 	extraCustomers []commerce.CustomerID
-	// referenced reports whether another record refers to the customer or warehouse to verify.
+	// referenced reports whether another record refers to the customer or warehouse to verify. If this
+	// customer or warehouse is missing, the repair writes a substitute.
 	referenced bool
-	// recountStock reports whether the stock must be recounted from inventory levels and orders.
+	// recountStock reports whether the product's stock must be computed again from its inventory
+	// levels and the orders.
 	recountStock bool
-	// countOrders reports whether the orders that contain the product must be counted.
+	// countOrders reports whether the orders that contain the product must be counted again.
 	countOrders bool
-	// newerCopies and newerEvents are orders that may have an event newer than the customer's stored
-	// last event.
+	// newerCopies and newerEvents are orders of the customer. They may have an event that is newer
+	// than the last event stored for the customer. The scan found newerCopies in the customer's
+	// partition and newerEvents in the partitions of orders.
 	newerCopies, newerEvents newerOrders
 	// claimedAddress is an email address that an email claim reserves for the customer.
 	claimedAddress string
@@ -201,71 +225,79 @@ type candidate struct {
 // defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
-// check is the state of one run of CheckRecords. It needs memory for one page per segment, the
-// records to verify, and some hundred bytes per product, open order and order in misleading.
+// check is the state of one call of CheckRecords. In memory, it keeps the candidates and one page
+// of records per segment. It also keeps a few hundred bytes for each product and for each order
+// that is neither delivered nor cancelled.
 type check struct {
 	table  *table.Table
 	client *repair.Client
 	opts   Options
 
-	// verifying is held by the goroutine that verifies records while the scan pauses.
+	// verifying is locked while a goroutine verifies candidates during the scan. Another goroutine
+	// that reaches the candidate limit waits until the lock is free.
 	verifying sync.Mutex
 
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are the records that are verified again after the scan; see verifier.hasMainRecord.
+	// postponed are the candidates that can be verified only after the scan (see
+	// verifier.hasMainRecord).
 	postponed map[target]candidate
 	scanDone  bool
-	// toVerify is the number of possibly inconsistent records left in the current batch.
+	// toVerify is the number of candidates left in the group that the check is verifying.
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock maps a product to the quantity that orders reserve. It includes the pending and
-	// confirmed orders that have been verified so far.
+	// heldStock maps a product to the quantity that pending and confirmed orders reserve. It includes
+	// only the orders that have been verified so far.
 	heldStock map[commerce.SKU]int
-	// misleading are orders that make a recount of stock wrong, because an inconsistency was not
-	// repaired: wrong items, a wrong status or wrong index keys in the order's own record. The values
-	// are customers who may have a copy of the order.
+	// misleading contains orders with an inconsistency that was not repaired. Their items, status or
+	// index keys are wrong in the order's own record, so a recount of stock must not use this record.
+	// The map values are further customers who may have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
 	// driftedCustomers are the customers with an inconsistent order that was not repaired.
 	driftedCustomers map[commerce.CustomerID]bool
-	// unreadableCustomers are the customers of unreadable orders.
+	// unreadableCustomers are the customers whose ID is in an unreadable order.
 	unreadableCustomers map[commerce.CustomerID]bool
-	// abandonedOrder is an order that was not verified and may reserve stock of any product. It is
-	// empty if there is no such order.
+	// abandonedOrder is an order that was not verified. Its items are unknown, so it may reserve stock
+	// of any product. If all orders were verified, abandonedOrder is empty.
 	abandonedOrder commerce.OrderID
-	// recordedStock is the stock in the products' records. It is compared with heldStock after the
-	// scan.
+	// recordedStock is the stored stock of each product. After the scan, the check compares it with
+	// heldStock.
 	recordedStock map[commerce.SKU]productStock
-	// categories compares the stored product counts of categories with the scanned products.
-	// orderLists compares the order counts of products and account reps with the scanned orders.
+	// categories compares the stored product count of each category with the number of scanned
+	// products. orderLists compares the stored order counts of products and account reps with the
+	// scanned orders.
 	categories counting.Counters
 	orderLists *counting.OrderListCounts
-	// seenWarehouses are the warehouses that the scan read. referencedWarehouses are the warehouses
-	// that inventory levels or employees refer to.
+	// seenWarehouses are the warehouses that the scan read. referencedWarehouses are the warehouses to
+	// which inventory levels or employees refer.
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies maps a customer to the number of order copies that remain missing after repairs.
-	// Each order copy that should not exist reduces this number by 1.
+	// missingCopies maps a customer to a correction of the customer's order count, because the orders
+	// are counted by their copies. Each copy that is still missing after repairs adds 1. Each
+	// remaining copy that should not exist subtracts 1.
 	missingCopies map[commerce.CustomerID]int
 }
 
-// productStock is the stock in a product's record.
+// productStock contains two numbers of a product: the sum of its inventory levels, and the
+// available stock that its record stores.
 type productStock struct{ inventory, available int }
 
 // CheckRecords scans the table and verifies that its records are consistent. repair.DriftKinds
-// lists the kinds of inconsistencies. If opts.Repair is set, CheckRecords repairs them. Clients may
-// use the table during the check. CheckRecords reports an inconsistency only if two reads agree,
-// and repairs a record only if it is unchanged.
+// lists the kinds of inconsistencies. If opts.Repair is set, CheckRecords repairs them.
 //
-// It returns ClockError if opts.Repair is set and the local clock differs from DynamoDB's. It also
-// returns ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's error. The summary includes
-// the work done before the error.
+// Clients may change the table during the check. Therefore, CheckRecords reports an inconsistency
+// only if two reads find it. It repairs a record only if the record has not changed since the
+// second read.
+//
+// If opts.Repair is set and the local clock differs from DynamoDB's clock, CheckRecords returns
+// ClockError. It can also return ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's
+// error. If there is an error, the summary describes the work done before the error.
 func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return Summary{}, err
@@ -327,7 +359,8 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate selects a record to verify again. If it is already selected, the reasons are merged.
+// addCandidate adds a candidate, which is a record to verify again. If the record is already a
+// candidate, addCandidate combines the reasons.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -336,7 +369,7 @@ func (c *check) addCandidate(k target, s candidate) {
 
 func (c *check) addCandidateLocked(k target, s candidate) { c.candidates[k] = c.candidates[k].merge(s) }
 
-// merge combines two reasons to verify the same record.
+// merge combines two candidates for the same record.
 func (s candidate) merge(other candidate) candidate {
 	if s.findings == nil {
 		s.findings = other.findings
@@ -349,14 +382,14 @@ func (s candidate) merge(other candidate) candidate {
 	s.referenced = s.referenced || other.referenced
 	s.recountStock, s.countOrders = s.recountStock || other.recountStock, s.countOrders || other.countOrders
 	if s.claimedAddress == "" || other.claimedAddress != "" && other.claimedAddress < s.claimedAddress {
-		s.claimedAddress = other.claimedAddress // the smallest, so that every check chooses the same
+		s.claimedAddress = other.claimedAddress // the first in sort order, so that every check chooses the same address
 	}
 	s.newerCopies, s.newerEvents = s.newerCopies.laterOf(other.newerCopies), s.newerEvents.laterOf(other.newerEvents)
 	return s
 }
 
-// addStockCandidates selects the products whose stored stock or order count differs from the
-// scanned orders.
+// addStockCandidates selects the products to verify again. Their stored stock or order count
+// differs from the scanned orders.
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -372,7 +405,8 @@ func (c *check) addStockCandidates() {
 	}
 }
 
-// addWarehouseCandidates selects warehouses that records refer to, but that the scan did not find.
+// addWarehouseCandidates selects the warehouses that seem to be missing: other records refer to
+// them, but the scan did not find them.
 func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -383,14 +417,16 @@ func (c *check) addWarehouseCandidates() {
 	}
 }
 
-// addReferencedWarehouse remembers a warehouse to which an inventory level or an employee refers.
+// addReferencedWarehouse stores that an inventory level or an employee refers to the warehouse.
 func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.referencedWarehouses[id] = true
 }
 
-// If there are opts.MaxCandidates candidates, verifyAtCandidateLimit pauses the scan and verifies them.
+// verifyAtCandidateLimit does nothing if there are fewer than opts.MaxCandidates candidates.
+// Otherwise, it pauses the scan of a segment and verifies the orders, customers, email claims and
+// employees among the candidates. The other candidates can be verified only after the scan.
 func (c *check) verifyAtCandidateLimit(ctx context.Context) error {
 	if !c.isCandidateLimitReached() {
 		return nil
@@ -414,7 +450,7 @@ func (c *check) isCandidateLimitReached() bool {
 	return len(c.candidates) >= c.opts.MaxCandidates
 }
 
-// verifyCandidates verifies all candidates of a kind.
+// verifyCandidates verifies all candidates of one kind.
 func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	c.mu.Lock()
 	taken := map[target]candidate{}
@@ -449,7 +485,8 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	return nil
 }
 
-// newVerifier returns a verifier that has not read any records. r recounts the stock of products.
+// newVerifier returns a verifier for the candidate s. The verifier has not read any records yet. r
+// recounts the stock of products.
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
@@ -457,8 +494,8 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			extra[id] = true
 		}
-		// If the scan has no findings about the order, only a customer's copy of the order may be wrong.
-		// The scan may then have added the order to heldStock.
+		// If s has no findings about the order, the scan may already have added the order to heldStock.
+		// The verifier must not add it again.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
@@ -487,7 +524,8 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	}
 }
 
-// maxAttempts limits the reads of a record to confirm findings, without reads after repairs.
+// maxAttempts is the maximum number of times that the check reads a record to confirm its findings.
+// Reads after a repair do not count.
 const maxAttempts = 4
 
 // verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
@@ -519,7 +557,8 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		if found.RefusalReason == "" && !hasNewFindings(diag, last) {
 			break
 		}
-		// The records changed before the repair, or the repair revealed another inconsistency.
+		// The loop tries again, because the records changed before the repair or the repair revealed
+		// another inconsistency.
 		attempts.previous = last.Findings
 	}
 	if found == nil {
@@ -527,7 +566,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		defer c.mu.Unlock()
 		c.reportUnverifiedLocked(v.key(c.table), attempts.uncertainty)
 		if order, ok := v.(*orderVerifier); ok && order.orderRecord == nil {
-			c.markUncertainStockLocked(order) // a recount finds the orders in the index
+			c.markUncertainStockLocked(order) // a recount misses an order without a record, because it lists orders through the index
 		}
 		return nil
 	}
@@ -536,14 +575,14 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 	return nil
 }
 
-// postpone delays the verification of a record until the scan has ended.
+// postpone delays the verification of a candidate until after the scan.
 func (c *check) postpone(v verifier, k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.postponed[k]; ok {
 		s = known.merge(s)
 	} else if len(c.postponed) >= c.opts.MaxCandidates {
-		c.reportUnverifiedLocked(v.key(c.table), "too many records can be verified only after the scan; repair the other records, then run check again")
+		c.reportUnverifiedLocked(v.key(c.table), "too many records can be verified only after the scan; repair the other records, then run the check again")
 		if k.kind == targetOrder {
 			c.abandonedOrder = commerce.OrderID(k.id)
 		}
@@ -552,18 +591,20 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 	c.postponed[k] = s
 }
 
-// readAttempts limits the reads of a target.
+// readAttempts limits how often a record is read to confirm its findings.
 type readAttempts struct {
 	remaining int
 	// previous are the findings of the previous read.
 	previous []repair.Finding
-	// uncertainty is why the last read was not sufficient.
+	// uncertainty is the reason why the last read did not confirm the findings.
 	uncertainty string
 }
 
-// readUntilConfirmed reads records until one read has no findings or two consecutive reads have the same
-// findings. A read consists of several requests, so a concurrent mutation can look like an
-// inconsistency. ok is false after too many attempts.
+// readUntilConfirmed reads records until one read has no findings, or two consecutive reads have
+// the same findings. If no attempts remain, ok is false.
+//
+// Two reads are necessary because a read consists of several requests. A mutation between these
+// requests can look like an inconsistency.
 func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
@@ -583,8 +624,8 @@ func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttem
 	return nil, false, nil
 }
 
-// repairAndReread repairs the findings, reads the records again, and verifies them. If the repair
-// is refused, repairAndReread returns diag and the reason.
+// repairAndReread repairs the findings in diag, reads the records again, and verifies them. If the
+// repair is refused (see repair.RefusedError), repairAndReread returns diag and the reason instead.
 func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Diagnosis) (after *repair.Diagnosis, refused string, err error) {
 	err = c.client.Repair(ctx, diag)
 	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
@@ -600,7 +641,7 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 	return v.verify(c), "", nil
 }
 
-// reportUnverifiedLocked reports a target that could not be verified.
+// reportUnverifiedLocked reports a record that could not be verified. The caller must hold c.mu.
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	c.summary.Unverified++
 	if c.opts.OnUnverified != nil {
@@ -618,7 +659,7 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 	return false
 }
 
-// report reports the confirmed findings in found. Findings that are missing in last were repaired.
+// report reports the confirmed findings in found. A finding that is not in last has been repaired.
 func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return
@@ -649,7 +690,8 @@ func (c *check) report(found, last *repair.Diagnosis) {
 	}
 }
 
-// hasReported reports whether an inconsistency of the record was reported recently.
+// hasReported reports whether an inconsistency of the record has been reported recently. The check
+// forgets old reports to save memory.
 func (c *check) hasReported(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -668,28 +710,28 @@ func (c *check) reportProgressLocked() {
 }
 
 // uncertainOrder returns an order that could not be verified and may reserve stock of the product.
-// It returns an empty ID if there is no such order.
+// If there is no such order, it returns an empty ID.
 func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return cmp.Or(c.uncertainProducts[sku], c.abandonedOrder)
 }
 
-// hasUnreadableOrders reports whether an unreadable order names the customer.
+// hasUnreadableOrders reports whether an unreadable order contains the customer's ID.
 func (c *check) hasUnreadableOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unreadableCustomers[id]
 }
 
-// markUncertainStockLocked marks the products whose stock an unreadable order may reserve.
+// markUncertainStockLocked stores that the order v cannot be verified, and that it may reserve
+// stock of the products that it names. The caller must hold c.mu.
 func (c *check) markUncertainStockLocked(v *orderVerifier) {
 	for _, sku := range v.skus() {
 		c.uncertainProducts[sku] = v.id
 	}
 }
 
-// missingCopiesOf returns the value of missingCopies for a customer.
 func (c *check) missingCopiesOf(id commerce.CustomerID) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

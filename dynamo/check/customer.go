@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerVerifier verifies a customer's record, its edges (copies with other index keys), the
-// order count, the email claim, the last event and the monthly spending.
+// customerVerifier verifies a customer's record and its edges (copies with other index keys). It
+// also verifies the order count, the email claim, the last event and the monthly spending.
 type customerVerifier struct {
 	baseVerifier
 	id commerce.CustomerID
@@ -21,27 +21,33 @@ type customerVerifier struct {
 	lastEvent model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
-	// If the email claim names another customer, claimOwner is the record of that customer.
+	// claimOwner is the record of the customer that the email claim names. It is set only if the claim
+	// names another customer.
 	claimOwner model.Record
 	copyCount  int
 	// lastUpdated are the customer's most recently updated orders. newerCopies and newerEvents are
-	// orders that may have an event newer than lastEvent. newestEvent is the newest of these events.
+	// orders that may have an event newer than lastEvent. newestEvent is the newest event of the
+	// orders in newerCopies and newerEvents.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
-	// copiedBytes is the size in bytes of the order copies that the scan read in the partition.
+	// copiedBytes is the total size, in bytes, of the order copies that the scan read in the
+	// customer's partition.
 	copiedBytes int
-	// uncountable reports whether the server would need too many Query requests to count the orders.
+	// uncountable reports whether the customer has too many orders for a server to count them on
+	// request. The stored order count is then necessary.
 	uncountable bool
-	// spendingSums are the sums of the customer's orders by month. spendingRecords are the stored
-	// sums. hasUnreadableOrder reports whether spendingSums lacks an order that is unreadable.
-	table              *table.Table
+	table       *table.Table
+	// spendingSums are the totals of the customer's orders by month. spendingRecords are the stored
+	// totals. hasUnreadableOrder reports whether spendingSums is incomplete, because an order cannot
+	// be read.
 	spendingSums       commerce.Spendings
 	spendingRecords    map[model.Keys]model.Record
 	hasUnreadableOrder bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
-	// claimedAddress is an email address that an email claim reserves for the customer. It is empty if
-	// no claim is known. If the customer's record is lost, the repair restores this address.
+	// claimedAddress is an email address that an email claim reserves for the customer, or empty if no
+	// such claim is known. If the customer's record is lost, the repair writes a substitute with this
+	// address.
 	claimedAddress string
 }
 
@@ -65,7 +71,8 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// A Query returns at most 1 MB, so this is an estimate. The next read counts the Query requests.
+		// While scanning, estimate how many Query requests it takes to read the orders, because a Query
+		// returns at most 1 MB. The method read counts the actual requests.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -112,8 +119,11 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readEmailClaim reads the email claim: the record that reserves the customer's email address. If the
-// claim of claimedAddress does not name the customer, readEmailClaim clears claimedAddress.
+// readEmailClaim reads the email claim, which is the record that reserves the customer's email
+// address.
+//
+// If claimedAddress is set, but its claim does not name the customer, readEmailClaim clears
+// claimedAddress. It then reads the claim of the address that remains.
 func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.emailClaimKey(c.table)
@@ -129,7 +139,8 @@ func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	}
 }
 
-// standIn returns a substitute for a lost customer. It has the ID and, if known, the email address.
+// standIn returns a substitute for a lost customer. The substitute has the customer's ID and, if
+// the address is known, the customer's email address.
 func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), v.claimedAddress
 	if email == "" {
@@ -138,8 +149,8 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// emailClaimKey returns the key of the record that reserves the customer's email address. It returns an
-// empty key if the address is invalid.
+// emailClaimKey returns the key of the record that reserves the customer's email address. If the
+// address is invalid, it returns an empty key.
 func (v *customerVerifier) emailClaimKey(t *table.Table) model.Keys {
 	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
 	if decoded == nil {
@@ -165,7 +176,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges (copies with other index keys) of the record exist, not the record itself"
+	detail := "the record is missing, but edges (copies of the record with other index keys) exist"
 	switch {
 	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
 		reportUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
@@ -186,16 +197,17 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	if customer.AccountRepID == "" {
 		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, v.edge(&model.EntityCustomerRep)))
 	}
-	if v.record() != nil { // an edge has no such attribute
+	if v.record() != nil { // only the customer's own record has this attribute, its edges do not
 		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// Each new order increments orderCount in the customer's record. So the count of the orders is
-	// exact if this record does not change from a read before the count until the repair.
+	// Each new order increments orderCount in the customer's record. Therefore, the count of the
+	// orders is right if this record does not change between the start of the count and the repair.
 	if v.record() == nil || !v.lacksOrderCount() || v.uncountable {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// A new order leaves a missing orderCount unchanged, but always replaces the last event.
+			// A new order does not add a missing orderCount, but it replaces the last event. So the repair
+			// requires that the last event has not changed since the count began.
 			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -221,8 +233,8 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyLastEvent reports the last event if it is incomplete or outdated, or the customer is
-// missing.
+// verifyLastEvent reports the record of the customer's last event if the record is incomplete or
+// outdated, or if the customer is missing.
 func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
@@ -249,7 +261,8 @@ func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.R
 	email := model.FirstPlaceholderValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
-		// The finding about the lost customer includes the missing claim, so add only the fix.
+		// The missing customer has already been reported, so add the claim to the repair without another
+		// finding.
 		diag.AddPut(want, nil)
 	case have == nil:
 		diag.AddMissing(repair.DriftEmailClaimMissing, want, nil, fmt.Sprintf("the email address of customer %s has no claim record", v.id))
@@ -266,12 +279,13 @@ func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.R
 	}
 }
 
-// lacksOrderCount reports whether the customer's record has no orderCount.
+// lacksOrderCount reports whether the customer's record exists without an orderCount.
 func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty returns a reason if an order was placed while the missing orderCount was computed.
+// uncertainty returns a message if an order was placed while the missing orderCount was computed.
+// The computed count may then be wrong.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
 		return "new orders were placed each time the orders were counted"
@@ -279,7 +293,7 @@ func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	return ""
 }
 
-// hasMainRecord reports whether the customer's record was read.
+// hasMainRecord reports whether the customer's record exists.
 func (v *customerVerifier) hasMainRecord() bool { return v.record() != nil }
 
 // hasValidEmail reports whether a customer's record has a valid email address.
@@ -288,14 +302,15 @@ func hasValidEmail(customer model.Record) bool {
 	return err == nil
 }
 
-// hasEmail reports whether a customer's record has an email address. email must be an address
-// returned by commerce.ParseEmail.
+// hasEmail reports whether email is the address in a customer's record. email must have the form
+// that commerce.ParseEmail returns.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
-// updateCheckState marks the email claim of a missing customer as reported, to avoid a second report.
+// updateCheckState marks the email claim of a missing customer as reported, so that the check does
+// not report the claim again.
 func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
@@ -304,7 +319,8 @@ func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis)
 	}
 }
 
-// emailClaimVerifier compares the claim of an email address with the customer that the claim names.
+// emailClaimVerifier compares an email claim with the customer that the claim names. An email claim
+// is the record that reserves an email address for one customer.
 type emailClaimVerifier struct {
 	baseVerifier
 	email    string
@@ -340,8 +356,8 @@ func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
-// verify reports an email claim if its customer is missing or has another address. customerVerifier
-// reports all other inconsistencies of claims.
+// verify reports an email claim if the customer that it names is missing or has another address.
+// customerVerifier reports the other inconsistencies of email claims.
 func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	if v.claim == nil {
@@ -350,16 +366,19 @@ func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
-	// If the customer's record is missing, a repair may restore it from an edge with this address.
+	// If the customer's record is missing, use an edge (a copy with other index keys) instead. A
+	// repair may restore the customer's record from this edge.
 	customer := v.customer.firstRecord()
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
-		// An unreadable order names the customer, so a later repair may restore the customer.
+		// In this case, keep the claim. An unreadable order names the customer, so a later check may
+		// restore the customer with this address.
 	case customer != nil && !hasValidEmail(customer):
-		// The customer's record has no valid address, so the claim may contain the right address.
+		// In this case, keep the claim. The customer's record has no valid address, and the claim may
+		// contain the right one.
 	case customer == nil:
 		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
@@ -368,5 +387,5 @@ func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// hasMainRecord reports whether the read found the record of the claim's customer.
+// hasMainRecord reports whether the customer that the claim names has a record.
 func (v *emailClaimVerifier) hasMainRecord() bool { return v.customer.record() != nil }

@@ -9,7 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// recordWithEdges contains a record and its edges. An edge is its copy with other index keys.
+// recordWithEdges contains a record and its edges. An edge is a copy of the record with other index
+// keys.
 type recordWithEdges struct {
 	// entity is the record's entity in the data model. primaryKey is the record's primary key.
 	entity     *model.Entity
@@ -18,8 +19,8 @@ type recordWithEdges struct {
 	records map[model.Keys]model.Record
 }
 
-// newRecordWithEdges returns a recordWithEdges that contains no records yet. values maps the
-// placeholders of the primary key to their values.
+// newRecordWithEdges returns a recordWithEdges without records. values maps each placeholder in the
+// templates of the primary key to its value.
 func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdges {
 	return recordWithEdges{entity: e, primaryKey: e.KeyFromValues(values), records: map[model.Keys]model.Record{}}
 }
@@ -27,19 +28,22 @@ func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdg
 // record returns the record itself, or nil if it does not exist.
 func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
 
-// edge returns the record's edge (a copy with other index keys) of the entity e, or nil.
+// edge returns the record's edge of the entity e, or nil if the edge does not exist. An edge is a
+// copy of the record with other index keys.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the record's edge (a copy with other index keys).
+// edgeKey returns the primary key of the record's edge of the entity e. An edge is a copy of the
+// record with other index keys.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
 
-// put adds the record itself or one of its edges (copies with other index keys).
+// put adds rec, which is the record itself or one of its edges (copies with other index keys).
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary keys of the record and of all its possible edges (copies with other
-// index keys). The first existing record is trusted most.
+// keys returns the primary key of the record, followed by the keys of all its possible edges
+// (copies with other index keys). If the record is missing, the first existing edge in this order
+// replaces it.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -48,7 +52,8 @@ func (r *recordWithEdges) keys() []model.Keys {
 	return ks
 }
 
-// firstRecord returns the existing record whose key is the first in keys, or nil.
+// firstRecord returns the record itself. If the record is missing, firstRecord returns its first
+// edge (a copy with other index keys), or nil if no edge exists.
 func (r *recordWithEdges) firstRecord() model.Record {
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -58,17 +63,19 @@ func (r *recordWithEdges) firstRecord() model.Record {
 	return nil
 }
 
-// decoder decodes a record or one of its edges.
+// decoder decodes a record or one of its edges (copies with other index keys).
 type decoder[V any] func(model.Reader) (*V, error)
 
-// decode decodes the record or edge with key k. It reports unreadable attributes and omits them.
+// decode decodes the record or edge with the key k. It adds a finding about attributes that cannot
+// be read, and decodes the other attributes.
 func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
 	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
 // decodeFirst decodes the record. If the record is missing or cannot be decoded, decodeFirst
-// decodes the first readable edge. It returns the value and the record that it decoded, or nil.
+// decodes the first readable edge (a copy with other index keys). It returns the decoded value, and
+// the stored record or edge. If nothing can be decoded, both results are nil.
 func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
@@ -81,7 +88,8 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and all its edges (copies) contain only keys.
+// isLost reports whether the record is missing and cannot be restored from its edges (copies with
+// other index keys), because they contain only keys.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -89,12 +97,13 @@ func (r *recordWithEdges) isLost() bool {
 	})
 }
 
-// reportUndecodable reports a record that cannot be decoded, or the edges of a missing record.
+// reportUndecodable reports a record that cannot be decoded. If the record is missing, it reports
+// the record's edges (copies with other index keys) instead.
 func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
 	if r.record() != nil {
 		_, err := decode(diag, r, r.primaryKey, decodeValue)
 		diag.AddUnreadable(r.primaryKey, err)
-		return // the edges may be right
+		return // do not report the edges, because they may be right
 	}
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -107,8 +116,11 @@ func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports edges (copies) that are missing, differ from the record, or should not exist.
-// expected are all records that should exist, or nil if the record should not exist.
+// verifyEdges reports the edges (copies with other index keys) that are missing, differ from the
+// record, or should not exist.
+//
+// expected contains the record and the edges that should exist. It is nil if the record itself
+// should not exist.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {
@@ -125,7 +137,7 @@ func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.R
 		case have != nil && expected == nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
 		case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
-			diag.WithoutUnreadable(e, have) // the record's attribute is unreadable, so the edge may be right
+			diag.WithoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
 		case have != nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
 		}

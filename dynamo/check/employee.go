@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// employeeVerifier verifies an employee's record and edges.
+// employeeVerifier verifies an employee's record and its edges (copies with other index keys).
 type employeeVerifier struct {
 	baseVerifier
 	id commerce.EmployeeID
@@ -50,7 +50,7 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	if v.record() == nil {
-		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "only edges (copies with other index keys) of the record exist, not the record itself")
+		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "the record is missing, but edges (copies of the record with other index keys) exist")
 	} else {
 		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
 		diag.Compare(&model.EntityEmployee, v.record(), expected[0], repair.DriftEdgeDiffers)

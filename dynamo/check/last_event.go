@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newerOrders contains orders of one customer that changed at the same time. They may have an event
-// that is newer than the customer's stored last event.
+// newerOrders contains orders of one customer, and the time at which all of them last changed. They
+// may have an event that is newer than the last event stored for the customer.
 type newerOrders struct {
 	ids []commerce.OrderID
 	at  time.Time
@@ -21,7 +21,8 @@ type newerOrders struct {
 // maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// laterOf returns the later orders of o and other. If both changed at the same time, it merges them.
+// laterOf returns the orders that changed later: those in o or those in other. If both changed at
+// the same time, it returns both, but at most maxNewerOrders orders.
 func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -36,16 +37,18 @@ func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies returns the orders that were updated last, and reports whether this was after the
-// customer's stored last event. These orders may have a newer event, because a mutation that writes
-// an event also updates the order's copy in the customer's partition.
+// findNewerCopies returns the customer's most recently updated orders. It also reports whether they
+// were updated after the customer's stored last event. In this case, the stored event may be
+// outdated, because a mutation that writes an event also updates the order's copy in the customer's
+// partition.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents returns the order, and reports whether an order record is older than the order's
-// last event. An import of old records may then have replaced the customer's last event, too.
+// findNewerEvents returns the order. It also reports whether the order's own record or its copy is
+// older than the order's last event. In this case, an import may have replaced the record with an
+// old one. It may have replaced the record of the customer's last event, too.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -54,14 +57,16 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, ownTime.Before(v.lastEventAt) || copyTime.Before(v.lastEventAt)
 }
 
-// updatedAt returns the time of a record's last update, or the zero time if it is not stored.
+// updatedAt returns the time of a record's last update. If the record does not store this time,
+// updatedAt returns the zero time.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedAtOr(time.Time{})
 }
 
-// readNewestEvent reads the last events of newerCopies and newerEvents. Then it reads the
-// customer's last event again, so a correct last event is never older than these events.
+// readNewestEvent reads the last event of each order in newerCopies and newerEvents. After that, it
+// reads the customer's stored last event again. If the stored event is right, it is therefore not
+// older than any of the other events.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {
@@ -85,7 +90,8 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 	return err
 }
 
-// lastEventOutdated reports whether an order has a newer event than the customer's last event.
+// lastEventOutdated reports whether an order has an event that is newer than the customer's stored
+// last event.
 func (v *customerVerifier) lastEventOutdated(t *table.Table) bool {
 	last := t.EventPosition(model.LastEventID(v.lastEvent))
 	return v.newestEvent != nil && last != "" && v.newestEvent.ID > last

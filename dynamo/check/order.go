@@ -23,18 +23,21 @@ type orderVerifier struct {
 	items, events []model.Record
 	// copies maps a customer to the copy of the order in the customer's partition.
 	copies  map[commerce.CustomerID]model.Record
-	earlier []model.Record // records of earlier reads, before a repair
-	// extraCustomers are customers that the order does not name, but who may have a copy of it.
+	earlier []model.Record // the records of all earlier reads, before a repair changed them
+	// extraCustomers are customers who may have a copy of the order, although the order does not name
+	// them.
 	extraCustomers map[commerce.CustomerID]bool
 
-	// verify sets decoded, lines and linesKnown. decoded is the order with the right customer, or nil
-	// if the order is missing or unreadable. If linesKnown is set, lines are all line items.
+	// verify sets decoded, lines and linesKnown. decoded is the order with the right customer. It is
+	// nil if the order is missing or unreadable. linesKnown reports whether lines contains all line
+	// items.
 	decoded    *commerce.Order
 	lines      []commerce.LineItem
 	linesKnown bool
 	// lastEventAt is the time of the last event that Ordergraph wrote.
 	lastEventAt time.Time
-	// mayBeCounted reports whether heldStock may already include the order.
+	// mayBeCounted reports whether check.heldStock may already include the quantities that the order
+	// reserves.
 	mayBeCounted bool
 }
 
@@ -76,15 +79,15 @@ func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// addCopies adds the copies of the order.
+// addCopies stores the copies of the order by customer.
 func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	for k, rec := range found {
 		v.copies[commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, k.PK))] = rec
 	}
 }
 
-// possibleCustomers returns the customers who may have a copy of the order. The first is the
-// customer in the order's own record.
+// possibleCustomers returns the customers who may have a copy of the order, starting with the
+// customer that the order's own record names.
 func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	ids := []commerce.CustomerID{v.namedCustomer()}
 	ids = append(ids, slices.Sorted(maps.Keys(v.extraCustomers))...)
@@ -101,7 +104,8 @@ func (v *orderVerifier) namedCustomer() commerce.CustomerID {
 	return commerce.CustomerID(at.Text("customerId"))
 }
 
-// copyKey returns the key of the order's copy for a customer. It is empty if an ID is invalid.
+// copyKey returns the key of the order's copy in a customer's partition. If the ID of the customer
+// or the order is not valid in a key, copyKey returns an empty key.
 func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
 	k := model.KeysOfCustomerOrder(b, model.CustomerOrderKey{Customer: id, Order: v.id})
@@ -112,7 +116,8 @@ func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Ke
 }
 
 // orderHeader is a decoded record: the order's own record or its copy in a customer's partition.
-// listedLines are the line items that the record embeds. hasList reports whether they are readable.
+// listedLines are the line items that the record embeds. hasList reports whether the record embeds
+// line items and all of them are readable.
 type orderHeader struct {
 	record      model.Record
 	order       *commerce.Order
@@ -121,7 +126,8 @@ type orderHeader struct {
 	hasList     bool
 }
 
-// decodeHeader decodes the readable attributes of an order record. v.id and customer are its IDs.
+// decodeHeader decodes the readable attributes of rec, which is the order's own record or its copy.
+// The decoded order has the IDs v.id and customer, even if rec contains other IDs.
 func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
@@ -130,7 +136,7 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 	plain := repair.WithKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
 	delete(plain, "items")
 	if at := (model.Reader{Record: read}); !at.Has("currency") && len(v.items) > 0 {
-		// Records of other software may contain the currency only in the items.
+		// Records written by other software may contain the currency only in the items.
 		item := model.Reader{Record: v.items[0]}
 		plain["currency"] = model.Str(string(item.Currency(diag.Table.Currency)))
 	}
@@ -151,9 +157,12 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner returns the customer of the order. This is the customer in the order's own record, if a
-// copy in the customer's partition or an item confirms it. Otherwise owner prefers a customer whose
-// copy is newer than the own record. It ignores a copy that names the customer in the own record.
+// owner returns the customer to whom the order belongs. This is the customer that the order's own
+// record names, if a copy in that customer's partition or an item confirms it.
+//
+// Otherwise, owner returns the customer whose copy of the order has the highest version. If the
+// order's own record is readable, owner ignores copies that are older than this record or name the
+// same customer. If no copy remains, owner returns the customer that the order's own record names.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -164,7 +173,7 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 		return named
 	}
 	ownHeader := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, named)
-	// The items decide between copies of the same version.
+	// If several copies have the highest version, choose the customer that the items name.
 	best, version, onBest := commerce.CustomerID(""), -1, false
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
 		n := 0
@@ -232,7 +241,8 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyItems verifies the order's own record, its copy for the customer and the item records.
+// verifyItems verifies the order's own record, its copy in the customer's partition and the records
+// of the items.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.chooseLines(diag, o, trusted, other)
 	if v.linesKnown {
@@ -249,12 +259,12 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 	main, copied, items := expected[0], expected[1], expected[2:]
 	if !v.linesKnown {
-		// The items are unknown, so the attributes that derive from the items are not changed.
+		// The items are unknown, so keep the stored attributes that derive from the items.
 		copyAttributes(main, v.orderRecord, "items", "itemCount")
 		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
 	if v.orderRecord == nil {
-		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record does not exist, only the copy of customer %s", o.CustomerID))
+		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record is missing, but customer %s has a copy of the order", o.CustomerID))
 	} else {
 		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderCopyDiffers)
 	}
@@ -273,7 +283,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	for _, want := range items {
 		k := model.KeyOf(want)
 		if have[k] == nil {
-			diag.AddMissing(repair.DriftItemMissing, want, nil, "the order's item list and total include the item")
+			diag.AddMissing(repair.DriftItemMissing, want, nil, "the item's record is missing, but the order's item list and total include the item")
 		} else {
 			diag.Compare(&model.EntityOrderItem, have[k], want, repair.DriftItemDiffers)
 		}
@@ -286,7 +296,8 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 }
 
-// copyAttributes copies the named attributes from have to want.
+// copyAttributes copies the named attributes from have to want. If have lacks an attribute,
+// copyAttributes removes it from want.
 func copyAttributes(want, have model.Record, names ...string) {
 	for _, name := range names {
 		if delete(want, name); have[name] != nil {
@@ -295,9 +306,12 @@ func copyAttributes(want, have model.Record, names ...string) {
 	}
 }
 
-// chooseLines returns the line items of the order. It trusts the item records, unless they are
-// missing or only the item list in the order adds up to the total. If it cannot determine the line
-// items, it returns false and reports the unreadable item records.
+// chooseLines returns the line items of the order. It normally uses the item records. An order
+// record may also contain a list of the items. If there are no item records, or if only this list
+// adds up to the order's total, chooseLines uses the list.
+//
+// If the line items cannot be determined, chooseLines returns false and reports the item records
+// that are unreadable.
 func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
@@ -320,10 +334,12 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 		if !h.hasList || len(h.listedLines) == 0 || h.listedLines[0].UnitPrice.Currency != o.Total.Currency {
 			continue
 		}
-		// A lost item with a price of zero changes only the number of items, not the total.
+		// Compare the number of items, too, because the loss of an item with a price of zero does not
+		// change the total.
 		counted := o.ItemCount != nil && len(h.listedLines) == *o.ItemCount && len(lines) != *o.ItemCount
 		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
-			// If only some item records were written, the next check would trust these records.
+			// Write all item records in one transaction. If only some were written, the next check would
+			// trust this incomplete set of items.
 			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
 			return model.SortBySKU(h.listedLines), true
 		}
@@ -337,7 +353,7 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 		}
 		return nil, false
 	case (diag.MustLeaveUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.MustLeaveUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
-		return nil, false // the unreadable list may have the items
+		return nil, false // the items may be in the list, which is unreadable
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
 		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), repair.RemedyManual)
 		return nil, false
@@ -345,9 +361,11 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 	return lines, true
 }
 
-// verifyTimeline reports invalid events. It also reports the order if the last event with a status
-// does not set the order's current status. The sequence of events from other software is unknown,
-// so it is sufficient that any of them sets the current status.
+// verifyTimeline reports invalid events of the order. It also finds the last event that sets a
+// status. If this is not the order's current status, it reports the order.
+//
+// Events written by other software have no known order in time. Therefore, it is sufficient if one
+// of these events sets the current status.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -398,7 +416,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	v.updateOrderForEvent(diag, o)
 }
 
-// verifyUpdatedAt reports and fixes an order whose updatedAt is before its last event.
+// verifyUpdatedAt reports and fixes an order whose updatedAt is earlier than its last event.
 func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order) {
 	updated := updatedAt(diag.Trusted)
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
@@ -415,7 +433,8 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 }
 
-// headerRecord is the order's own record or its copy. record is nil if that record is missing.
+// headerRecord is the order's own record or its copy in the customer's partition. If the record is
+// missing, the field record is nil.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys
@@ -429,9 +448,9 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// findOrAddFix returns the planned write (fix) of a record. If the record exists and has no fix,
-// findOrAddFix adds a fix. If the record is missing and no fix creates it, findOrAddFix returns
-// nil.
+// findOrAddFix returns the fix (the planned write) of a record. If the record exists and has no fix
+// yet, findOrAddFix adds an empty fix. If the record is missing and no fix creates it, findOrAddFix
+// returns nil.
 func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
@@ -444,8 +463,11 @@ func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// updateOrderForEvent sets updatedAt and the version of both order records if a fix appends an event. A
-// resumed subscription reads only the orders that were updated after its last event.
+// updateOrderForEvent adds changes to the fixes of both order records. The fixes then also set
+// updatedAt and increment the version.
+//
+// A repair that appends an event needs these changes. A resumed subscription looks for events only
+// in orders that were updated after the last event that it delivered.
 func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt"), !diag.MustLeaveUnchanged(r.entity, r.key, model.AttrVersion)
@@ -463,8 +485,8 @@ func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.O
 	}
 }
 
-// hasMainRecord reports whether a copy or an item confirms the customer in the order's own record.
-// Otherwise the order may belong to any customer.
+// hasMainRecord reports whether a copy or an item confirms the customer that the order's own record
+// names. Without this confirmation, the order may belong to another customer.
 func (v *orderVerifier) hasMainRecord() bool {
 	named := v.namedCustomer()
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
@@ -479,8 +501,8 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// updateCheckState adds the reserved stock to heldStock. It also selects customers to verify whose
-// order count or spending may have changed.
+// updateCheckState adds the quantities that the order reserves to heldStock. It also selects the
+// customers to verify again, because their order count or spending may have changed.
 func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis) {
 	v.updateOrderCounter(c, diag, last)
 	if !diag.IsClean() {
@@ -489,7 +511,7 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !diag.IsClean() && c.opts.Repair && v.namedCustomer() != "" {
-		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // the spending may have changed
+		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // a repair may have changed the customer's spending
 	}
 	if !last.IsClean() {
 		c.driftedCustomers[v.namedCustomer()] = true
@@ -532,8 +554,9 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 	}
 }
 
-// updateOrderCounter passes the order to orderCounter if the scan did not count the order, or if the
-// order's own record has a wrong status.
+// updateOrderCounter adds the order to orderCounter if the order's own record is missing, because
+// the scan may not have counted the order. If that record has a wrong status and was not repaired,
+// updateOrderCounter also sets a function that determines the right status.
 func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)
@@ -554,7 +577,7 @@ func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosi
 }
 
 // reservation returns the quantity of each product that the order reserves. diag is the result of
-// verify. known is false if the order is unreadable and may reserve stock.
+// verify. If the order is unreadable and may reserve stock, known is false.
 func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reservation, known bool) {
 	switch {
 	case v.decoded != nil && !v.decoded.Status.ReservesStock():
@@ -565,8 +588,9 @@ func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reser
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// misleadsRecount reports whether a recount of stock would find other quantities for this order than
-// held. The recount trusts the index and the order's own record, and one of them may be wrong.
+// misleadsRecount reports whether a recount of stock would find wrong quantities for this order.
+// held contains the right quantities. A recount uses the index and the order's own record, and one
+// of them may be wrong.
 func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
 	recorded, listed := counting.EmbeddedItemsReservation(t, v.orderRecord)
 	if !listed {
@@ -575,12 +599,12 @@ func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservatio
 	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
-// records returns the order's record, its copies and its items.
+// records returns the order's own record, its copies and its items.
 func (v *orderVerifier) records() []model.Record {
 	return append(append(slices.Collect(maps.Values(v.copies)), v.orderRecord), v.items...)
 }
 
-// skus returns the SKUs of all products that a record of the order names.
+// skus returns the SKUs of the products that are named in any record of the order.
 func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
 	for _, rec := range v.records() {

@@ -15,58 +15,61 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// stockRecount computes the quantities of products that pending and confirmed orders reserve. In
-// one pass, it lists these orders in the index and reads each order consistently from the table. A
-// stockRecount is safe for concurrent use.
+// stockRecount computes the quantities of products that pending and confirmed orders reserve. One
+// pass lists these orders through the index. It then reads each order from the table with strong
+// consistency. A stockRecount is safe for concurrent use.
 //
 // The index lags behind the table. While an order is being confirmed, the index may list the order
-// neither as pending nor as confirmed. A pass then misses the order. Therefore stockRecount
-// combines two passes. The result is exact if the product's record stays unchanged:
+// neither as pending nor as confirmed. A pass then misses the order. Therefore, stockRecount
+// combines two passes. Their result is exact if the product's record does not change during the
+// passes:
 //
 //   - Every mutation that changes the reserved quantity of a product also increments the stock
 //     revision in the product's record. While this record is unchanged, the same orders reserve the
 //     same quantities of the product.
-//   - A pass never counts too much, because it reads each order consistently.
-//   - Two passes together miss no order. A pass begins Options.IndexLag after the previous pass, so
-//     the index then contains every older write. A pass misses an order only if the order was
-//     confirmed during the pass or shortly before. An order is confirmed only once, so the other
-//     pass finds it.
+//   - A pass never counts too much, because it reads each order with strong consistency.
+//   - Two passes together miss no order. Each pass waits Options.IndexLag before it reads the
+//     index, so the index contains all earlier writes. A pass misses an order only if the order is
+//     confirmed during the pass. An order is confirmed only once, so the other pass finds it.
 //
-// A repair requires that the product's record is still unchanged.
+// A repair is written only if the product's record is still unchanged.
 type stockRecount struct {
 	skus []commerce.SKU
-	// sumStock means that the passes compute reserved quantities. Otherwise a pass only reads the
-	// products and waits for the index, before the caller counts the orders of a product in the index.
+	// sumStock reports whether the passes compute reserved quantities. If it is false, a pass only
+	// reads the products and waits for the index. The caller then counts the orders that contain a
+	// product.
 	sumStock bool
 
-	// turn is a lock: only one pass runs at a time. It is a channel, so that a caller can stop waiting
-	// when its context ends.
+	// turn is a lock, because only one pass may run at a time. It is a channel instead of a mutex, so
+	// that a caller can stop waiting when its context ends.
 	turn    chan struct{}
 	tallies map[commerce.SKU]*productTally
-	// passes contains the sums after each pass.
+	// passes contains the results of each pass.
 	passes []map[commerce.SKU]stockSum
 }
 
 // productTally contains the quantity of one product that each order reserves. It combines the
-// passes during which the product's record did not change.
+// results of all passes since the product's record last changed.
 type productTally struct {
 	product model.Record
 	passes  int
 	held    map[commerce.OrderID]int
 }
 
-// stockSum is the total quantity of one product that orders reserve, as known after a pass.
+// stockSum is the total quantity of one product that orders reserve, as computed by a pass.
 type stockSum struct {
 	// product is the product's record. The sum is valid as long as this record is unchanged.
 	product model.Record
-	// passes is the number of passes that are combined in the sum.
+	// passes is the number of passes whose results are combined in the sum.
 	passes int
 	held   int
-	// orders is the number of orders that contain the product. It is nil if they were not counted.
+	// orders is the number of orders that contain the product, or nil if these orders were not
+	// counted.
 	orders *int
 }
 
-// newStockRecount returns a recount of those products whose stock or orders must be counted.
+// newStockRecount returns a stockRecount for the products among the targets whose stock or orders
+// must be counted.
 func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
 	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
 	for _, k := range targets {
@@ -78,10 +81,10 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 	return r
 }
 
-// sumAfterPass returns the sum for a product after pass number n, counted from 0. It runs the pass
-// unless another caller has already run it.
+// sumAfterPass returns the sum for a product after the pass with the number n. The first pass has
+// the number 0. If no other caller has run this pass yet, sumAfterPass runs it.
 //
-// Errors: the context's error, or an error that table.WrapError wraps.
+// Errors: the context's error, or an error from table.WrapError.
 func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -97,10 +100,11 @@ func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.
 	return r.passes[n][sku], nil
 }
 
-// runPass reads all open orders once and adds their reserved quantities to the tallies (the sums by
-// product). If a product's record has changed, its tally restarts at zero.
+// runPass reads all pending and confirmed orders once, and adds the quantities that they reserve to
+// the tallies. If a product's record has changed since the last pass, the product's tally restarts
+// at zero.
 //
-// Errors: the context's error, or an error that table.WrapError wraps.
+// Errors: the context's error, or an error from table.WrapError.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	products, err := counting.ReadProducts(ctx, c.client, r.skus)
 	if err != nil {
@@ -133,7 +137,7 @@ func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	return r.finishPass()
 }
 
-// finishPass stores the sums after a pass.
+// finishPass stores the results of a pass.
 func (r *stockRecount) finishPass() error {
 	sums := make(map[commerce.SKU]stockSum, len(r.skus))
 	for sku, t := range r.tallies {
@@ -148,13 +152,17 @@ func (r *stockRecount) finishPass() error {
 	return nil
 }
 
-// readOpenOrders lists the open orders in the index and reads them consistently from the table. It
-// calls add with the quantities that each order reserves, possibly twice if the status changes. For
-// an order in c.misleading, it uses the result of an orderVerifier instead of the index.
+// readOpenOrders lists the pending and confirmed orders through the index, and reads each from the
+// table with strong consistency. It calls add with the quantities that the order reserves. If the
+// order's status changes meanwhile, it may call add twice for the order.
+//
+// For the orders in c.misleading, the index or the order's own record is wrong. readOpenOrders
+// determines their quantities with an orderVerifier instead.
 //
 // Errors are wrapped by table.WrapError.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Reservation)) error {
-	// Orders move through the lists in the sequence of statuses, so read the lists in this sequence.
+	// Read the list of pending orders before the list of confirmed orders. Otherwise, an order that is
+	// confirmed between these reads would be missed.
 	for _, status := range commerce.Statuses() {
 		if !status.ReservesStock() {
 			continue
@@ -190,7 +198,7 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 	})
 }
 
-// misleadingOrders returns a verifier for each misleading order.
+// misleadingOrders returns a verifier for each order in c.misleading.
 func (c *check) misleadingOrders() []*orderVerifier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,8 +209,9 @@ func (c *check) misleadingOrders() []*orderVerifier {
 	return verifiers
 }
 
-// readReservations reads the orders on a page of the index and calls add with the quantities that
-// they reserve. It skips the orders in c.misleading and the records of other software.
+// readReservations reads the orders on a page of the index from the table, and calls add with the
+// quantities that they reserve. It skips the orders in c.misleading and records written by other
+// software.
 //
 // Errors are wrapped by table.WrapError.
 func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Reservation)) error {
@@ -224,7 +233,8 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 	if err != nil {
 		return err
 	}
-	// Few orders lack an embedded item list. For each of these orders, one request reads the items.
+	// If an order's record has no embedded item list, read the item records with a separate request.
+	// Few orders lack this list.
 	var unlisted []int
 	for i, k := range keys {
 		held, listed := counting.EmbeddedItemsReservation(c.table, found[k])

@@ -13,25 +13,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// segmentScan scans one segment of the table, and verifies the records of each item collection. The
-// Scan is eventually consistent, which halves the cost. Therefore its findings are uncertain, and
-// the check reads inconsistent records again.
+// segmentScan scans one segment of the table, and verifies the records of each item collection.
+//
+// The Scan uses eventually consistent reads, because they cost half as much. Its findings are
+// therefore uncertain, and the check reads inconsistent records again.
 type segmentScan struct {
 	check *check
 
-	// current is the verifier of the item collection that is being scanned. partition is the partition
-	// key of this collection.
+	// current is the verifier of the item collection that is being scanned. It is nil if the records
+	// of this collection are not verified. partition is the partition key of the collection.
 	current       verifier
 	currentTarget target
 	partition     string
 
-	// completed contains the verifiers of the item collections that end on the current page.
+	// completed contains the verifiers of the item collections that end on the current page of the
+	// Scan.
 	completed map[target]verifier
-	// copies are the keys of order copies (in customers' partitions) on the current page.
+	// copies are the keys of the order copies on the current page. These copies are in customers'
+	// partitions.
 	copies []model.CustomerOrderKey
 }
 
-// addPage adds a page of records.
+// addPage processes one page of scanned records. last reports whether this is the last page of the
+// segment.
 func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.AttributeValue, last bool) error {
 	c := g.check
 	g.completed, g.copies = map[target]verifier{}, nil
@@ -88,6 +92,9 @@ func (g *segmentScan) finishCollection() {
 
 // beginCollection creates the verifier of an item collection. Idempotency records have no verifier,
 // because they expire and no other records derive from them.
+//
+// Categories and counts of orders have no verifier during the scan either. The check verifies them
+// after the scan.
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	g.partition = partition
 	id := model.FirstPlaceholderValue(e.PK, partition)
@@ -110,9 +117,12 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	}
 }
 
-// readRelated reads related records in other partitions, 100 per request. For an order, it reads
-// the copy in the customer's partition. For such a copy, it reads the order. For a customer, it
-// reads the email claim. For an email claim, it reads the customer.
+// readRelated reads related records in other partitions, up to 100 per request:
+//
+//   - For an order, it reads the copy in the customer's partition.
+//   - For such a copy, it reads the order.
+//   - For a customer, it reads the email claim.
+//   - For an email claim, it reads the customer.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys
@@ -130,7 +140,8 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	for _, k := range g.copies {
 		ks = append(ks, model.OrderByID.Key(c.table.KeyBuilder(), k.Order))
 	}
-	// The keys are sorted so that two checks of the same table send the same requests.
+	// Sort the keys, so that two checks of the same table send the same requests. The map iterations
+	// above have a random order.
 	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	found, err := c.client.Get(ctx, repair.Eventual, ks...)
 	if err != nil {
@@ -159,7 +170,8 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	return nil
 }
 
-// verifyCompletedCollections verifies the completed item collections, and selects records to verify again.
+// verifyCompletedCollections verifies the completed item collections. It selects inconsistent
+// records to be verified again.
 func (g *segmentScan) verifyCompletedCollections() {
 	c := g.check
 	for k, v := range maps.All(g.completed) {
@@ -176,7 +188,8 @@ func (g *segmentScan) verifyCompletedCollections() {
 	}
 }
 
-// noteScanned counts a verified record, and stores its values for comparisons after the scan.
+// noteScanned adds a verified item collection to the summary, and stores its values. After the
+// scan, the check compares these values with the records of other collections.
 func (c *check) noteScanned(v verifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,7 +25,8 @@ func (v *customerVerifier) addSpending(rec model.Record) {
 
 // readSpending reads the records that store the customer's monthly spending.
 //
-// Errors are wrapped by table.WrapError.
+// Errors are wrapped by table.WrapError. If the customer's ID is not valid in a key, readSpending
+// returns another error.
 func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	v.spendingRecords = map[model.Keys]model.Record{}
 	p := &model.CustomerSpending.AccessPattern
@@ -42,9 +43,11 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 }
 
 // verifySpending reports unreadable spending records, and spending records that differ from the
-// sums of the customer's orders. It compares no sums if one of these orders is unreadable, or has
-// an unrepaired inconsistency. Without opts.Repair, it also compares no sums if the customer's
-// orders were never added up.
+// sums of the customer's orders.
+//
+// If one of these orders is unreadable or has an inconsistency that was not repaired, the sums may
+// be wrong, so verifySpending does not compare them. If the customer's spending was never computed,
+// it compares the sums only if opts.Repair is set.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {
@@ -77,13 +80,15 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 		}
 	}
 	if !customer.SpendingComplete || len(diag.Findings) > found {
-		// Every mutation of an order replaces the last event, so the repair requires the same event.
+		// Every mutation of an order replaces the customer's last event. So the repair requires that the
+		// last event has not changed since the orders were read.
 		diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true
 }
 
-// hasDriftedOrders reports whether the customer has an inconsistent order that was not repaired.
+// hasDriftedOrders reports whether the customer has an order with an inconsistency that was not
+// repaired.
 func (c *check) hasDriftedOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

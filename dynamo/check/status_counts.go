@@ -9,32 +9,35 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// statusCountsVerifier verifies one of the records that count orders by status.
+// statusCountsVerifier verifies a counts record, which is one of the records that count orders by
+// status.
 type statusCountsVerifier struct {
 	baseVerifier
 	part    string
 	counter *counting.OrderCounter
-	// pass is the number of the next count of the orders. counted is the result of the last count.
+	// pass is the number of the next pass. In each pass, counter counts the orders once. counted is
+	// the result of the last pass.
 	pass       int
 	counted    counting.PartCounts
 	isRepaired bool
 }
 
-// addStatusCountCandidates selects the count records that differ from the scanned orders. If
-// opts.Repair is set, it also selects missing count records.
+// addStatusCountCandidates selects the counts records to verify again. Their counts differ from the
+// scanned orders. If opts.Repair is set, it also selects missing counts records.
 func (c *check) addStatusCountCandidates() {
 	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
 		c.addCandidate(target{targetStatusCounts, part}, candidate{})
 	}
 }
 
-// repOrderCountVerifier verifies the order count of an account rep.
+// repOrderCountVerifier verifies the stored number of orders of an account rep.
 type repOrderCountVerifier struct {
 	baseVerifier
 	*counting.RepOrderCounter
 }
 
-// addRepOrderCandidates selects account reps whose stored order count differs from the scan.
+// addRepOrderCandidates selects the account reps to verify again. Their stored order count differs
+// from the number of scanned orders.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
 		c.addCandidate(target{targetRepOrders, model.FirstPlaceholderValue(model.EntityEmployee.PK, k.PK)}, candidate{})
@@ -61,7 +64,8 @@ func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
 }
 
-// maxPasses limits how often the orders are counted if an order changes during each count.
+// maxPasses is the maximum number of times that the orders are counted. They are counted again only
+// if an order changed during the previous count.
 const maxPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
@@ -89,9 +93,10 @@ func (v *statusCountsVerifier) updateCheckState(*check, *repair.Diagnosis, *repa
 	v.counter.ExcludePart(v.part)
 }
 
-// uncertainty returns a reason if a counted order changed during the count.
+// uncertainty returns the reason why the last count may be wrong, or an empty string if the count
+// is right.
 func (v *statusCountsVerifier) uncertainty(*repair.Diagnosis) string { return v.counted.Uncertainty }
 
-// markRepaired prevents another count. A repair succeeds only if the record is the same as during
-// the count.
+// markRepaired prevents another count after a repair. The counts are still right, because the
+// repair succeeds only if the counts record has not changed since the orders were counted.
 func (v *statusCountsVerifier) markRepaired() { v.isRepaired = true }

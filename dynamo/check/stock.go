@@ -14,24 +14,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// productVerifier verifies the records in a product's partition, and the stock that orders reserve.
+// productVerifier verifies the records in a product's partition, and the stored stock that depends
+// on the orders.
 type productVerifier struct {
 	sku commerce.SKU
 	recordWithEdges
-	// levels are the product's inventory levels by primary key.
+	// levels maps primary keys to the product's inventory levels.
 	levels map[model.Keys]*recordWithEdges
-	// fromScan reports whether the scan read the records.
+	// fromScan reports whether the records come from the scan instead of a later read.
 	fromScan bool
-	// recount computes the quantity that orders reserve, or is nil if no recount is needed. readings
-	// is the number of results read from recount. sum is the last result, or nil if the product
-	// changed during the recount.
+	// recount computes the quantity of the product that orders reserve. It is nil if no recount is
+	// needed. readings is the number of results that the verifier has read from recount.
 	recount  *stockRecount
 	readings int
-	// countOrders reports whether the orders that contain the product must be counted.
+	// countOrders reports whether the orders that contain the product must be counted. sum is the last
+	// result of the recount. It is nil if the product changed during the recount.
 	countOrders bool
 	sum         *stockSum
-	// unreadableOrder is an unreadable order that may reserve stock of the product. It is empty if
-	// there is no such order.
+	// unreadableOrder is an unreadable order that may reserve stock of the product. If there is no
+	// such order, unreadableOrder is empty.
 	unreadableOrder commerce.OrderID
 
 	// decoded is the product. It is nil if the product is missing or unreadable. levelSum is the sum
@@ -68,12 +69,13 @@ func (v *productVerifier) addRecord(e *model.Entity, rec model.Record) {
 
 func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-// read waits for the recount, and then reads the product and its inventory levels. The reserved
-// quantity, the sum of the levels and the count of orders are valid only if the product's record
-// has not changed since the recount began.
+// read waits for the recount, and then reads the product and its inventory levels. The recount
+// itself waits until the index contains all earlier writes.
 //
-// A mutation that changes one of these numbers also increments the product's stock revision. The
-// recount waits until the index contains the writes of all earlier transactions.
+// The reserved quantity, the sum of the levels and the count of orders are valid only if the
+// product's record has not changed since the recount began. This condition is sufficient, because a
+// mutation that changes one of these numbers also increments the stock revision in the product's
+// record.
 func (v *productVerifier) read(ctx context.Context, c *check) error {
 	v.sum = nil
 	if v.recount == nil {
@@ -87,7 +89,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 		return err
 	}
 	v.readings++
-	// The pass may have found another unreadable order.
+	// Look for an unreadable order again, because the recount may have found one.
 	v.unreadableOrder = c.uncertainOrder(v.sku)
 	if v.countOrders {
 		n, err := counting.ListLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
@@ -115,8 +117,9 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	return c.client.ReadItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
 }
 
-// uncertainty returns a reason if an order cannot be read or if the product changed during the
-// recount. A finding is certain only after two passes (see stockRecount).
+// uncertainty returns a message if an order cannot be read or if the product changed during the
+// recount. The message is also returned for findings after only one pass, because a finding is
+// certain only after two passes (see stockRecount).
 func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
@@ -129,11 +132,11 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	return ""
 }
 
-// markRepaired prevents another recount. A repair succeeds only if the product is the same as
-// during the recount.
+// markRepaired prevents another recount after a repair. The recounted numbers are still right,
+// because the repair succeeds only if the product has not changed since the recount.
 func (v *productVerifier) markRepaired() { v.recount = nil }
 
-// hasMainRecord reports whether the product's record was read.
+// hasMainRecord reports whether the product's record exists.
 func (v *productVerifier) hasMainRecord() bool { return v.record() != nil }
 
 func (v *productVerifier) verify(c *check) *repair.Diagnosis {
@@ -165,7 +168,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// The sum of scanned levels is uncertain. If the stored total differs, the check recounts the sum.
+	// The sum of scanned levels may be wrong, because the levels may change during the scan. If the
+	// sum differs from the stored total, the check computes the sum again.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}
@@ -176,7 +180,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		want.Available = *v.levelSum - v.sum.held
 	}
 	if want.Category == "" {
-		// A product of other software may have no category. No list contains such a product.
+		// A product written by other software may have no category. Such a product is in no list and
+		// needs no index keys, so ignore the errors of the key builder.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
 	expected, kind := model.EncodeWithEdges(b, &want), repair.DriftIndexKeys
@@ -190,8 +195,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	diag.Compare(&model.EntityProduct, v.record(), expected[0], kind)
-	// A repair of the stock also increments the stock revision. The write requires that the revision
-	// is unchanged or still missing.
+	// A repair of the stock also increments the stock revision, like every other change of the stock.
+	// The repair is written only if the stored revision has not changed, or is still missing.
 	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
 		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}

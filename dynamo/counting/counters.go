@@ -13,24 +13,24 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// Counters compares counts that are stored in records with the numbers of records that a scan of
-// the table reads. If a stored count differs, the record with the count becomes a candidate. A
-// candidate must be verified again, because its count may have changed during the scan. Counters is
-// safe for concurrent use.
+// Counters compares the counts that are stored in records with the numbers of records that a scan
+// of the table finds. If a stored count differs from the number found, its key becomes a candidate.
+// A candidate must be verified again, because the stored count may have changed during the scan.
+// Counters is safe for concurrent use.
 type Counters struct {
 	mu       sync.Mutex
 	counters map[model.Keys]*counter
 }
 
-// counter contains the count that is stored in a record, and the number of records that the scan
-// has counted for it.
+// counter contains the stored count for a key, and the number of records that the scan has found
+// for this key.
 type counter struct {
 	recorded, counted int
 	hasRecorded       bool
 	changed, ignored  bool
 }
 
-// update calls f with the counter of a key.
+// update calls f with the counter of the key k. The caller must not hold mu.
 func (n *Counters) update(k model.Keys, f func(*counter)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,26 +43,28 @@ func (n *Counters) update(k model.Keys, f func(*counter)) {
 	f(n.counters[k])
 }
 
-// MissingCount is the argument of SetStoredCount for a record that lacks a required count.
+// MissingCount is passed to SetStoredCount instead of a count if a record lacks a count that it
+// must contain.
 const MissingCount = -1
 
-// SetStoredCount sets the count that is stored in the record with the key k.
+// SetStoredCount sets the stored count for the key k. The scan has read it from the table.
 func (n *Counters) SetStoredCount(k model.Keys, kept int) {
 	n.update(k, func(c *counter) { c.recorded, c.hasRecorded = kept, true })
 }
 
-// Increment counts one scanned record for the key k.
+// Increment counts one record that the scan has found for the key k.
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
-// MarkChanged records that one of the records counted for the key k was repaired. k becomes a
-// candidate (a record to verify again), unless left is true. left means that the repaired record
-// still has an inconsistency.
+// MarkChanged records that a repair has changed one of the records that were counted for the key k.
+// If left is false, k becomes a candidate, so its count is verified again. If left is true, the
+// repaired record still has an inconsistency, so Candidates does not return k.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }
 
-// Candidates returns the keys of the records to verify again: those with a wrong stored count, and
-// those passed to MarkChanged. If missing is true, it also returns the keys without a stored count.
+// Candidates returns the keys whose stored counts must be verified again. These are the keys with a
+// wrong stored count and the keys passed to MarkChanged. If missing is true, they also include the
+// keys without a stored count.
 func (n *Counters) Candidates(missing bool) []model.Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,10 +78,11 @@ func (n *Counters) Candidates(missing bool) []model.Keys {
 	return ks
 }
 
-// ListLength counts the records of a list by reading the index. value is the variable part of the
-// list's partition key.
+// ListLength counts the records of a list by reading the index. p is the access pattern of the
+// list. value is the variable part of the list's partition key.
 //
-// It returns the errors of repair.Client.Query, or an error if value is not valid in a key.
+// It returns the errors of repair.Client.Query. If value is not valid in a key, it also returns an
+// error.
 func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {
 	partition, err := p.PK.Build(value)
 	if err != nil {

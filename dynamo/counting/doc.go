@@ -1,3 +1,3 @@
-// Package counting counts records of the table while servers change the table, to verify the stored
-// counts. It imports commerce, dynamo/model, dynamo/table and dynamo/repair.
+// Package counting counts records while servers change the table, to verify the counts that the
+// table stores. It imports commerce and the packages dynamo/model, dynamo/table and dynamo/repair.
 package counting

@@ -7,27 +7,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderListCounts compares the order counts of products and account reps with the lengths of their order
-// lists. A scan of the table adds the stored counts and the orders. OrderListCounts is safe for
-// concurrent use.
+// OrderListCounts compares the stored order counts of products and account reps with the orders
+// that a scan of the table finds. An account rep is the employee who is responsible for a customer.
+// The scan adds the stored counts and the orders. OrderListCounts is safe for concurrent use.
 type OrderListCounts struct {
 	table *table.Table
-	// countNow reports whether to calculate the order count of a product or account rep that has no
-	// stored count.
+	// If countNow is true, products and account reps without a stored order count become candidates,
+	// so their orders are counted.
 	countNow bool
-	// Products contains the order counts of products, by the product's key. Reps contains the order
-	// counts of account reps, by the employee's key.
+	// Products contains the order counts of products, by the key of the product's record. Reps
+	// contains the order counts of account reps, by the key of the employee's record.
 	Products, Reps Counters
 }
 
-// NewOrderListCounts returns OrderListCounts for a scan of the table that starts now. If countNow is true,
-// missing order counts of products and account reps are calculated.
+// NewOrderListCounts returns an OrderListCounts for a new scan of the table. If countNow is true,
+// the orders of products and account reps without a stored order count are counted.
 func NewOrderListCounts(t *table.Table, countNow bool) *OrderListCounts {
 	return &OrderListCounts{table: t, countNow: countNow}
 }
 
-// AddRecord counts a scanned record: an order item for its product, and the customer's copy of an
-// order for the account rep of the order. It ignores other records.
+// AddRecord counts a scanned record of the entity e. It counts an order item for the item's
+// product. It counts the copy of an order in a customer's partition for the order's account rep. It
+// ignores all other records.
 func (l *OrderListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
@@ -39,8 +40,9 @@ func (l *OrderListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	}
 }
 
-// accountRepOf returns the account rep in the index key of the customer's copy of an order. It
-// returns an empty ID if the key contains no account rep.
+// accountRepOf returns the account rep of an order. It reads the rep from the index key of the
+// order's copy in the customer's partition. If the key contains no account rep, accountRepOf
+// returns an empty ID.
 func accountRepOf(order model.Record) commerce.EmployeeID {
 	return commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
@@ -53,8 +55,8 @@ func (l *OrderListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// AddProductCount adds the order count that a product's record contains. orders is nil if the record has
-// no count.
+// AddProductCount adds the order count that is stored in a product's record. k is the key of the
+// record. If the record has no count, orders is nil.
 func (l *OrderListCounts) AddProductCount(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:
@@ -64,7 +66,9 @@ func (l *OrderListCounts) AddProductCount(k model.Keys, orders *int) {
 	}
 }
 
-// AddEmployeeCounts adds the order counts in an employee's partition.
+// AddEmployeeCounts adds the stored order count of an account rep. k is the key of the employee's
+// record. records contains the records of the employee's partition, which store the count in
+// several parts.
 func (l *OrderListCounts) AddEmployeeCounts(k model.Keys, records map[model.Keys]model.Record) {
 	diag := &repair.Diagnosis{Table: l.table}
 	parts, orders, complete := 0, 0, false
@@ -84,7 +88,7 @@ func (l *OrderListCounts) AddEmployeeCounts(k model.Keys, records map[model.Keys
 }
 
 // MarkChanged calls Counters.MarkChanged for the products and account reps that the records of an
-// order name. records contains the order's records before and after a repair. left reports whether
+// order mention. records contains the order's records before and after a repair. If left is true,
 // the order still has an inconsistency.
 func (l *OrderListCounts) MarkChanged(records []model.Record, left bool) {
 	for _, rec := range records {

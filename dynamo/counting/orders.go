@@ -18,77 +18,77 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderCounter counts the orders of a table by status, to verify the stored counts. The stored
-// counts are spread over several counts records (see model.OrderCountParts). OrderCounter uses
-// about 100 bytes of memory for each order that is neither delivered nor cancelled. It is safe for
-// concurrent use.
+// OrderCounter counts the orders of a table by status, to verify the stored order counts. The table
+// stores these counts in several records, called counts records. Each of them counts a part of the
+// orders, as described at model.OrderCountParts. OrderCounter uses about 100 bytes of memory for
+// each order that is neither delivered nor cancelled. It is safe for concurrent use.
 //
 // OrderCounter first counts the orders that a scan of the table reads. If the result differs from a
-// counts record, OrderCounter counts the orders of this counts record again. Each repetition is a
-// pass. Several passes may be necessary.
+// counts record, it counts the orders of this counts record again. Each such repetition is called a
+// pass. Several passes may be necessary, because orders may change during a pass.
 //
-// Delivered and cancelled orders no longer change, so they are counted only in the scan. A pass
-// reads the counts record, then all other orders, and then the counts record again. A transaction
-// that changes an order's status also writes the counts record. So if the counts record has not
+// Delivered and cancelled orders no longer change, so a pass does not read them again. A pass reads
+// the counts record, then all other orders, and then the counts record again. Every transaction
+// that changes an order's status also changes the counts record. So if the counts record has not
 // changed, no order has changed its status during the pass.
 //
-// New orders appear in the index with a lag. Therefore the pass waits for the lag, then queries the
-// index. If the index contains orders that were not counted, another pass is necessary.
+// The index contains new orders only after a delay. Therefore the pass waits for this delay, and
+// then queries the index. If it finds orders that were not counted, another pass is necessary.
 type OrderCounter struct {
 	client *repair.Client
-	// lag is the maximum time by which the index lags behind the table.
+	// lag is the maximum delay after which the index contains a new order.
 	lag time.Duration
-	// since is a time shortly before the start of the scan. The scan may have missed orders with an ID
-	// of this time or later.
+	// since is a time shortly before the start of the scan. The scan may have missed orders that were
+	// placed at this time or later.
 	since time.Time
 
 	mu sync.Mutex
 	// final contains the counts of the delivered and cancelled orders. The keys are the numbers of the
-	// counts records among which the orders are divided.
+	// counts records that count these orders.
 	final map[string]commerce.StatusCounts
-	// open contains the orders that are not in final, by the number of their counts record. Each pass
-	// reads these orders again. Each order is stored with the status that the scan read, or with 0 if
+	// open contains the orders that final does not count, by the number of their counts record. Each
+	// pass reads these orders again. The value for an order is the status that the scan read, or 0 if
 	// the status is unknown.
 	open map[string]map[commerce.OrderID]commerce.Status
-	// statusReaders contains a function for each order that has a wrong or unreadable status in its
-	// own record.
+	// statusReaders contains a function for each order whose own record has a wrong or unreadable
+	// status. The function determines the order's actual status.
 	statusReaders map[commerce.OrderID]StatusReader
-	// countsRecords are the scanned counts records, by their number.
+	// countsRecords contains the counts records that the scan read, by their number.
 	countsRecords map[string]model.Record
-	// discoveredUntil is the time of the last Query for new orders.
+	// discoveredUntil is the time when addNewOrders last queried the index for new orders.
 	discoveredUntil time.Time
 
-	// turn is a mutex, so that passes run one after another. It is a channel, so that a caller can
+	// turn is a mutex for passes, so only one pass runs at a time. It is a channel, so a caller can
 	// stop waiting when its context ends.
 	turn chan struct{}
-	// parts contains the numbers of the counts records with orders that the next pass must count.
+	// parts contains the numbers of the counts records that the next pass must verify.
 	parts map[string]bool
-	// passes contains one map for each time that the orders were counted again. The keys are the
-	// numbers of the counts records.
+	// passes contains the results of each pass, by the number of the counts record.
 	passes []map[string]PartCounts
 }
 
-// StatusReader determines the status of an order if the order's own record has a wrong status. It
-// returns 0 if the status is unknown.
+// StatusReader determines the actual status of an order whose own record has a wrong status. If the
+// status is unknown, it returns 0.
 type StatusReader func(context.Context) (commerce.Status, error)
 
-// PartCounts contains the actual counts of a part of the orders, and the counts record that stores
-// the counts of these orders.
+// PartCounts contains the result of a pass for one counts record: the actual order counts, and the
+// record as the pass read it.
 type PartCounts struct {
-	// Record is the counts record. ByStatus contains the actual counts, which are valid as long as
-	// Record does not change.
+	// Record is the counts record. ByStatus contains the actual counts of its orders. They are valid
+	// as long as the counts record in the table does not change.
 	Record   model.Record
 	ByStatus commerce.StatusCounts
-	// Uncertainty is the reason why ByStatus may be wrong. It is empty if ByStatus is correct.
+	// Uncertainty is the reason why ByStatus may be wrong. If ByStatus is correct, Uncertainty is
+	// empty.
 	Uncertainty string
 }
 
-// maxVisibilityDelay is the maximum time from the creation of an order's ID until reads can find the order.
-// It includes the difference between the clocks of servers.
+// maxVisibilityDelay is the maximum time between the creation of an order's ID and the moment from
+// which reads find the order. It includes the difference between the clocks of servers.
 const maxVisibilityDelay = time.Minute
 
-// NewOrderCounter returns an OrderCounter for a scan that starts now. lag is the maximum time by
-// which the index lags behind the table.
+// NewOrderCounter returns an OrderCounter for a scan that starts now. lag is the maximum delay
+// after which the index contains a new order.
 func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	now := client.Table.Now()
 	return &OrderCounter{
@@ -99,8 +99,8 @@ func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	}
 }
 
-// Add adds a scanned order. record is nil if the order's own record does not exist. clean reports
-// whether the order has no inconsistency, so that no repair will change its status.
+// Add adds an order that the scan has read. If the order's own record does not exist, record is
+// nil. If clean is true, the order has no inconsistency, so no repair will change its status.
 func (o *OrderCounter) Add(id commerce.OrderID, record model.Record, clean bool) {
 	status, _ := StatusOf(record)
 	o.add(id, status, clean)
@@ -127,22 +127,23 @@ func (o *OrderCounter) isNew(id commerce.OrderID) bool {
 	return ok && !placed.Before(o.since)
 }
 
-// SetStatusReader sets the StatusReader of an order that has a wrong status in its own record.
+// SetStatusReader sets the StatusReader of an order whose own record has a wrong status.
 func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.statusReaders[id] = read
 }
 
-// AddCounts adds a scanned counts record.
+// AddCounts adds a counts record that the scan has read.
 func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.countsRecords[model.FirstPlaceholderValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders that a pass must read to verify the counts record with the number
-// part. ended contains the counts of this record's other orders, which are delivered or cancelled.
+// ordersToRead returns the orders that a pass must read to verify a counts record. part is the
+// number of this record. ended contains the counts of the record's other orders, which are
+// delivered or cancelled.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,8 +153,8 @@ func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended 
 // Candidates returns the numbers of the counts records that must be verified again, because their
 // counts differ from the scanned orders.
 //
-// If the orders were never counted, it returns numbers only if countNow is true and the table
-// contains orders.
+// If the table has no complete order counts, Candidates usually returns nothing. It returns numbers
+// only if countNow is true and the table contains orders.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -182,42 +183,43 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts compares have, a record with stored order counts, with the actual counts, and
-// adds the differences to diag. part is the number of the record.
+// VerifyStatusCounts compares a counts record, which stores order counts by status, with the actual
+// counts. It adds the differences to diag. have is the record, or nil if it does not exist. part is
+// the number of the record.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		diag.AddOrphan(repair.DriftStatusCounts, have, "the key of this record of order counts contains an invalid number")
+		diag.AddOrphan(repair.DriftStatusCounts, have, "this record stores order counts, but its key contains an invalid record number")
 	case have == nil:
-		diag.AddMissing(repair.DriftStatusCounts, want, nil, "the orders have not been counted")
+		diag.AddMissing(repair.DriftStatusCounts, want, nil, "this record with order counts by status is missing")
 	default:
 		diag.Compare(&model.EntityOrderCounts, have, want, repair.DriftStatusCounts)
 	}
 }
 
 // StatusCountsKey returns the key of the counts record with the number part. A counts record stores
-// a part of the order counts by status.
+// order counts by status for a part of the orders.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// ReadCountsRecord reads the counts record with the number part. A counts record stores a part of the order
-// counts by status.
+// ReadCountsRecord reads the counts record with the number part. A counts record stores order
+// counts by status for a part of the orders.
 //
-// It returns the errors of repair.Client.Get.
+// It returns the errors of repair.Client.GetConsistent.
 func (o *OrderCounter) ReadCountsRecord(ctx context.Context, part string) (model.Record, error) {
 	return o.client.GetConsistent(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonOrdersChanged is the value of Uncertainty if orders changed while they were counted. Counting
-// them again may succeed.
-const ReasonOrdersChanged = "orders changed during each count"
+// ReasonOrdersChanged is the Uncertainty of a count if orders changed while they were counted.
+// Another count may succeed.
+const ReasonOrdersChanged = "orders changed each time they were counted"
 
-// Count returns the result of pass n, starting at 0, for the counts record with the number part. A
-// pass counts the orders of all unverified counts records. Callers share the results: Count runs a
-// pass only if no other caller has run it.
+// Count returns the result of a pass for one counts record. n is the number of the pass, starting
+// at 0. part is the number of the counts record. A pass counts the orders of all unverified counts
+// records, so callers share its results. Count runs a pass only if no other caller has run it.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {
@@ -235,7 +237,7 @@ func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCount
 	return o.passes[n][part], nil
 }
 
-// ExcludePart excludes a counts record from later passes.
+// ExcludePart excludes the counts record with the number part from later passes.
 func (o *OrderCounter) ExcludePart(part string) {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()
@@ -261,7 +263,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 		counted := PartCounts{Record: after, ByStatus: counts}
 		switch {
 		case unreadable != "":
-			counted.Uncertainty = fmt.Sprintf("%s cannot be read", model.OrderByID.Key(o.client.Table.KeyBuilder(), unreadable).PK)
+			counted.Uncertainty = fmt.Sprintf("the status of %s cannot be read", model.OrderByID.Key(o.client.Table.KeyBuilder(), unreadable).PK)
 		case !model.EqualRecords(before, after):
 			counted.Uncertainty = ReasonOrdersChanged
 		}
@@ -281,7 +283,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 }
 
 // countByStatus reads the given orders and adds them to counts. If the status of an order cannot be
-// read, it returns the order's ID as unreadable.
+// read, countByStatus stops and returns this order's ID as unreadable.
 func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
 	for batch := range slices.Chunk(ids, table.MaxBatchKeys) {
 		b := o.client.Table.KeyBuilder()
@@ -315,8 +317,8 @@ func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID
 	return "", nil
 }
 
-// StatusOf returns the status in an order's own record, or 0 if the status cannot be read. exists
-// is false if the record does not exist.
+// StatusOf returns the status in an order's own record. If the status cannot be read, it returns 0.
+// If the record does not exist, exists is false.
 func StatusOf(order model.Record) (status commerce.Status, exists bool) {
 	status, _ = commerce.ParseStatus(model.TextOf(order, "status"))
 	return status, order != nil

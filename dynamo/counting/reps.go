@@ -14,35 +14,38 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RepOrderCounter counts the orders of one account rep, to verify the stored count. The stored
-// count is spread over several counts records (see model.RepOrderCountParts). RepOrderCounter reads the
-// rep's list of orders (AP22). It may have to read the list several times. Each time is a pass.
+// RepOrderCounter counts the orders of one account rep, to verify the stored order count. An
+// account rep is the employee who is responsible for a customer. The table stores the order count
+// in several records, called counts records. Each of them counts a part of the rep's orders, as
+// described at model.RepOrderCountParts. RepOrderCounter reads the list of the rep's orders from
+// the index. It may have to read the list several times. Each time is called a pass.
 //
-// The account rep of an order never changes, and orders are never deleted. So the orders placed
-// before the scan are counted only in the first pass, and each pass counts the newer orders. A
-// transaction that places an order also writes a counts record. Therefore a count is certain if the
-// counts record is the same before and after the pass.
+// The account rep of an order never changes, and orders are never deleted. So orders placed before
+// the scan are counted only in the first pass. Every pass counts the newer orders. Every
+// transaction that places an order also changes a counts record. So if a counts record is the same
+// before and after a pass, the count of its orders is certain.
 //
-// The index lags behind the table. The pass first reads the counts records, and then waits until
-// the index contains all orders placed before this read. A certain count needs no further pass,
-// because a repair is written only if the counts record is still unchanged.
+// The index contains new orders only after a delay. Therefore a pass first reads the counts
+// records, and then waits until the index contains all orders placed before this read. A certain
+// count needs no further pass, because a repair writes it only if the counts record has not changed
+// since.
 type RepOrderCounter struct {
 	orders *OrderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
 	// countsBefore contains the counts of the orders placed before the scan, by the number of the
-	// counts record. It is nil before these orders are counted.
+	// counts record. Before the first pass, it is nil.
 	countsBefore map[string]int
-	// parts contains each count that is certain, by the number of the counts record that must contain
+	// parts contains the counts that are certain, by the number of the counts record that must store
 	// the count.
 	parts map[string]repPart
-	// unknownParts are counts records with an invalid number.
+	// unknownParts contains the counts records with an invalid number.
 	unknownParts []model.Record
 }
 
-// repPart contains a part of a rep's order count: the counts record with the stored count, and the
-// correct count. The record is nil if it does not exist.
+// repPart is the result for one counts record. record is the counts record, or nil if it does not
+// exist. orders is the correct number of its orders.
 type repPart struct {
 	record model.Record
 	orders int
@@ -53,7 +56,7 @@ func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
 	return &RepOrderCounter{orders: o, id: id}
 }
 
-// Key returns the key of the first counts record.
+// Key returns the key of the rep's first counts record.
 func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstRepCountPart, 0)) }
 
 func (r *RepOrderCounter) record(part string, orders int) model.Record {
@@ -77,8 +80,8 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Uncertainty returns the reason why the order counts may be wrong, or an empty string if they are
-// correct.
+// Uncertainty returns the reason why the order counts may be wrong. If they are correct, it returns
+// an empty string.
 func (r *RepOrderCounter) Uncertainty() string {
 	if len(r.parts) < model.RepOrderCountParts {
 		return ReasonOrdersChanged
@@ -117,7 +120,8 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	return nil
 }
 
-// readRecords reads the counts records and the employee's record.
+// readRecords reads the counts records and the employee's record. The keys of the result are the
+// numbers of the counts records.
 func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
 	r.employee, r.unknownParts = nil, nil
 	parts := map[string]model.Record{}
@@ -136,8 +140,8 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts the orders in a range of the rep's list. The keys of the result are the numbers
-// of the counts records among which the rep's orders are divided.
+// countList counts the rep's orders whose IDs are in the range within. The keys of the result are
+// the numbers of the counts records that must count these orders.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))
@@ -155,8 +159,8 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 	return counts, err
 }
 
-// Verify adds counts records with a wrong count to diag. If the rep's orders have never been
-// counted before, the counts are verified only if countNow is true.
+// Verify adds a finding to diag for each counts record with a wrong count. If the table has no
+// complete order count for the rep, Verify verifies the counts only if countNow is true.
 func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {
@@ -165,7 +169,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	first := r.parts[model.FirstRepCountPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
-		diag.AddOrphan(repair.DriftOrderCount, rec, "the key of this record of order counts contains an invalid number")
+		diag.AddOrphan(repair.DriftOrderCount, rec, "this record stores order counts, but its key contains an invalid record number")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderCountParts {
@@ -174,7 +178,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 		switch {
 		case r.employee == nil && sum == 0:
 			if part.record != nil {
-				diag.AddOrphan(repair.DriftOrderCount, part.record, "the employee does not exist")
+				diag.AddOrphan(repair.DriftOrderCount, part.record, "this record counts the orders of an employee who does not exist")
 			}
 		case !counted && (!countNow || r.employee == nil):
 			if part.record != nil {
@@ -183,12 +187,12 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 		case part.record != nil:
 			diag.Compare(&model.EntityRepOrders, part.record, want, repair.DriftOrderCount)
 		case i == 0 || part.orders > 0:
-			diag.AddMissing(repair.DriftOrderCount, want, nil, fmt.Sprintf("the number of orders with this account rep is %d", sum))
+			diag.AddMissing(repair.DriftOrderCount, want, nil, fmt.Sprintf("this record with order counts is missing; the number of orders with this account rep is %d", sum))
 		}
 	}
 }
 
-// verifyPartWithoutCount verifies a counts record, but not its count.
+// verifyPartWithoutCount verifies all attributes of a counts record except its count.
 func verifyPartWithoutCount(diag *repair.Diagnosis, rec model.Record) {
 	at, k := model.Reader{Record: diag.WithoutUnreadable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.FirstPlaceholderValue(model.EntityRepOrders.SK, k.SK)

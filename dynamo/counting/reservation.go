@@ -11,12 +11,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Reservation maps each product to the quantity that an order reserves in stock.
+// Reservation contains the stock that an order reserves. It maps the SKU of each product to the
+// reserved quantity.
 type Reservation map[commerce.SKU]int
 
-// EmbeddedItemsReservation returns the quantities that an order reserves according to the item list in
-// the order's own record. listed is false if the order reserves stock but its record has no
-// readable item list.
+// EmbeddedItemsReservation returns the stock that an order reserves, according to the list of line
+// items in the order's own record. If the order reserves stock but its record has no readable list,
+// listed is false.
 func EmbeddedItemsReservation(t *table.Table, order model.Record) (held Reservation, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.ReservesStock() {
@@ -30,8 +31,8 @@ func EmbeddedItemsReservation(t *table.Table, order model.Record) (held Reservat
 	return LineItemsReservation(lines), true
 }
 
-// LineItemsReservation returns the quantities that an order reserves according to its line items.
-// The order must have a status that reserves stock.
+// LineItemsReservation returns the stock that an order with the given line items reserves. The
+// order must have a status that reserves stock.
 func LineItemsReservation(lines []commerce.LineItem) Reservation {
 	held := Reservation{}
 	for _, line := range lines {
@@ -40,8 +41,8 @@ func LineItemsReservation(lines []commerce.LineItem) Reservation {
 	return held
 }
 
-// ItemRecordsReservation returns the quantities that an order reserves according to its item
-// records. The order must have a status that reserves stock.
+// ItemRecordsReservation returns the stock that an order reserves, according to the records of its
+// line items. The order must have a status that reserves stock.
 func ItemRecordsReservation(items []model.Record) Reservation {
 	held := Reservation{}
 	for _, rec := range items {
@@ -51,8 +52,9 @@ func ItemRecordsReservation(items []model.Record) Reservation {
 	return held
 }
 
-// NamedProducts returns the products that a record of an order names: the product of an item
-// record, or the products in the item list of the order or of the customer's copy.
+// NamedProducts returns the products that a record of an order mentions. The record of a line item
+// mentions one product. The order's own record, and its copy in the customer's partition, mention
+// the products in their lists of line items.
 func NamedProducts(rec model.Record) (skus []commerce.SKU) {
 	if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.Name == model.EntityOrderItem.Name {
 		return []commerce.SKU{commerce.SKU(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}
@@ -67,9 +69,9 @@ func NamedProducts(rec model.Record) (skus []commerce.SKU) {
 	return skus
 }
 
-// LinesTotal returns the total price of the given line items.
+// LinesTotal returns the total price of the given line items in the currency c.
 //
-// It returns an error if the total has more digits than an amount can have.
+// If the total has more digits than an amount can have, LinesTotal returns an error.
 func LinesTotal(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
 	total := commerce.Money{Currency: c}
 	for _, line := range lines {
@@ -85,7 +87,7 @@ func LinesTotal(lines []commerce.LineItem, c commerce.Currency) (commerce.Money,
 	return total, nil
 }
 
-// ReadProducts reads the records of products.
+// ReadProducts reads the records of the products with the given SKUs.
 //
 // It returns the errors of repair.Client.Get.
 func ReadProducts(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {

@@ -14,11 +14,11 @@ import (
 // changeBatch contains the changes of records that the source reports in one call.
 type changeBatch struct {
 	feed *Feed
-	// before[i] and after[i] are one record before and after its change. A record that does not exist
-	// is nil.
+	// before[i] and after[i] are a record before and after its change. before[i] is nil if the change
+	// created the record, and after[i] is nil if the change deleted it.
 	before, after []map[string]types.AttributeValue
-	// images maps an order ID to the order's records in after. orders maps an order ID, and then
-	// UpdatedAt in Unix nanoseconds, to the decoded order. orderAt fills both maps.
+	// images maps an order ID to the order's records in after. orders maps an order ID, and then the
+	// order's UpdatedAt in Unix nanoseconds, to the decoded order. orderAt fills both maps.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
@@ -26,15 +26,17 @@ type changeBatch struct {
 // deliver converts changes of records to changes of orders and delivers them to subscriptions. It
 // decodes a record only if a subscription needs the change. The caller holds the feed's mu.
 //
-//   - Every event of a customer's orders replaces the record of the customer's last event. So the
-//     changes of this record are the customer's events, in the order of the commits. Each event is
-//     delivered to subscriptions to the customer and to the event's order.
-//   - A new event in an order's timeline is delivered to subscriptions to the order's new status.
-//     Other software does not update the record of the last event. So an event by other software is
-//     delivered to subscriptions to the order, too.
-//   - This program writes an event with every change of an order, and increases the version of the
-//     order record. If the record changes without a higher version, other software has changed it.
-//     This change is delivered without an event.
+//   - The table has one record with the last event of each customer's orders. Every new event
+//     replaces this record. So the changes of the record are the customer's events, in the order of
+//     the commits. Each event is delivered to subscriptions to the customer and to the event's
+//     order.
+//   - A new event in an order's timeline may change the order's status. Such an event is delivered
+//     to subscriptions to the new status. Other software does not update the record with the last
+//     event. So if other software wrote the event, it is also delivered to subscriptions to the
+//     order.
+//   - When this program changes an order, it writes an event and increments the version in the
+//     order's record. If the record changes but its version does not increase, other software has
+//     changed it. This change is delivered without an event.
 func (c *changeBatch) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
@@ -56,7 +58,7 @@ func (c *changeBatch) deliver() {
 	}
 }
 
-// deliverEvent delivers a new event in the timeline of an order.
+// deliverEvent delivers a new event in the timeline of an order. after is the event's record.
 func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	orderTopic := topic{topicOrder, order}
 	orderSubscribed, statusSubscribed := c.feed.hasSubscriptions(orderTopic), c.feed.hasStatusSubscriptions()
@@ -84,7 +86,8 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	}
 }
 
-// deliverLastEvent delivers a new last event of a customer.
+// deliverLastEvent delivers the new last event of a customer's orders. before and after are the
+// record with the last event, before and after the change.
 func (c *changeBatch) deliverLastEvent(customer string, before, after model.Record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
 	if after == nil || !slices.ContainsFunc(topics, c.feed.hasSubscriptions) {
@@ -93,7 +96,7 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	previous, current := model.LastEventID(before), model.LastEventID(after)
 	position := c.feed.table.EventPosition(current)
 	if current == previous || position != "" && position <= c.feed.table.EventPosition(previous) {
-		return // an import or a repair wrote the record
+		return // an import or a repair wrote the record, so it contains no new event
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: after})
 	if err != nil {
@@ -106,8 +109,9 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverExternalOrderChange delivers a change of an order record that other software made. It ignores
-// changes that increase the record's version, because they have an event.
+// deliverExternalOrderChange delivers a change of an order's record that other software made. If
+// the change increases the record's version, deliverExternalOrderChange ignores it, because
+// deliverLastEvent delivers the event of this change.
 func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
@@ -147,7 +151,7 @@ func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.
 }
 
 // orderAt returns the order as it was after its change at the given time. No two changes of an
-// order have the same time. orderAt returns nil if the batch does not contain the order's record.
+// order have the same time. If the batch does not contain the order's record, orderAt returns nil.
 func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
@@ -173,11 +177,11 @@ func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	return byTime[at.UnixNano()]
 }
 
-// hasSubscriptions reports whether a topic has subscriptions. The caller holds mu.
+// hasSubscriptions reports whether any subscription to a topic exists. The caller holds mu.
 func (f *Feed) hasSubscriptions(t topic) bool { return len(f.subscriptions[t]) > 0 }
 
-// hasStatusSubscriptions reports whether any subscription to one or all statuses exists. The caller
-// holds mu.
+// hasStatusSubscriptions reports whether any subscription to a status or to all statuses exists.
+// The caller holds mu.
 func (f *Feed) hasStatusSubscriptions() bool {
 	if f.hasSubscriptions(statusTopic(0)) {
 		return true
@@ -194,8 +198,8 @@ func (f *Feed) hasStatusSubscriptions() bool {
 // full, the subscription ends. The caller holds mu.
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
-	// Iterate backwards, because detach replaces the removed subscription with the last one of the
-	// list. The last subscription has already received the change.
+	// Iterate backwards, because detach moves the last subscription of the list to the index of the
+	// removed one. When iterating backwards, the last subscription has already received the change.
 	for i := len(list) - 1; i >= 0; i-- {
 		if s := list[i]; !s.deliver(change) {
 			f.detach(s)
@@ -203,8 +207,8 @@ func (f *Feed) deliver(t topic, change OrderChange) {
 	}
 }
 
-// deliverStatus delivers a change to subscriptions to a status and to subscriptions to all
-// statuses. The caller holds mu.
+// deliverStatus delivers a change to the subscriptions to the given status and to the subscriptions
+// to all statuses. The caller holds mu.
 func (f *Feed) deliverStatus(status commerce.Status, change OrderChange) {
 	if status != 0 {
 		f.deliver(statusTopic(status), change)

@@ -13,21 +13,21 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderChange is a change of an order. All subscribers receive the same Event and Order, and must
-// not modify them.
+// OrderChange is a change of an order. All subscribers receive the same Event and Order, so they
+// must not modify them.
 type OrderChange struct {
 	OrderID commerce.OrderID
-	// Event is the event that the change added to the order's timeline. It is nil if other software
-	// changed the order without adding an event.
+	// Event is the event that the change added to the order's timeline. If other software changed the
+	// order without adding an event, Event is nil.
 	Event *commerce.Event
-	// Position is the ID of Event. A new subscription can resume after this ID. Position is empty if
-	// other software made the change.
+	// Position is the ID of Event. A new subscription can continue after this ID. If other software
+	// made the change, Position is empty.
 	Position commerce.EventID
 	// Order is the order immediately after the change. If Order is nil, the subscriber must read the
 	// order from the table.
 	Order *commerce.Order
-	// Customer is the ID of the order's customer after the change. It is empty if the feed does not
-	// know the customer.
+	// Customer is the ID of the order's customer after the change. If the feed does not know the
+	// customer, Customer is empty.
 	Customer commerce.CustomerID
 }
 
@@ -41,61 +41,66 @@ func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
 
 // Errors that end a Subscription.
 var (
-	// ErrTooSlow: the queue of the subscription was full, because the subscriber read too slowly.
+	// ErrTooSlow: the queue of the subscription was full, because the subscriber read changes too
+	// slowly.
 	ErrTooSlow = errors.New("the subscriber is too slow")
-	// ErrSubscriptionClosed: the Subscription was closed.
+	// ErrSubscriptionClosed: the subscription was closed by its method Close.
 	ErrSubscriptionClosed = errors.New("the subscription is closed")
 )
 
-// Limits of a feed.
+// Limits of a feed and its subscriptions.
 const (
-	// defaultQueueCapacity is the default capacity of a subscription's queue.
+	// defaultQueueCapacity is the default maximum number of changes in a subscription's queue.
 	defaultQueueCapacity = 256
-	// maxConcurrentTimelineReads is the maximum number of timelines that one subscription reads concurrently.
+	// maxConcurrentTimelineReads is the maximum number of timelines that one subscription reads at the
+	// same time.
 	maxConcurrentTimelineReads = 16
-	// maxBacklog limits how many events from timelines wait in memory for their delivery, in all
-	// subscriptions together. maxBacklog events take about 50 MB. Above this limit, a subscription
-	// keeps at most minBacklog events, delivers them, and reads again.
+	// maxBacklog is the maximum number of undelivered events from timelines, for all subscriptions
+	// together. So many events take about 50 MB of memory. Above this limit, a subscription keeps at
+	// most minBacklog events. It delivers them and then reads the timelines again.
 	maxBacklog = 100_000
 	minBacklog = 32
 )
 
-// Options configure a feed.
+// Options configure a Feed.
 type Options struct {
 	// Log receives a message when the source fails, and for each record that cannot be decoded. If Log
 	// is nil, the feed logs nothing.
 	Log *slog.Logger
-	// QueueCapacity is the capacity of a subscription's queue. 0 means 256. A subscription ends with
-	// ErrTooSlow if its queue has no space for a change.
+	// QueueCapacity is the maximum number of changes in a subscription's queue. 0 means 256. If the
+	// queue has no space for a new change, the subscription ends with ErrTooSlow.
 	QueueCapacity int
-	// AcquireRead limits how many subscriptions read timelines at the same time. It waits until a slot
-	// for reading is free, and returns a function that releases the slot. It returns the context's
-	// error if the context ends first. If AcquireRead is nil, there is no limit.
+	// AcquireRead limits how many subscriptions read timelines at the same time. A subscription calls
+	// it before it reads timelines. AcquireRead waits until the subscription may read, and returns a
+	// function that the subscription calls after the reads. If the context ends first, AcquireRead
+	// returns the context's error. If AcquireRead is nil, there is no limit.
 	AcquireRead func(context.Context) (done func(), err error)
 }
 
 // Feed delivers the changes of a table's orders to subscriptions, including changes by other
-// software. It reads each shard of the table's stream once for all subscriptions. It reads nothing
-// while there are no subscriptions. It is safe for concurrent use.
+// software. It reads each shard of the table's stream once for all subscriptions. While there are
+// no subscriptions, it reads nothing. It is safe for concurrent use.
 //
 // # Each event once, in order
 //
-// The table contains a record of each customer's last event. When this program writes an event, it
-// replaces this record, on the condition that the new event has a higher ID. So the IDs of a
-// customer's events increase in the order of the commits. In the stream, each change of the record
-// is one event. The feed delivers it to subscriptions to the customer and to the event's order.
+// The table has one record with the last event of each customer's orders. When this program writes
+// an event, it replaces this record, on the condition that the new event has a higher ID. So the
+// IDs of a customer's events increase in the order of the commits. In the stream, each change of
+// the record is one event. The feed delivers it to subscriptions to the customer and to the event's
+// order.
 //
 // A new subscription first registers and then reads the ID of the last event. Events with a higher
-// ID are committed later, so the feed receives them from the stream. If the subscriber resumes
-// after an earlier event, the subscription reads the events up to the last event from the
-// timelines. It does the same if the feed has missed changes in the stream.
+// ID are committed later, so the feed receives them from the stream. A subscriber may resume after
+// an earlier event. In this case, the subscription reads the events between this event and the last
+// event from the timelines. It also reads the timelines if the feed has missed changes in the
+// stream.
 //
-// A subscription to a status has no timeline. Its first changes may have been committed shortly
-// before it began, because the stream delivers changes with a delay.
+// Subscriptions to a status read no timeline. Their first changes may have been committed shortly
+// before they began, because the stream delivers changes with a delay.
 //
-// Changes by other software have no position in the order of events. The feed delivers such a
-// change once, to the subscriptions that exist at this time. Subscriptions that resume later do not
-// receive it.
+// Changes by other software have no event ID from which their order follows. The feed delivers such
+// a change once, to the subscriptions that exist at this time. Subscriptions that resume later do
+// not receive it.
 //
 // # Memory
 //
@@ -106,16 +111,17 @@ type Feed struct {
 	source        Source
 	log           *slog.Logger
 	queueCapacity int
-	// acquireRead is Options.AcquireRead.
+	// acquireRead is Options.AcquireRead, or a function that never waits.
 	acquireRead func(context.Context) (done func(), err error)
-	// backlog is the number of undelivered events from timelines in all subscriptions.
+	// backlog is the number of events from timelines that have not been delivered yet, for all
+	// subscriptions together.
 	backlog atomic.Int64
 	counters
-	// runs contains the goroutines that read the source.
+	// runs waits for the goroutines that read the source.
 	runs sync.WaitGroup
 
-	// A goroutine that needs this mu and the mu of a Subscription must lock this mu first. The feed
-	// sends no DynamoDB request while it holds mu.
+	// A goroutine that needs this mu and the mu of a Subscription must lock this mu first. While the
+	// feed holds this mu, it sends no request to DynamoDB.
 	mu                sync.Mutex
 	closed            bool
 	run               *sourceRun
@@ -123,7 +129,7 @@ type Feed struct {
 	subscriptionCount int
 }
 
-// topic is the subject of a subscription.
+// topic identifies the orders to which a subscription applies.
 type topic struct {
 	kind topicKind
 	// id is an order ID, a customer ID or the name of a status. If kind is topicStatus, an empty id
@@ -139,7 +145,8 @@ const (
 	topicStatus
 )
 
-// Open returns a feed of a table. The feed reads nothing before the first subscription.
+// Open returns a Feed of a table's orders. The Feed reads nothing before the first subscription
+// begins.
 func Open(t *table.Table, source Source, opts Options) *Feed {
 	f := &Feed{
 		table: t.Consistent(), source: source, log: opts.Log, queueCapacity: opts.QueueCapacity,
@@ -157,8 +164,8 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 	return f
 }
 
-// SubscribeOrder subscribes to one order, which need not exist yet. If after is not empty, the
-// subscription begins after the event with that ID.
+// SubscribeOrder subscribes to one order, which does not have to exist yet. If after is not empty,
+// the subscription begins after the event with the ID after.
 //
 // Errors: commerce.InvalidError if after is not the ID of an event of this order, or if other
 // software wrote the event; table.ErrNoStream, and the errors of table.WrapError.
@@ -171,9 +178,10 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 }
 
 // SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, the
-// subscription begins after the event with that ID.
+// subscription begins after the event with the ID after.
 //
-// Errors: like SubscribeOrder, and commerce.InvalidError if too many events follow the event.
+// Errors: the errors of SubscribeOrder, and commerce.InvalidError if too many events have occurred
+// since that event.
 func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {
@@ -182,8 +190,8 @@ func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.Customer
 	return f.subscribe(ctx, topic{topicCustomer, string(id)}, &customerHistory{feed: f, partition: partition}, after)
 }
 
-// SubscribeOrderStatus subscribes to orders that change to the given status. If status is zero, it
-// subscribes to orders that change to any status.
+// SubscribeOrderStatus subscribes to all orders whose status changes to the given status. If status
+// is zero, it subscribes to all status changes.
 //
 // Errors: table.ErrNoStream, and the errors of table.WrapError.
 func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
@@ -220,8 +228,8 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 	return s, nil
 }
 
-// attach registers a subscription and returns the sourceRun that reads the source. The first
-// subscription starts a sourceRun.
+// attach registers a subscription and returns the sourceRun that reads the source. If there is no
+// sourceRun yet, attach starts one.
 func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +245,7 @@ func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	return f.run, nil
 }
 
-// detach removes a subscription. If no subscription is left, it ends the sourceRun. The caller
+// detach removes a subscription. If no subscription is left, detach ends the sourceRun. The caller
 // holds mu.
 func (f *Feed) detach(s *Subscription) {
 	list := f.subscriptions[s.topic]
@@ -269,8 +277,9 @@ func (f *Feed) Close() {
 	f.runs.Wait()
 }
 
-// endSubscriptions ends each subscription with a topic that matches. If match is nil, it ends all
-// subscriptions. The caller holds mu.
+// endSubscriptions ends each subscription for which match returns true. match receives the
+// subscription's topic. If match is nil, endSubscriptions ends all subscriptions. Their subscribers
+// receive err. The caller holds mu.
 func (f *Feed) endSubscriptions(err error, match func(topic) bool) {
 	for t, list := range f.subscriptions {
 		if match == nil || match(t) {
@@ -284,7 +293,7 @@ func (f *Feed) endSubscriptions(err error, match func(topic) bool) {
 	}
 }
 
-// Subscriptions returns the number of subscriptions.
+// Subscriptions returns the number of current subscriptions.
 func (f *Feed) Subscriptions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,42 +14,46 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// history reads the past events of one order or of one customer's orders. The reads are strongly
-// consistent. It omits events by other software, which have no position.
+// history reads the past events of one order or of one customer's orders. Its reads are strongly
+// consistent. It omits events by other software, because their IDs do not follow the order of the
+// commits.
 type history interface {
-	// lastEventID returns the ID of the last event. It returns an empty ID if there is no event.
+	// lastEventID returns the ID of the last event. If there is no event, it returns an empty ID.
 	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
 	// events returns the events with from <= ID <= until. until is last, or a higher ID if an event
-	// was committed during the read. If more is true, events returns only the first of these events.
+	// was committed during the read. If more is true, the result contains only the first of these
+	// events.
 	//
 	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// resumeError returns the error for an event ID that a subscription cannot resume after.
+	// resumeError returns the error for an event ID after which a subscription cannot resume.
 	resumeError() error
 }
 
-// Limits on the reading of missed events.
+// Limits on the events that a subscription reads from timelines.
 const (
 	// eventPageSize is the maximum number of events that one Query reads from a timeline.
 	eventPageSize = 100
-	// A subscription to a customer cannot resume if it missed more than maxMissedEvents events. It
-	// also cannot resume if the customer has more than maxMissedOrders changed orders.
+	// A subscription to a customer cannot resume if it has missed more than maxMissedEvents events. It
+	// also cannot resume if more than maxMissedOrders of the customer's orders have changed.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
 
-// orderHistory reads an order's timeline (AP32).
+// orderHistory reads the events in the timeline of one order.
 type orderHistory struct {
 	feed      *Feed
 	partition string
 }
 
-// lastEventID returns the last event of the timeline.
+// lastEventID returns the ID of the last event in the timeline.
 //
-// If the ID exceeds latestPossibleID, lastEventID reads the order (AP1) and the record of the
-// customer's last event (AP33). Events with a higher ID than the recorded ID were written by other
-// software. lastEventID ignores them, because this program's next event may have a lower ID.
+// Usually, this ID is at most latestPossibleID, the highest ID that any server can have written.
+// Otherwise, lastEventID reads the order and the record with the last event of the customer's
+// orders. If the ID in the timeline is higher than the ID in this record, other software wrote the
+// event. lastEventID ignores such an event, because the next event of this program may have a lower
+// ID.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
 	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
@@ -72,8 +76,8 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 	return h.lastEventUpTo(ctx, max(last, now))
 }
 
-// lastEventUpTo returns the highest event ID in the timeline that is at most the given ID. It
-// ignores events by other software. It returns an empty ID if the timeline has no such event.
+// lastEventUpTo returns the highest event ID in the timeline that is not higher than to. It ignores
+// events by other software. If the timeline has no such event, it returns an empty ID.
 func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPageSize {
@@ -101,8 +105,8 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 		if err != nil {
 			return nil, "", false, err
 		}
-		// The caller may already have the first event, so return two events if the timeline has them.
-		// timelinePage skips events, so one page may not contain two.
+		// The caller may already have the first event, so return at least two events if the timeline has
+		// them. Read several pages if necessary, because timelinePage skips some events.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -114,13 +118,13 @@ func (h *orderHistory) resumeError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this order can resume; use the ID of the last update that you received, or subscribe without `after` and then read the order"))
 }
 
-// customerHistory reads the events of a customer's orders. It reads the customer's last event
-// (AP33), the list of the customer's orders (AP2), and the timelines of changed orders (AP32).
+// customerHistory reads the events of a customer's orders. It reads the record with the customer's
+// last event, the list of the customer's orders, and the timelines of changed orders.
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// lowestID is set only if the table had no record of the customer's last event when the
-	// subscription started. It is the lowest ID that a later event can have.
+	// lowestID is the lowest ID that a later event can have. It is set only if the table had no record
+	// with the customer's last event when the subscription began.
 	lowestID commerce.EventID
 }
 
@@ -132,12 +136,13 @@ func (h *customerHistory) lastEventID(ctx context.Context) (commerce.EventID, er
 	if h.lowestID, err = h.lowestNextID(ctx); err != nil {
 		return "", err
 	}
-	// An event may have been committed after the first read of the record, so read the record again.
+	// The first read found no last event, but an event may have been committed since then. So read the
+	// record again.
 	return h.recordedLastEvent(ctx)
 }
 
-// recordedLastEvent returns the event ID in the record of the customer's last event. It returns an
-// empty ID if the record does not exist.
+// recordedLastEvent returns the event ID in the record with the customer's last event. If the
+// record does not exist, it returns an empty ID.
 func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.EventID, error) {
 	r, err := h.feed.table.Get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
@@ -147,8 +152,8 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 }
 
 // lowestNextID returns the lowest ID that the next event of the customer's orders can have. It
-// derives the ID from the orders' latest updatedAt. It does not use the local clock, because the
-// clock of the server that writes the next event may be behind.
+// derives the ID from the latest updatedAt of the orders. It does not use the local clock, because
+// another server may write the next event with a slower clock.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -168,9 +173,9 @@ func (h *customerHistory) resumeError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events of the range, so more is always false. It also returns events with a
-// higher ID than last. They exist if the record of the last event is missing or outdated, for
-// example after an import.
+// events returns all events with from <= ID <= until, so more is always false. It also returns
+// events with a higher ID than last. Such events exist if the record with the last event is missing
+// or outdated, for example after an import.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
@@ -181,8 +186,8 @@ func (h *customerHistory) events(ctx context.Context, from, last commerce.EventI
 	if last, err = h.recordedLastEvent(ctx); err != nil || last < found {
 		return events, found, false, err
 	}
-	// Events were committed while the timelines were read. Some of them may be missing in events, so
-	// read all timelines again, up to the recorded event.
+	// Events were committed while the timelines were read, so the result may lack some of them. Read
+	// all timelines again, up to the new last event.
 	events, err = h.eventsBetween(ctx, from, last)
 	return events, last, false, err
 }
@@ -221,8 +226,8 @@ func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.E
 	return events, err
 }
 
-// changedOrderPartitions returns the partition keys of the customer's orders that have changed since the
-// given time.
+// changedOrderPartitions returns the partition keys of the customer's orders that have changed
+// since the given time.
 func (h *customerHistory) changedOrderPartitions(ctx context.Context, since time.Time) ([]string, error) {
 	var partitions []string
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -232,7 +237,7 @@ func (h *customerHistory) changedOrderPartitions(ctx context.Context, since time
 		}
 		partition, err := model.EntityOrderEvent.PK.Build(strings.TrimPrefix(order.Text(model.AttrSK), string(model.CustomerOrders.SK)))
 		if err != nil {
-			return nil // the key has no order ID
+			return nil // skip a record by other software whose key contains no valid order ID
 		}
 		if partitions = append(partitions, partition); len(partitions) > maxMissedOrders {
 			return tooManyMissedError()
@@ -242,8 +247,8 @@ func (h *customerHistory) changedOrderPartitions(ctx context.Context, since time
 	return partitions, err
 }
 
-// forEachOrder calls visit for each of the customer's orders. It stops if visit returns an error,
-// and returns this error. It also returns the errors of table.WrapError.
+// forEachOrder calls visit for each of the customer's orders. If visit returns an error,
+// forEachOrder stops and returns this error. It also returns the errors of table.WrapError.
 func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Reader) error) error {
 	p := &model.CustomerOrders.AccessPattern
 	for bounds := (model.Range{}); ; {
@@ -264,12 +269,12 @@ func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Rea
 }
 
 func tooManyMissedError() error {
-	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
+	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is too old: more than %d events have occurred or more than %d orders have changed since this event; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
 // timelinePage returns one page of an order's events with from <= ID <= to. next is the first ID of
-// the next page, or empty on the last page. timelinePage skips events by other software and events
-// that cannot be decoded.
+// the next page. On the last page, next is empty. timelinePage skips events by other software and
+// events that cannot be decoded.
 func (f *Feed) timelinePage(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
 	bounds := model.Range{From: string(from), To: model.JustAfter(string(to))}
 	if bounds.Empty() {
@@ -284,7 +289,7 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 		if !model.IsOrdergraphEvent(r.Attributes()) {
 			continue
 		}
-		event, err := model.DecodeTimelineEvent(r.Attributes()) // a copy, because the subscriber keeps it
+		event, err := model.DecodeTimelineEvent(r.Attributes()) // Attributes copies the record, so the event does not keep the whole response in memory
 		if err != nil {
 			f.logUnreadable(err)
 			continue
@@ -297,21 +302,22 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	return events, next, nil
 }
 
-// latestPossibleID returns an upper bound for the IDs of the events that any server has written.
-// The clock of that server may be ahead of DynamoDB's clock by MaxClockDifference. The local clock
-// may be behind DynamoDB's clock by MaxClockDifference. Each difference is measured with Date
-// headers, which have whole seconds, so it may be one second greater.
+// latestPossibleID returns an upper bound for the IDs of all events that servers have written so
+// far. The clock of a server may be ahead of DynamoDB's clock by MaxClockDifference. The local
+// clock may be behind DynamoDB's clock by MaxClockDifference. Both differences are measured in
+// whole seconds, because HTTP Date headers have whole seconds. So each difference may be one second
+// greater.
 func (f *Feed) latestPossibleID() commerce.EventID {
 	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
 
-// lowestIDAt returns the lowest ID of an event at the given time.
+// lowestIDAt returns the lowest ID that an event at the given time can have.
 func lowestIDAt(at time.Time) commerce.EventID {
 	id, _ := commerce.MinULIDAt(at)
 	return commerce.EventID(id)
 }
 
-// logUnreadable logs a change that cannot be delivered because its record cannot be decoded.
+// logUnreadable logs that a change cannot be delivered, because its record cannot be decoded.
 func (f *Feed) logUnreadable(err error) {
 	f.log.Error("a change cannot be delivered", "error", err)
 }

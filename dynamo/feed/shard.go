@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// position is a position in a shard of the stream. If sequence is set, the position is after the
-// record with this sequence number. Otherwise kind is a starting point, such as LATEST.
+// position is a position in a shard of the stream. If sequence is set, it is the position after the
+// stream record with this sequence number. Otherwise, kind is a starting position, such as LATEST.
 type position struct {
 	kind     streamtypes.ShardIteratorType
 	sequence string
@@ -29,26 +29,26 @@ type shardReader struct {
 	*streamReader
 	shard    *shard
 	position position
-	// iterator is the shard iterator for the position. Iterators expire after 15 minutes. If iterator
-	// is nil, fetch requests a new one.
+	// iterator is the shard iterator for the position. DynamoDB's shard iterators expire after 15
+	// minutes. If iterator is nil, fetch requests a new one.
 	iterator *string
-	// firstRecords are the records that findEnd read. read reports them, after findEnd has succeeded
-	// for all shards.
+	// firstRecords contains the records that findEnd has read. read reports them later, after findEnd
+	// has succeeded for all shards.
 	firstRecords []streamtypes.Record
-	// gapCause is set if the reader may have missed records and has not reported this gap yet.
-	// readOnce reports the gap before the next records.
+	// gapCause is set if the reader may have missed records. readOnce reports this gap before the next
+	// records, and then sets gapCause to nil.
 	gapCause error
 	// failures is the number of consecutive failed requests.
 	failures int
 }
 
-// failuresBeforeLog is the number of consecutive failures after which the reader logs a message.
+// failuresBeforeLog is the number of consecutive failures after which a shardReader logs a warning.
 // Fewer failures are probably transient.
 const failuresBeforeLog = 3
 
 // findEnd finds the current end of the shard, so that the reader receives every later commit. It
-// also calls GetRecords once, because DynamoDB may determine the end only when it first uses the
-// iterator.
+// also calls GetRecords once, because DynamoDB may determine the end only when the iterator is
+// first used.
 //
 // It returns the errors of table.WrapError.
 func (r *shardReader) findEnd(ctx context.Context) (err error) {
@@ -57,7 +57,7 @@ func (r *shardReader) findEnd(ctx context.Context) (err error) {
 }
 
 // read reports the changes in the shard until the shard or ctx ends. It returns an error only for
-// errStreamGone, ErrAccessDenied or a panic. It retries after all other errors.
+// errStreamGone, table.ErrAccessDenied or a panic. After all other errors, it tries again.
 func (r *shardReader) read(ctx context.Context) (err error) {
 	defer table.RecoverTo(&err)
 	defer r.run.feed.lag.removeShard(r.shard)
@@ -84,8 +84,8 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 		case errors.Is(err, errStreamGone), errors.Is(err, table.ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next iterator starts after the last record that was read. If no record was read, the next
-			// iterator may skip records, so report a gap.
+			// The next iterator starts after the last record that was read. But if no record was read, the
+			// next iterator may skip records, so report a gap.
 			if r.iterator = nil; r.position.sequence == "" {
 				r.gapCause = err
 			}
@@ -93,7 +93,7 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 			r.iterator, r.position, r.gapCause = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
 		}
 		if r.failures++; r.failures == failuresBeforeLog {
-			r.run.feed.log.Warn("the table's stream cannot be read; retrying", "shard", r.shard.id, "error", err)
+			r.run.feed.log.Warn("a shard of the table's stream cannot be read: the server tries again", "shard", r.shard.id, "error", err)
 		}
 		pause = r.retryPause(r.failures)
 	}
@@ -103,26 +103,27 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 // resetFailures resets the count of consecutive failures.
 func (r *shardReader) resetFailures() {
 	if r.failures >= failuresBeforeLog {
-		r.run.feed.log.Info("reading of the table's stream has resumed", "shard", r.shard.id)
+		r.run.feed.log.Info("a shard of the table's stream can be read again", "shard", r.shard.id)
 	}
 	r.failures = 0
 }
 
 // retryPause returns the pause after the given number of consecutive failures. The pause is random,
 // between half the maximum and the maximum, so that servers do not retry at the same time. The
-// maximum doubles with each failure. It never exceeds 64 times MinPause, which is 16 s by default.
+// maximum doubles with each failure, up to 64 times MinPause. With the default MinPause, this limit
+// is 16 s.
 func (r *shardReader) retryPause(failures int) time.Duration {
 	maximum := r.opts.MinPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)
 }
 
 // endOfShard is the kind of the position after the last record of a shard that has ended. DynamoDB
-// has no such iterator type.
+// has no iterator type for this position.
 const endOfShard streamtypes.ShardIteratorType = "END"
 
 func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 
-// readOnce reads and reports the records of one GetRecords request, and returns their number.
+// readOnce sends one GetRecords request, reports the records, and returns their number.
 //
 // Errors: errStreamGone, and the errors of table.WrapError.
 func (r *shardReader) readOnce(ctx context.Context) (int, error) {
@@ -140,7 +141,8 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	return len(records), nil
 }
 
-// fetch sends one GetRecords request and sets the position after the last record.
+// fetch sends one GetRecords request and returns the records. It moves the position to the end of
+// these records.
 func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	if r.iterator == nil {
 		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.position.kind}
@@ -166,7 +168,7 @@ func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	return out.Records, nil
 }
 
-// report reports the changes of records that may concern orders. It skips all other records.
+// report reports the changes of table records that may concern orders. It skips all other changes.
 func (r *shardReader) report(records []streamtypes.Record) {
 	var before, after []map[string]types.AttributeValue
 	for _, record := range records {
@@ -187,8 +189,9 @@ func (r *shardReader) report(records []streamtypes.Record) {
 	}
 }
 
-// convertStreamImage converts an image in a stream record to a record of the table, because the AWS SDK
-// has different types for them. It returns nil if there is no image.
+// convertStreamImage converts the old or new image in a stream record to a record of the table. The
+// conversion is necessary because the AWS SDK has different types for them. If there is no image,
+// it returns nil.
 func convertStreamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

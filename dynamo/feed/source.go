@@ -10,28 +10,30 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Source reports changes of a table's records to a feed. EngineSource and StreamSource return a
+// Source reports the changes of a table's records to a Feed. EngineSource and StreamSource return a
 // Source.
 type Source interface {
-	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it is ready to
-	// report every later commit, with r.changed, or with r.gap if the change was missed. It returns
-	// nil if ctx has ended, and an error if the source fails.
+	// watch reports the changes of a table's records to r until ctx ends. It calls r.markReady when it
+	// can report every later commit. From then on, it calls r.deliverChanges for each change. If it
+	// may have missed changes, it calls r.reportGap.
+	//
+	// If ctx has ended, watch returns nil. If the source fails, watch returns an error.
 	watch(ctx context.Context, t *table.Table, r *sourceRun) error
 }
 
-// Observable is an in-process DynamoDB engine, such as the embedded store, that reports its
-// changes.
+// Observable is a DynamoDB engine in this process, such as the embedded store, that reports the
+// changes of its tables.
 type Observable interface {
-	// Observe calls observe for every transaction until stop is called. before and after are the
-	// records before and after the transaction. A record that does not exist is nil. The calls are
+	// Observe calls observe for every transaction until stop is called. before[i] and after[i] are a
+	// record before and after the transaction. A record that does not exist is nil. The calls are
 	// sequential, in the order of the commits.
 	//
-	// The engine sends the response to the writer after observe has returned. Therefore observe must
-	// be fast and must not call the engine.
+	// The engine does not respond to the writer until observe has returned. Therefore observe must be
+	// fast, and it must not call the engine.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
-// EngineSource returns a source that receives the changes from an in-process DynamoDB engine.
+// EngineSource returns a Source that receives the changes from a DynamoDB engine in this process.
 func EngineSource(engine Observable) Source { return engineSource{engine} }
 
 type engineSource struct{ engine Observable }
@@ -44,22 +46,23 @@ func (o engineSource) watch(ctx context.Context, t *table.Table, r *sourceRun) e
 	return nil
 }
 
-// sourceRun is one period of reading the source. It lasts from the first subscription until no
-// subscription is left.
+// sourceRun is one period in which the feed reads the source. It lasts from the first subscription
+// until no subscription is left.
 type sourceRun struct {
 	feed   *Feed
 	cancel context.CancelFunc
-	// begun is closed when the source is ready or has failed to start. err is the error of a failed
-	// start.
+	// begun is closed when the source is ready or has failed to start. err is the error if the source
+	// has failed.
 	begun chan struct{}
 	err   error
-	// hasBegun reports whether begun is closed.
+	// hasBegun is true if the channel begun is closed.
 	hasBegun bool
 }
 
 // startSourceRun starts a goroutine that reads the source. The caller holds mu.
 func (f *Feed) startSourceRun() *sourceRun {
-	// The run outlives the request of the first subscriber.
+	// Do not use the context of the first subscriber, because the run may last longer than the first
+	// subscription.
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &sourceRun{feed: f, cancel: cancel, begun: make(chan struct{})}
 	f.runs.Go(func() {
@@ -69,7 +72,7 @@ func (f *Feed) startSourceRun() *sourceRun {
 	return r
 }
 
-// watch calls the source's method watch. If the method panics, watch returns an error.
+// watch calls the method watch of the source. If this method panics, watch returns an error.
 func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	defer table.RecoverTo(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {
@@ -85,7 +88,8 @@ func (r *sourceRun) markReady() {
 	r.markBegun(nil)
 }
 
-// markBegun closes the channel begun if it is not closed.
+// markBegun closes the channel begun, unless it is already closed. err is the error if the source
+// has failed to start.
 func (r *sourceRun) markBegun(err error) {
 	if !r.hasBegun {
 		r.hasBegun, r.err = true, err
@@ -94,8 +98,8 @@ func (r *sourceRun) markBegun(err error) {
 }
 
 // finish ends all subscriptions of the run with err, including subscriptions that still wait for
-// the source. If the run was cancelled after its last subscription, finish ends no subscription,
-// because newer subscriptions belong to another run.
+// the source. But if the run was cancelled because its last subscription had ended, finish ends no
+// subscription. Newer subscriptions then belong to another run.
 func (r *sourceRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -105,7 +109,7 @@ func (r *sourceRun) finish(err error) {
 	}
 	if f.run == r {
 		if r.hasBegun {
-			f.log.Error("subscriptions were ended: the changes of the table cannot be read", "error", err, "subscribers", f.subscriptionCount)
+			f.log.Error("all subscriptions have ended, because the changes of the table cannot be read", "error", err, "subscribers", f.subscriptionCount)
 		}
 		f.run = nil
 		f.endSubscriptions(err, nil)
@@ -113,9 +117,12 @@ func (r *sourceRun) finish(err error) {
 	r.markBegun(err)
 }
 
-// deliverChanges delivers changes of records. For each partition key, the source must report
-// changes in the order of the commits. If the delivery panics, deliverChanges reports a gap. The
-// panic must not stop the server or fail the write whose change is being delivered.
+// deliverChanges delivers changes of records. before[i] and after[i] are a record before and after
+// its change. For each partition key, the source must report the changes in the order of the
+// commits.
+//
+// If the delivery panics, deliverChanges reports a gap. The panic must not stop the server. If an
+// in-process engine calls deliverChanges during a write, the panic must not fail this write.
 func (r *sourceRun) deliverChanges(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.reportGap(err)
@@ -133,9 +140,10 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 	return nil
 }
 
-// If changes may have been missed, the source must call reportGap before it calls changed again.
-// Subscriptions to orders and customers then read the missed events from the timelines.
-// Subscriptions to statuses end, because they have no timeline.
+// reportGap reports that the source may have missed changes. The source must call reportGap before
+// it delivers later changes. Subscriptions to orders and customers then read the missed events from
+// the timelines. Subscriptions to a status end, because no timeline contains the missed changes of
+// all orders.
 func (r *sourceRun) reportGap(cause error) {
 	f := r.feed
 	f.mu.Lock()
@@ -143,7 +151,7 @@ func (r *sourceRun) reportGap(cause error) {
 	if f.run != r {
 		return
 	}
-	f.log.Warn("changes of the table were missed: subscriptions to orders and customers read them from the timelines, and subscriptions to statuses end", "error", cause, "subscribers", f.subscriptionCount)
+	f.log.Warn("changes of the table were missed: subscriptions to orders and customers read the missed events from the table, and subscriptions to a status end", "error", cause, "subscribers", f.subscriptionCount)
 	f.endSubscriptions(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.subscriptions {
 		for _, s := range list {

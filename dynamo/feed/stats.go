@@ -8,38 +8,42 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// Stats describes a feed. The counters begin at 0 when the feed is opened.
+// Stats contains the current values and counters of a Feed. The counters start at 0 when the Feed
+// is opened.
 type Stats struct {
-	// Subscriptions is the current number of subscriptions.
+	// Subscriptions is the number of subscriptions that exist at the moment.
 	Subscriptions int
-	// Events is the number of changes that Next has returned to all subscriptions.
+	// Events is the number of changes that Subscription.Next has returned, for all subscriptions
+	// together.
 	Events int64
-	// CatchUps is the number of times that subscriptions have read missed events from the timelines.
+	// CatchUps is the number of times that a subscription has read missed events from the timelines.
 	CatchUps int64
-	// Lag is the maximum lag of the stream's shards. The lag of a shard is the age of its last record
-	// when the feed read it. It is 0 if the last read returned no records. Lag is always 0 for
-	// EngineSource.
+	// Lag is the maximum lag of the stream's shards. The lag of a shard is the age of the newest
+	// record when the feed last read the shard. If this read returned no records, the lag is 0. If the
+	// Source is from EngineSource, Lag is always 0.
 	Lag time.Duration
 }
 
-// Stats returns the current Stats.
+// Stats returns the current values and counters of the Feed.
 func (f *Feed) Stats() Stats {
 	return Stats{Subscriptions: f.Subscriptions(), Events: f.delivered.Load(), CatchUps: f.catchUps.Load(), Lag: f.lag.max()}
 }
 
-// counters contains the counters of Stats.
+// counters contains the Feed's counters, from which the method Stats creates its result.
 type counters struct {
 	delivered, catchUps atomic.Int64
 	lag                 shardLags
 }
 
-// shardLags contains the lag of each shard that is being read.
+// shardLags contains the lag of each shard that is being read. The lag is the age of the last
+// record that was read.
 type shardLags struct {
 	mu   sync.Mutex
 	lags map[*shard]time.Duration
 }
 
-// updateLag updates the lag of a shard after records were read from it at the time now.
+// updateLag updates the lag of a shard after records were read from it. now is the time of the
+// read.
 func (l *shardLags) updateLag(s *shard, records []streamtypes.Record, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +56,7 @@ func (l *shardLags) updateLag(s *shard, records []streamtypes.Record, now time.T
 	}
 }
 
-// removeShard removes a shard that is no longer read.
+// removeShard removes the lag of a shard that is no longer read.
 func (l *shardLags) removeShard(s *shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

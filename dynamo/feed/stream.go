@@ -14,21 +14,21 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// errStreamGone means that the stream or one of its shards no longer exists.
+// errStreamGone means that the stream, or one of its shards, no longer exists.
 var errStreamGone = errors.New("the stream no longer exists")
 
-// StreamOptions configure how often a stream is read.
+// StreamOptions are the options of StreamSource. They configure how often the stream is read.
 type StreamOptions struct {
-	// MinPause is the pause between two GetRecords requests for one shard. 0 means 250 ms. DynamoDB
-	// allows five such requests per second for each shard, for all readers together. While the shard
-	// has no new records, the pause grows to MaxPause. A MaxPause of 0 means 1 s.
+	// MinPause is the pause before each GetRecords request for a shard. 0 means 250 ms. DynamoDB
+	// allows five such requests per second for each shard, for all readers together. If a request
+	// returns no records, the pause grows, up to MaxPause. A MaxPause of 0 means 1 s.
 	MinPause, MaxPause time.Duration
-	// ShardListInterval is the interval at which the list of shards is read. 0 means 30 s. The list is
-	// also read soon after a shard has ended.
+	// ShardListInterval is the interval at which the list of the stream's shards is read. 0 means 30
+	// s. The list is also read soon after a shard has ended.
 	ShardListInterval time.Duration
 }
 
-// StreamSource returns a source that reads the table's stream from DynamoDB Streams. The stream
+// StreamSource returns a Source that reads the table's stream from DynamoDB Streams. The stream
 // must contain new and old images.
 func StreamSource(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	setDefault := func(d *time.Duration, value time.Duration) {
@@ -51,9 +51,9 @@ type streamSource struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream. If a new stream replaces the stream, watch continues with the new
-// stream. The table gets a new stream if its stream is disabled and enabled again, or if the table
-// is created again.
+// watch reads the table's stream. If the table gets a new stream, watch continues with the new
+// stream. A table gets a new stream if its stream is disabled and enabled again, or if the table is
+// created again.
 func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
@@ -95,24 +95,26 @@ type streamReader struct {
 // ended, its child shards contain the later changes of these keys.
 type shard struct {
 	id, parent string
-	// started reports whether a reader was started for the shard. finished reports whether the shard
-	// was read to its end. Both are also true for shards that had ended before the feed began. These
-	// shards are not read.
+	// started is true if a reader has been started for the shard. finished is true if the shard has
+	// been read to its end. If a shard had already ended before the feed began, both are true,
+	// although the shard is not read.
 	started, finished bool
 }
 
-// shardEnd reports that a shard was read to its end, or that reading it failed.
+// shardEnd reports that a shard has been read to its end. If err is set, reading the shard has
+// failed.
 type shardEnd struct {
 	shard *shard
 	err   error
 }
 
-// read finds the end of each shard, calls run.ready, and then reports changes until the stream can
-// no longer be read. began reports whether run.ready was called. If missed is not nil, this stream
-// replaces an earlier stream, and changes may have been missed. In that case, read first reports a
-// gap with this cause.
+// read finds the end of each shard, calls run.markReady, and then reports changes until the stream
+// can no longer be read. began reports whether run.markReady was called.
 //
-// Errors: errStreamGone, and the errors of table.WrapError. The error is nil if ctx has ended.
+// If missed is set, this stream replaces an earlier stream, and changes may have been missed. In
+// this case, read first reports a gap with the cause missed.
+//
+// Errors: errStreamGone, and the errors of table.WrapError. If ctx has ended, the error may be nil.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
@@ -124,7 +126,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	var open []*shardReader
 	for _, description := range listed {
 		sh := r.addShard(description)
-		// A shard that has already ended receives no more changes, so it is not read.
+		// A shard that has already ended receives no more changes, so do not read it.
 		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
 			open = append(open, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeLatest}})
@@ -145,19 +147,19 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	return true, r.watchShards(ctx)
 }
 
-// addShard adds a listed shard.
+// addShard adds a shard from the stream's list of shards.
 func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 	sh := &shard{id: aws.ToString(description.ShardId), parent: aws.ToString(description.ParentShardId)}
 	r.shards[sh.id] = sh
 	return sh
 }
 
-// watchShards reads the list of shards regularly. It starts to read new shards and the children of
-// shards that have ended.
+// watchShards reads the stream's list of shards regularly. It starts to read new shards and the
+// children of shards that have ended.
 func (r *streamReader) watchShards(ctx context.Context) error {
 	// DynamoDB often lists the child of an ended shard only after some seconds. Until the child is
-	// listed, the list is read after MinPause, and then at growing intervals. This also applies to
-	// shards that ended before the feed began.
+	// listed, read the list more often: first after MinPause, and then at growing intervals. This also
+	// applies to shards that ended before the feed began.
 	wait := r.opts.ShardListInterval
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -185,7 +187,8 @@ func (r *streamReader) watchShards(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			// Other errors are ignored, because the list will be read again. The shard readers log failures.
+			// Ignore all other errors, because the list is read again later. If DynamoDB keeps failing, the
+			// shard readers log the failures.
 			if errors.Is(err, errStreamGone) || errors.Is(err, table.ErrAccessDenied) {
 				return err
 			}
@@ -231,16 +234,16 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 			delete(r.shards, id)
 		case !sh.started:
 			delete(r.shards, id)
-			r.run.reportGap(fmt.Errorf("shard %s was trimmed before it was read", id))
+			r.run.reportGap(fmt.Errorf("shard %s of the stream expired before it was read", id))
 		}
 	}
 	r.startReadyShards(ctx)
 	return found, nil
 }
 
-// startReadyShards starts a reader at the beginning of each new shard. The shard waits until its
-// parent was read to the end or is no longer listed. Therefore the changes of each partition key
-// are reported in order.
+// startReadyShards starts a reader at the beginning of each new shard. A shard must wait until its
+// parent has been read to the end or is no longer listed. So the changes of each partition key are
+// reported in order.
 func (r *streamReader) startReadyShards(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {
@@ -284,8 +287,8 @@ func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, err
 	}
 }
 
-// wrapStreamError is like table.WrapError, but for requests to a stream. It returns errStreamGone
-// if the stream or the shard does not exist.
+// wrapStreamError is like table.WrapError, but for requests to DynamoDB Streams. If the stream or
+// the shard does not exist, the result wraps errStreamGone.
 func wrapStreamError(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)

@@ -12,30 +12,30 @@ import (
 )
 
 // Subscription is a subscription to an order, to a customer's orders or to a status. The caller
-// must close it. Concurrent calls of Next are not allowed.
+// must close it. Next must not be called concurrently.
 type Subscription struct {
 	feed    *Feed
 	topic   topic
-	history history // nil for statuses
-	// index is the index of this subscription in the list of subscriptions to the topic. The feed's mu
-	// protects it.
+	history history // nil if the subscription is to a status
+	// index is the index of this subscription in the feed's list of subscriptions to the same topic.
+	// The feed's mu protects it.
 	index int
-	// wake wakes up a waiting Next.
+	// wake receives a value when Next must continue.
 	wake chan struct{}
 
 	mu sync.Mutex
 	// queue contains changes from the stream. The backlog may contain some of the same changes.
 	queue []OrderChange
-	// backlog contains changes from the timelines. They are delivered before the queue.
+	// backlog contains changes from the timelines. They are delivered before the changes in the queue.
 	backlog []OrderChange
 	// lastEventID is the ID of the last delivered event. Before the first delivery, it is the ID of
-	// the last event before the subscription began. Events up to lastEventID are not delivered.
+	// the event after which the subscription begins. Events up to lastEventID are not delivered.
 	lastEventID commerce.EventID
-	// readUntil is the ID of the last event that must still be read from the timelines. It is empty if
-	// there is no such event.
+	// readUntil is the ID up to which events must still be read from the timelines. If no such read is
+	// necessary, it is empty.
 	readUntil commerce.EventID
-	// behind is true if the subscription has missed changes, and has not begun to read the timelines
-	// since.
+	// behind is true if the subscription has missed changes and has not yet begun to read them from
+	// the timelines.
 	behind bool
 	// catchingUp is true while events from the timelines must be delivered before the queue.
 	catchingUp bool
@@ -43,7 +43,8 @@ type Subscription struct {
 	err        error
 }
 
-// begin finds the event after which the subscription begins, and reads the events that follow it.
+// begin finds the event after which the subscription begins. If after is the ID of an earlier event
+// than the last event, begin reads the events in between.
 //
 // Errors: commerce.InvalidError if after is invalid, and the errors of table.WrapError.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
@@ -81,13 +82,13 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 }
 
 // setBacklog stores events from the timelines in the backlog, which must be empty. If more is true,
-// further events up to the ID until must be read later. The caller holds mu.
+// later events up to the ID until must still be read. The caller holds mu.
 func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
 	}
-	// Drop the events that exceed maxBacklog, the limit for all subscriptions together. They are read
-	// again later.
+	// All subscriptions together may keep maxBacklog events in memory. Drop the events that exceed
+	// this limit. They are read again later.
 	if capacity := max(minBacklog, maxBacklog-int(s.feed.backlog.Load())); len(events) > capacity {
 		events, more = events[:capacity], true
 	}
@@ -101,16 +102,16 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	}
 }
 
-// Next waits for the next change. If the feed has ended the subscription, Next first returns the
-// remaining changes and then one of these errors:
+// Next waits for the next change and returns it. If the feed has ended the subscription, Next first
+// returns the remaining changes and then one of these errors:
 //
 //   - ErrTooSlow: the queue was full. A new subscription can resume after the last event that Next
 //     returned.
 //   - table.ErrUnavailable: the feed failed. A new subscription can resume in the same way.
-//   - ErrSubscriptionClosed: the caller has closed the subscription. In this case, Next discards the remaining
-//     changes.
+//   - ErrSubscriptionClosed: the subscription was closed by its method Close. In this case, Next
+//     does not return the remaining changes.
 //
-// Next returns the context's error if the context ends. The subscription does not end in that case.
+// If ctx ends, Next returns the context's error, but the subscription does not end.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
 		change, found, err := s.tryNext()
@@ -131,8 +132,8 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	}
 }
 
-// tryNext removes and returns the next change from the backlog or the queue. It does not wait. It
-// returns false if there is no change, or if the timelines must be read first.
+// tryNext removes the next change from the backlog or the queue, and returns it. It does not wait.
+// If there is no change, or if the timelines must be read first, it returns false.
 func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	}
 	if len(s.backlog) > 0 {
 		change := s.backlog[0]
-		s.backlog[0] = OrderChange{} // release the memory of the event
+		s.backlog[0] = OrderChange{} // so that the backlog does not keep the event in memory
 		s.feed.backlog.Add(-1)
 		if s.backlog = s.backlog[1:]; len(s.backlog) == 0 {
 			s.backlog = nil
@@ -171,8 +172,8 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	return OrderChange{}, false, s.err
 }
 
-// isDelivered reports whether a change was already delivered or was committed before the start of
-// the subscription.
+// isDelivered reports whether a change was already delivered, or was committed before the
+// subscription began.
 func (s *Subscription) isDelivered(change OrderChange) bool {
 	return change.Position != "" && s.history != nil && change.Position <= s.lastEventID
 }
@@ -185,8 +186,8 @@ func (s *Subscription) mustCatchUp() bool {
 	return !s.closed && (s.behind || s.readUntil != "")
 }
 
-// catchUp reads missed events from the timelines into the backlog. All errors except the context's
-// error end the subscription.
+// catchUp reads missed events from the timelines into the backlog. If ctx ends, it returns the
+// context's error. All other errors end the subscription.
 //
 // Errors: ErrTooSlow if too many events were missed, and the errors of table.WrapError.
 func (s *Subscription) catchUp(ctx context.Context) error {
@@ -198,7 +199,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	s.feed.catchUps.Add(1)
 	s.mu.Lock()
 	behind, from, until := s.behind, s.lastEventID, s.readUntil
-	// If a gap occurs during the read, markBehind sets behind to true again.
+	// If the source reports a gap during the read, markBehind sets behind to true again.
 	s.behind = false
 	s.mu.Unlock()
 	events, until, more, err := s.missedEvents(ctx, behind, from, until)
@@ -215,7 +216,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
-		err = fmt.Errorf("subscribe to %s: %w: too many events were missed", s.topic, ErrTooSlow)
+		err = fmt.Errorf("subscribe to %s: %w: it has missed too many events", s.topic, ErrTooSlow)
 	}
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -225,8 +226,8 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 }
 
 // missedEvents returns the events with IDs greater than from and at most until. If behind is true,
-// it first reads the ID of the last event and uses this ID as until. It has the same results as
-// history.events.
+// it ignores until. It then reads the ID of the last event and returns the events up to this ID. It
+// has the same results as history.events.
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.lastEventID(ctx)
@@ -242,24 +243,25 @@ func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, unti
 	return events, until, more, err
 }
 
-// deliver appends a change to the queue. If the queue is full, it ends the subscription and returns
-// false. The caller holds the feed's mu.
+// deliver appends a change to the queue. If the queue is full, deliver ends the subscription and
+// returns false. The caller holds the feed's mu.
 func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A subscription that is behind ignores the change, because it will read it from the timelines.
+	// If the subscription is behind, ignore the change, because the subscription will read it from the
+	// timelines.
 	if s.closed || s.err != nil || s.isDelivered(change) || s.behind && change.Position != "" {
 		return true
 	}
 	if len(s.queue) >= s.feed.queueCapacity {
 		if s.catchingUp {
 			// The subscription is reading the timelines, which also contain the events in the queue. So drop
-			// these events and read them again.
+			// these events from the queue, and read them from the timelines later.
 			s.queue = slices.DeleteFunc(s.queue, func(c OrderChange) bool { return c.Position != "" })
 			s.behind = true
 		}
 		if len(s.queue) >= s.feed.queueCapacity {
-			s.err = fmt.Errorf("subscribe to %s: %w: the queue of %d changes is full", s.topic, ErrTooSlow, len(s.queue))
+			s.err = fmt.Errorf("subscribe to %s: %w: %d changes are in its queue, which is the maximum", s.topic, ErrTooSlow, len(s.queue))
 			s.notify()
 			return false
 		}
@@ -272,7 +274,7 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	return true
 }
 
-// markBehind records that the subscription has missed changes.
+// markBehind records that the subscription has missed changes, so it must read the timelines.
 func (s *Subscription) markBehind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +282,7 @@ func (s *Subscription) markBehind() {
 	s.notify()
 }
 
-// end makes Next return err after the remaining changes of the queue.
+// end ends the subscription. Next returns the remaining changes of the queue, and then err.
 func (s *Subscription) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,7 +292,7 @@ func (s *Subscription) end(err error) {
 	s.notify()
 }
 
-// notify wakes up Next without blocking.
+// notify wakes up Next if it is waiting. It does not block.
 func (s *Subscription) notify() {
 	select {
 	case s.wake <- struct{}{}:
@@ -298,7 +300,7 @@ func (s *Subscription) notify() {
 	}
 }
 
-// Close ends the subscription. It can be called several times, and while Next is waiting.
+// Close ends the subscription. It can be called several times, and also while Next is waiting.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()

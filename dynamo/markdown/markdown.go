@@ -1,5 +1,5 @@
-// Package markdown generates Markdown tables for the docs, and short descriptions of access
-// patterns and write patterns. It imports dynamo/model.
+// Package markdown generates the parts of the docs that describe the data model: Markdown tables
+// and lists of entities, attributes and access patterns. It imports dynamo/model.
 package markdown
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// EntityKeysTable returns the table of the entities' keys.
+// EntityKeysTable returns a Markdown table with the key templates of each entity.
 func EntityKeysTable() string {
 	rows := [][]string{{"entity", CodeCell(model.AttrPK) + ", " + CodeCell(model.AttrSK), CodeCell(model.AttrIndexPK) + ", " + CodeCell(model.AttrIndexSK)}}
 	for _, e := range model.Entities() {
@@ -33,8 +33,9 @@ func EntityKeysTable() string {
 }
 
 // AttributeList returns a Markdown list of the attributes of each entity. Entities with the same
-// attributes share a line. The list omits the key attributes and the attribute entity. It also
-// omits edges, because an edge copies the attributes of its record.
+// attributes share a line. The list omits the key attributes and the attribute named entity,
+// because every record has them. It also omits edges, because an edge contains copies of the
+// attributes of another record.
 func AttributeList() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {
@@ -73,8 +74,8 @@ func AttributeList() string {
 	return b.String()
 }
 
-// AccessPatternTable returns a Markdown table of the access patterns. fields maps a pattern's ID to the
-// GraphQL fields that use the pattern.
+// AccessPatternTable returns a Markdown table of the access patterns. fields maps the ID of an
+// access pattern to the GraphQL fields that use it.
 func AccessPatternTable(fields map[string][]string) string {
 	rows := [][]string{{"ID", "GraphQL", "request"}}
 	for _, p := range model.AccessPatterns() {
@@ -95,7 +96,8 @@ func AccessPatternTable(fields map[string][]string) string {
 	return Table(rows)
 }
 
-// CodeCell returns a code span for a table cell.
+// CodeCell returns s as a Markdown code span, for a cell of a table. If s is empty, the result is
+// empty.
 func CodeCell(s string) string {
 	if s == "" {
 		return ""
@@ -103,7 +105,7 @@ func CodeCell(s string) string {
 	return "`" + s + "`"
 }
 
-// Table returns a Markdown table. The first row is the header.
+// Table returns a Markdown table with the given rows. The first row is the header.
 func Table(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {

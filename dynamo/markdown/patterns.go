@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// WrittenEntities returns the names of the entities that a write pattern writes or checks, in one
-// line.
+// WrittenEntities returns the names of the entities that a write pattern writes or checks,
+// separated by commas.
 func WrittenEntities(p model.WritePattern) string {
 	var parts []string
 	for _, group := range []struct {
@@ -22,8 +22,8 @@ func WrittenEntities(p model.WritePattern) string {
 	return strings.Join(parts, ", ")
 }
 
-// OperationAndIndex returns the DynamoDB operation of an access pattern and the name of the index that it
-// reads.
+// OperationAndIndex returns the DynamoDB operation of an access pattern, and the name of the index
+// that the operation reads.
 func OperationAndIndex(p model.AccessPattern) string {
 	if p.IncludedIn != "" {
 		return "same request as " + p.IncludedIn
@@ -35,8 +35,8 @@ func OperationAndIndex(p model.AccessPattern) string {
 	return strings.TrimSpace(operation + " " + p.Index + " " + suffix)
 }
 
-// DescribeKeys describes the keys that an access pattern reads, in one line: the template of each key
-// attribute, and the direction.
+// DescribeKeys returns a description of the keys that an access pattern reads. It contains the
+// template of each key attribute, and "descending" if the keys are read in this direction.
 func DescribeKeys(p model.AccessPattern) string {
 	pk, sk := p.KeyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)

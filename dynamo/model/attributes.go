@@ -13,41 +13,44 @@ import (
 
 // Codec encodes and decodes the records of a table.
 type Codec struct {
-	// Currency is the default for records without a currency attribute.
+	// Currency is the currency of records that have no currency attribute.
 	Currency commerce.Currency
-	// Shards is the number of index partition keys for each list of a sharded entity (Entity.Sharded).
+	// Shards is the number of index partition keys over which each list of a sharded entity is spread
+	// (see Entity.Sharded).
 	Shards int
 }
 
-// KeyBuilder returns a builder for keys of the table.
+// KeyBuilder returns a builder for the keys of records.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributeVisitor reads, writes or describes the attributes of one record, depending on mode. Each
-// kind of record has one function that declares its attributes, such as customerAttributes. For
-// each attribute, the function calls a method of the visitor or a function such as text. Reader
-// contains the record to read.
+// attributeVisitor reads, writes or describes the attributes of one record, depending on mode.
+//
+// For each kind of record, one function declares the attributes, such as customerAttributes. For
+// each attribute, the function calls a method of the visitor or a function such as textAttribute.
 type attributeVisitor struct {
+	// Reader contains the record to read.
 	Reader
 	mode visitMode
-	// currency is the currency of the record's amounts. It is initially the default currency of the
-	// table. Reading the attribute "currency" replaces it.
+	// currency is the currency of the record's amounts. It begins as the default currency of the
+	// table. When the visitor reads the attribute "currency", it sets currency to the attribute's
+	// value.
 	currency commerce.Currency
-	// encoded is the record to write.
+	// encoded contains the attributes that the visitor has written.
 	encoded Record
-	// descriptions are the described attributes.
+	// descriptions are the descriptions of the attributes, in the order of their declaration.
 	descriptions []Attribute
 }
 
 type visitMode uint8
 
 const (
-	// modeReading sets the value from the record.
+	// modeReading decodes the attributes of the record into a Go value.
 	modeReading visitMode = iota
-	// modeWriting sets the attribute from the value.
+	// modeWriting encodes a Go value as attributes.
 	modeWriting
-	// modeMaximizing sets the value to the largest possible one.
+	// modeMaximizing sets a Go value to the value with the largest possible record.
 	modeMaximizing
-	// modeDescribing lists the attributes.
+	// modeDescribing lists the attributes without a record.
 	modeDescribing
 )
 
@@ -56,11 +59,11 @@ type Attribute struct {
 	Name string
 	// Type is the type of the attribute in DynamoDB: S, N, BOOL, L or M.
 	Type string
-	// MaxLength is the maximum number of bytes of a string, or the maximum number of elements of a
-	// list. It is 0 for other types.
+	// MaxLength is the maximum number of bytes in a string, or the maximum number of elements in a
+	// list. For other types, it is 0.
 	MaxLength int
-	// Required means that a record without the attribute is corrupt. Optional means that Ordergraph
-	// omits the attribute if its value is empty.
+	// Required reports whether a record without the attribute is corrupt. Optional reports whether
+	// Ordergraph omits the attribute if its value is empty.
 	Required, Optional bool
 }
 
@@ -72,21 +75,23 @@ func (a *attributeVisitor) describe(name, dynamoType string, most int, p presenc
 type presence uint8
 
 const (
-	// A record without a required attribute is corrupt.
+	// presenceRequired means that a record without the attribute is corrupt.
 	presenceRequired presence = iota
-	// Ordergraph always writes a lenient attribute. Records written by other software may lack it.
+	// presenceLenient means that Ordergraph always writes the attribute, but records written by other
+	// software may lack it.
 	presenceLenient
-	// Ordergraph omits an optional attribute if its value is empty.
+	// presenceOptional means that Ordergraph omits the attribute if its value is empty.
 	presenceOptional
 )
 
-// MutationResult is a type that mutations return.
+// MutationResult is the constraint for the types that mutations return.
 type MutationResult interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// EncodeWithEdges returns the record of a value, followed by its edges (copies with other index
-// keys). For an order, the second record is the copy in the customer's partition.
+// EncodeWithEdges returns the record of a value, followed by its edges (copies of the record with
+// other index keys). For an order, it returns the order's own record, followed by the copy in the
+// customer's partition.
 func EncodeWithEdges[V MutationResult](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
 	records := b.encodeWithEdges(e, attributes)
@@ -126,7 +131,7 @@ func encode[V any](declare func(*attributeVisitor, *V), v V) Record {
 	return a.encoded
 }
 
-// largestValue returns the value with the largest possible record.
+// largestValue returns a value whose record has the maximum size.
 func largestValue[V any](declare func(*attributeVisitor, *V)) (v V) {
 	declare(&attributeVisitor{mode: modeMaximizing}, &v)
 	return v
@@ -139,8 +144,8 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 	return a.descriptions
 }
 
-// AttributesOf returns the declared attributes of an entity's records. It returns nil for email
-// claims and idempotency records, because their attributes are not declared.
+// AttributesOf returns the attributes of an entity's records. It returns nil for email claims and
+// idempotency records, because no function declares their attributes.
 func AttributesOf(e *Entity) []Attribute {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
@@ -171,13 +176,15 @@ func AttributesOf(e *Entity) []Attribute {
 	return nil
 }
 
-// EmbeddedItemAttributes returns the attributes of a line item in the order's own record.
+// EmbeddedItemAttributes returns the attributes of a line item that is embedded in the order's own
+// record.
 func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedItemAttributes) }
 
 // AddressAttributes returns the attributes of an address.
 func AddressAttributes() []Attribute { return describeAttributes(addressAttributes) }
 
-// textAttribute declares a string that every record has.
+// textAttribute declares a string attribute that every record has. The parameter most is the
+// maximum length in bytes.
 func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
 		*v = S(a.RequiredText(name))
@@ -186,7 +193,8 @@ func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) 
 	putText(a, name, v, most, presenceRequired)
 }
 
-// lenientTextAttribute declares a string that Ordergraph always writes. Other software may omit it.
+// lenientTextAttribute declares a string attribute that Ordergraph always writes, but other
+// software may omit.
 func lenientTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
 		*v = S(a.Text(name))
@@ -195,7 +203,7 @@ func lenientTextAttribute[S ~string](a *attributeVisitor, name string, v *S, mos
 	putText(a, name, v, most, presenceLenient)
 }
 
-// optionalTextAttribute declares a string that is omitted if it is empty.
+// optionalTextAttribute declares a string attribute that Ordergraph omits if the string is empty.
 func optionalTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
 		*v = S(a.Text(name))
@@ -204,8 +212,9 @@ func optionalTextAttribute[S ~string](a *attributeVisitor, name string, v *S, mo
 	putText(a, name, v, most, presenceOptional)
 }
 
-// indexedTextAttribute declares a string that is also part of e's index partition key. If a record lacks the
-// attribute, the visitor reads the string from this key (see Reader.textOrIndexKey).
+// indexedTextAttribute declares a string attribute whose value is also in e's index partition key.
+// If a record lacks the attribute, the visitor reads the value from this key (see
+// Reader.textOrIndexKey).
 func indexedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
 	if a.mode == modeReading {
 		*v = S(a.textOrIndexKey(name, e))
@@ -227,8 +236,8 @@ func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p pres
 	}
 }
 
-// texts declares a list of strings. most limits the number of strings, and bytes limits the length
-// of each string.
+// texts declares a list of strings. The parameter most is the maximum number of strings, and bytes
+// is the maximum length of each string in bytes.
 func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	switch a.mode {
 	case modeReading:
@@ -287,8 +296,9 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	}
 }
 
-// optionalCounter declares a counter that is nil until the orders or items have been counted.
-// Reading a counter sets *v to place, or to a new int if place is nil.
+// optionalCounter declares a number that is nil until the orders or items have been counted. In
+// modeReading, the visitor stores the number in place and sets *v to place. If place is nil, it
+// allocates a new int instead.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
 	case modeReading:
@@ -311,7 +321,8 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	}
 }
 
-// version declares the number that every change increments. Records of other software may lack it.
+// version declares the number that every change of a record increments. Records written by other
+// software may lack it.
 func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
 // createdAt declares the time at which the record was created.
@@ -323,8 +334,8 @@ func (a *attributeVisitor) createdAt(v *time.Time) {
 	a.putTime("createdAt", v, presenceRequired)
 }
 
-// updatedAt declares the time of the last change. Records of other software may lack the attribute,
-// so the default is the creation time.
+// updatedAt declares the time of the last change. If a record written by other software lacks the
+// attribute, the visitor reads the creation time instead.
 func (a *attributeVisitor) updatedAt(v *time.Time, created time.Time) {
 	if a.mode == modeReading {
 		*v = a.UpdatedAtOr(created)
@@ -342,7 +353,8 @@ func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 	}
 }
 
-// amount declares an amount of money in the record's currency. digits limits the number of digits.
+// amount declares an amount of money in the record's currency. The parameter digits is the maximum
+// number of digits.
 func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	switch a.mode {
 	case modeReading:
@@ -356,7 +368,7 @@ func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	}
 }
 
-// currencyAttribute declares the currency of all amounts in the record. v is any of the amounts.
+// currencyAttribute declares the currency of all amounts in the record. v is one of these amounts.
 func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	switch a.mode {
 	case modeReading:
@@ -368,7 +380,8 @@ func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	}
 }
 
-// parsedTextAttribute declares a string. parse checks its format, and longest is the longest valid string.
+// parsedTextAttribute declares a string attribute with a fixed format. parse checks the format, and
+// longest is the longest valid string.
 func parsedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
 	switch a.mode {
 	case modeReading:
@@ -386,7 +399,7 @@ func parsedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, pars
 	}
 }
 
-// status is a status of an order.
+// status declares an attribute that contains the status of an order.
 func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	switch a.mode {
 	case modeReading:
@@ -409,8 +422,8 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	}
 }
 
-// address declares a map that is omitted if the order has no address. Reading the map sets *v to
-// place.
+// address declares a map attribute that is omitted if the order has no address. In modeReading, the
+// visitor stores the address in place and sets *v to place.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
 	case modeReading:
@@ -439,8 +452,8 @@ func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 	lenientTextAttribute(a, "countryCode", &v.CountryCode, 2)
 }
 
-// lineItems declares the list of line items that the order embeds, sorted by SKU. The list is
-// omitted if the order has too many line items to embed.
+// lineItems declares the list of line items that the order's record embeds, sorted by SKU. If the
+// order has too many line items to embed, the attribute is omitted.
 func (a *attributeVisitor) lineItems(o *commerce.Order) {
 	const name = "items"
 	switch a.mode {

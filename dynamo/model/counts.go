@@ -6,17 +6,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// OrderCountParts is the number of records that count orders by status. Each order is counted in
-// one of them. With several records, fewer concurrent changes of orders conflict
+// OrderCountParts is the number of records that count orders by status. The orders are divided
+// among these records, so that concurrent changes of different orders rarely write the same record
 // (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the number of the orderCounts record in which an order is counted.
+// OrderCountPart returns the number of the orderCounts record that counts an order.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }
 
-// OrderCountsRecord encodes one of the records that count orders by status.
+// OrderCountsRecord encodes c, which is one of the records that count orders by status.
 func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 	return b.record(&EntityOrderCounts, encode(orderCountsAttributes, c))
 }
@@ -38,15 +38,17 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	return c, a.Err()
 }
 
-// RepOrderCountParts is the number of records that count the orders of one account rep. With several
-// records, fewer concurrent orders of the rep's customers conflict.
+// RepOrderCountParts is the number of records that count the orders of one account rep. The orders
+// are divided among these records, so that concurrent orders of the rep's customers rarely write
+// the same record.
 const RepOrderCountParts = 16
 
-// FirstRepCountPart is the number of the record that stores whether a rep's order count is
-// complete.
+// FirstRepCountPart is the number of the first record that counts the orders of an account rep.
+// Only this record stores whether the rep's order count is complete.
 const FirstRepCountPart = "0"
 
-// RepOrderCountPart returns the number of the repOrders record that counts an account rep's order.
+// RepOrderCountPart returns the number of the repOrders record that counts an order for its account
+// rep.
 func RepOrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), RepOrderCountParts))
 }

@@ -6,8 +6,11 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerRecords returns a customer's own record, the email claim (the record that reserves the
-// email address), and the edges (copies with other index keys).
+// CustomerRecords returns the records of a customer in this order:
+//
+//   - the customer's own record
+//   - the email claim (the record that reserves the email address)
+//   - the edges (copies of the own record with other index keys)
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.Err == nil {
@@ -17,7 +20,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 }
 
 // EmailClaimRecord returns the record that reserves an email address for one customer. email must
-// be an address returned by commerce.ParseEmail.
+// have the form that commerce.ParseEmail returns.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
 	return EmailClaim.Key(b, email).Attributes().Merge(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
 }

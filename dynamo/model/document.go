@@ -7,17 +7,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Document is a parsed DynamoDB response: the bytes of the response and the offsets of all values.
-// Nodes contain offsets instead of pointers, so the garbage collector does not scan them.
+// Document is a parsed DynamoDB response. It contains the bytes of the response, and a node with
+// offsets into these bytes for each value. Nodes contain offsets instead of pointers, so that the
+// garbage collector does not scan them.
 type Document struct {
-	// Body is the response body. The parser appends decoded binary values, and decoded strings that
-	// contained escape sequences. Body is not modified after parsing.
+	// Body is the response body. During parsing, decoded binary values are appended, and also decoded
+	// strings that contained escape sequences. Body does not change after parsing.
 	Body  []byte
 	Nodes []Node
 }
 
-// Node is an attribute value. If it is a list, set or map, the nodes of its elements follow it. End
-// is the index of the first node after the value and its elements.
+// Node is an attribute value. If the value is a list, set or map, the nodes of its elements follow
+// the node. End is the index of the first node after the value and its elements.
 type Node struct {
 	Name, NameEnd uint32
 	Text, TextEnd uint32
@@ -25,10 +26,10 @@ type Node struct {
 	Kind          Kind
 }
 
-// Kind is the type of a value.
+// Kind is the DynamoDB type of a value.
 type Kind byte
 
-// The types of DynamoDB values. kindNone means that a value is absent.
+// The types of DynamoDB values. kindNone is the kind of an absent value.
 const (
 	kindNone Kind = iota
 	KindS
@@ -44,14 +45,14 @@ const (
 )
 
 // Item is a record in a response, or a map inside a record. Its attributes are the nodes from the
-// index First (inclusive) to End (exclusive).
+// index First up to, but not including, the index End.
 type Item struct {
 	Doc        *Document
 	First, End uint32
 }
 
-// Span returns the text between two offsets. The text shares memory with the document, so a
-// reference to the text keeps the whole document in memory.
+// Span returns the text between two offsets in Body. The text shares memory with the document.
+// While the text is in use, the whole document stays in memory.
 func (d *Document) Span(from, to uint32) string {
 	if from == to {
 		return ""
@@ -60,7 +61,8 @@ func (d *Document) Span(from, to uint32) string {
 	return unsafe.String(&d.Body[from], int(to-from))
 }
 
-// kind returns the type of the node at an index. It returns kindNone if the index is out of range.
+// kind returns the type of the node with the index at. If there is no such node, it returns
+// kindNone.
 func (i Item) kind(at uint32) Kind {
 	if int(at) >= len(i.Doc.Nodes) {
 		return kindNone
@@ -68,7 +70,7 @@ func (i Item) kind(at uint32) Kind {
 	return i.Doc.Nodes[at].Kind
 }
 
-// Find returns the index of the node of an attribute. It returns false if the attribute is absent.
+// Find returns the index of an attribute's node. If the attribute is absent, Find returns false.
 func (i Item) Find(name string) (uint32, bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -92,7 +94,8 @@ func (i Item) len() int {
 	return n
 }
 
-// forEach calls take with the index and the node of each value, until take returns false.
+// forEach calls take with the index and the node of each attribute or element. If take returns
+// false, forEach stops.
 func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -103,7 +106,8 @@ func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	}
 }
 
-// toRecord converts the item to the types of the AWS SDK. The result shares no memory with Body.
+// toRecord converts the item to the types of the AWS SDK. The result shares no memory with the
+// document.
 func (i Item) toRecord() Record {
 	r := make(Record, i.len())
 	i.forEach(func(at uint32, n *Node) bool {
@@ -113,7 +117,7 @@ func (i Item) toRecord() Record {
 	return r
 }
 
-// attributeValue converts the node at an index to an attribute value of the AWS SDK.
+// attributeValue converts the node with the index at to a value of the AWS SDK.
 func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }
@@ -183,10 +187,10 @@ func (d *Document) sizeOf(at uint32) int {
 	return total
 }
 
-// MaxDepth is DynamoDB's limit on the depth of nested lists and maps.
+// MaxDepth is the maximum depth of nested lists and maps that DynamoDB accepts.
 const MaxDepth = 32
 
-// JSON's booleans.
+// The booleans in JSON.
 const (
 	JSONTrue  = "true"
 	JSONFalse = "false"

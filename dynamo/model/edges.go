@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Edges returns all edges of an entity.
+// Edges returns all edges of an entity. An edge is a copy of a record with other index keys.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges (copies with other index keys) that contain any of the attributes.
+// EdgesCopying returns the edges (copies with other index keys) that contain at least one of the
+// named attributes.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -33,7 +34,8 @@ var edges = func() map[string][]*Entity {
 	return found
 }()
 
-// BaseEntity returns the entity that an edge copies. If e is not an edge, it returns e.
+// BaseEntity returns the entity whose records the edge e copies. If e is not an edge, BaseEntity
+// returns e.
 func (e *Entity) BaseEntity() *Entity {
 	if e.EdgeOf != nil {
 		return e.EdgeOf
@@ -41,7 +43,8 @@ func (e *Entity) BaseEntity() *Entity {
 	return e
 }
 
-// KeyValues returns the values in a primary key. The map keys are the placeholders' names.
+// KeyValues extracts the placeholders' values from a primary key. The result maps the name of each
+// placeholder to its value.
 func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
 	for t, key := range map[KeyTemplate]string{e.PK: k.PK, e.SK: k.SK} {
@@ -55,8 +58,8 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyFromValues is the inverse of KeyValues: it builds the primary key from the values of the
-// placeholders. It returns empty keys if a value is not valid in a key.
+// KeyFromValues is the inverse of KeyValues. It builds the primary key from the values of the
+// placeholders. If a value is not valid in a key, it returns empty keys.
 func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t KeyTemplate) string {
@@ -73,8 +76,9 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	return k
 }
 
-// IndexAttributes returns the attributes that are in the index keys but not in the primary key. An
-// edge (a copy with other index keys) exists only for records with all these attributes.
+// IndexAttributes returns the attributes that are in the index keys but not in the primary key. If
+// a record lacks one of these attributes, it has no edge (copy with other index keys) of the entity
+// e.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -85,7 +89,8 @@ func (e *Entity) IndexAttributes() []string {
 	return names
 }
 
-// CopiedAttributes returns the attributes that the edge e copies: all attributes except e.Omitted.
+// CopiedAttributes returns the attributes that the edge e copies from a record. These are all
+// attributes except e.Omitted.
 func (e *Entity) CopiedAttributes(attributes Record) Record {
 	if len(e.Omitted) == 0 {
 		return attributes
@@ -97,7 +102,7 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// encodeWithEdges encodes a record and its edges (copies with other index keys).
+// encodeWithEdges encodes a record, followed by its edges (copies with other index keys).
 func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
@@ -109,11 +114,12 @@ func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges adds an entity's edges (copies with other index keys) to a write pattern.
+// withEdges adds the writes of an entity's edges (copies with other index keys) to a write pattern.
 //
 // If numbers is empty, the mutation may change all attributes of the entity, so it writes all
-// edges. Otherwise the mutation changes only the numeric attributes in numbers. It then writes only
-// the edges that contain one of these attributes, and reads the entity's records first.
+// edges. Otherwise, the mutation changes only the numeric attributes in numbers, and writes only
+// the edges that contain one of them. If there are such edges, the mutation reads the entity's
+// record before the transaction.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()
@@ -141,7 +147,8 @@ func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern 
 	return p
 }
 
-// isOptional reports whether some records have no such edge.
+// isOptional reports whether only some records have the edge e. This is the case if the edge's
+// index keys contain an optional attribute.
 func (e *Entity) isOptional() bool {
 	return slices.ContainsFunc(AttributesOf(e.EdgeOf), func(a Attribute) bool {
 		return a.Optional && slices.Contains(e.IndexAttributes(), a.Name)

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// EntityOf returns the entity whose key templates match a primary key. It returns nil if no entity
-// matches, which means that other software wrote the record.
+// EntityOf returns the entity whose key templates match a primary key. If no entity matches, other
+// software wrote the record, and EntityOf returns nil.
 func EntityOf(k Keys) *Entity {
 	for i := range allEntities {
 		e := &allEntities[i]
@@ -23,11 +23,12 @@ func EntityOf(k Keys) *Entity {
 	return nil
 }
 
-// allEntities is built once because bulk operations use it for every record. Do not modify it.
+// allEntities contains all entities. It is built only once, because bulk operations use it for
+// every record. Do not modify it.
 var allEntities = Entities()
 
-// entityOfIndexKeys returns the entity whose index key templates match the given keys. It returns
-// false if no entity matches, or if one of the keys is empty.
+// entityOfIndexKeys returns the entity whose index key templates match the given keys. If no entity
+// matches or one of the keys is empty, it returns false.
 func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	if indexPK == "" || indexSK == "" {
 		return Entity{}, false
@@ -53,11 +54,13 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 }
 
 // WithIndexKeys replaces the index keys of a record, because the record may come from a table with
-// another number of shards. If an attribute is not valid in a key, such as an empty category, the
-// record gets no index keys. A record that matches no entity keeps its index keys.
+// another number of shards. If an attribute of the index keys is not valid in a key, such as an
+// empty category, the record gets no index keys. If the record matches no entity, it keeps its
+// index keys.
 //
-// WithIndexKeys returns ErrCorrupt if it cannot decode the record, or if the attributes do not
-// match the key. It returns another error if only the index keys match an entity.
+// If the record cannot be decoded or its attributes do not match its key, WithIndexKeys returns
+// ErrCorrupt. If the index keys match an entity but the primary key does not, WithIndexKeys returns
+// another error.
 func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
@@ -78,7 +81,7 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 		encoded := Reader{Record: c}
 		delete(r, AttrIndexPK)
 		delete(r, AttrIndexSK)
-		// A record is in the index only if it has both index keys.
+		// A record is in the index only if it has both index keys, so set both or neither.
 		if encoded.Has(AttrIndexPK) && encoded.Text(AttrIndexSK) != "" {
 			r[AttrIndexPK], r[AttrIndexSK] = c[AttrIndexPK], c[AttrIndexSK]
 		}
@@ -87,9 +90,12 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record, and encodes it and all records that derive from it, such as its edges.
-// It builds keys from the attributes. If these do not match the key of r, no result has this key. A
-// value that is not valid in a key causes no error, because it may affect only a derived record.
+// Reencode decodes a record. It returns the encoded record and all records that derive from it,
+// such as its edges (copies with other index keys).
+//
+// Reencode builds the keys from the attributes. If the attributes do not match the key of r, none
+// of the returned records has the key of r. A value that is not valid in a key causes no error,
+// because the key may belong to a derived record only.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
@@ -100,8 +106,8 @@ func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
 	return encode(codec.KeyBuilder()), nil
 }
 
-// decodeForReencoding decodes a record of the entity e. The function encode encodes this record and
-// all records that derive from it.
+// decodeForReencoding decodes a record of the entity e. It returns a function that encodes this
+// record and all records that derive from it.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
@@ -111,7 +117,7 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 		return func(b *KeyBuilder) []Record { return CustomerRecords(b, *c) }, err
 	case EntityEmailClaim.Name:
 		_, err := decodeEmailClaim(r)
-		return func(*KeyBuilder) []Record { return []Record{r.Record} }, err // the address is only in the key, and no list contains claims
+		return func(*KeyBuilder) []Record { return []Record{r.Record} }, err // keep the record: the address is only in the key, and claims have no index keys
 	case EntityOrder.Name, EntityCustomerOrder.Name:
 		o, err := codec.DecodeOrder(r)
 		return func(b *KeyBuilder) []Record { return OrderRecords(b, *o, nil, nil) }, err
@@ -155,9 +161,9 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
 
-// UnreadableAttributes returns the attributes of a record that cannot be decoded, with a
-// description of each problem. It returns nil if all attributes can be decoded. Callers must not
-// treat an unreadable attribute as absent, because other software may use its value.
+// UnreadableAttributes returns the attributes of a record that cannot be decoded. For each
+// attribute, it describes the problem. If all attributes can be decoded, it returns nil. Callers
+// must not treat an unreadable attribute as absent, because other software may use its value.
 func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]string {
 	var problems map[string]string
 	r := Reader{Record: rec, onUnreadable: func(attribute, problem string) {
@@ -170,7 +176,8 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	}}
 	r.Text("entity")
 	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
-		// If the order's ID contains the creation time, decoding skips createdAt, so check it here.
+		// If the order's ID contains the creation time, decoding the order skips createdAt. So check
+		// createdAt here.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
@@ -179,8 +186,8 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	return problems
 }
 
-// HasUnreadableIndexAttribute reports whether the record's index keys depend on an attribute that
-// cannot be decoded.
+// HasUnreadableIndexAttribute reports whether the record's index keys contain the value of an
+// attribute that cannot be decoded.
 func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
 	for name := range codec.UnreadableAttributes(e, rec) {
@@ -200,8 +207,8 @@ func IsInPrimaryKey(e *Entity, name string) bool {
 // IsIndexKey reports whether name is one of the two key attributes of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
-// IsInIndexKey reports whether the value of an attribute is in the index keys of an entity, but not
-// in the primary key.
+// IsInIndexKey reports whether the index keys of an entity contain the value of an attribute, and
+// the primary key does not.
 func IsInIndexKey(e *Entity, name string) bool {
 	return slices.Contains(e.IndexAttributes(), name)
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// EqualRecords reports whether DynamoDB considers two records equal. The order of the elements of a
-// set and the notation of a number do not matter.
+// EqualRecords reports whether two records are equal for DynamoDB. It ignores the order of the
+// elements of a set, and the notation of a number.
 func EqualRecords(a, b Record) bool { return maps.EqualFunc(a, b, EqualValues) }
 
-// EqualValues reports whether DynamoDB considers two values equal.
+// EqualValues reports whether two values are equal for DynamoDB. It ignores the same differences as
+// EqualRecords.
 func EqualValues(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -52,20 +53,20 @@ func EqualValues(a, b types.AttributeValue) bool {
 // EqualNumbers reports whether two numbers have the same value, such as 5 and 5.0.
 func EqualNumbers(a, b string) bool { return a == b || ParseValidNumber(a) == ParseValidNumber(b) }
 
-// Comparison keys for the elements of sets.
+// stringSetKey and bytesToString convert the elements of sets to comparable values, for EqualSets.
 func stringSetKey(s string) string { return s }
 
 func bytesToString(b []byte) string { return string(b) }
 
-// ParseValidNumber parses a number of a record. Such a number is always valid, because DynamoDB and
-// the import reject invalid numbers. For invalid text, ParseValidNumber returns zero.
+// ParseValidNumber parses a number of a record. DynamoDB and the import reject invalid numbers, so
+// the number is always valid. For an invalid number, ParseValidNumber would return zero.
 func ParseValidNumber(n string) Number {
 	parsed, _ := ParseNumber(n)
 	return parsed
 }
 
-// EqualSets reports whether two sets have the same elements. key converts an element to a
-// comparable form. a and b must contain no duplicates.
+// EqualSets reports whether two sets have the same elements. The function key converts an element
+// to a comparable value. Neither a nor b may contain duplicates.
 func EqualSets[E any, K comparable](a, b []E, key func(E) K) bool {
 	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MaxRecordSizes returns the maximum size in bytes of the records that Ordergraph writes. The map
-// keys are entity names.
+// MaxRecordSizes returns the maximum sizes, in bytes, of the records that Ordergraph writes. The
+// result maps the name of each entity to the maximum size of its records.
 func MaxRecordSizes() map[string]int {
 	b := &KeyBuilder{Shards: MaxShards}
 	c, e, o := largestValue(customerAttributes), largestValue(employeeAttributes), largestValue(orderAttributes).order
 	line, event := largestValue(orderItemAttributes), largestValue(eventAttributes)
 	product := largestValue(productAttributes)
-	product.Available = -product.Available // the sign takes a byte
+	product.Available = -product.Available // a negative number takes one more byte
 	level, warehouse := largestValue(inventoryLevelAttributes), largestValue(warehouseAttributes)
 	records := slices.Concat(EncodeWithEdges(b, &e), EncodeWithEdges(b, &o), EncodeWithEdges(b, &c), EncodeWithEdges(b, &product), EncodeWithEdges(b, &level), EncodeWithEdges(b, &warehouse),
 		[]Record{OrderItemRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID),
@@ -35,5 +35,6 @@ func MaxRecordSizes() map[string]int {
 	return sizes
 }
 
-// extraShardDigit adds a second digit to the shard number. The measured keys may have only one digit.
+// extraShardDigit is the size of a second digit in the shard number. The measured keys may contain
+// a shard number with only one digit, but MaxShards allows two.
 const extraShardDigit = 1

@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The names of the key attributes and the index. Tables created by other software have these names.
+// The names of the key attributes and of the index. Existing tables of other software use the same
+// names.
 const (
 	AttrPK      = "pk"
 	AttrSK      = "sk"
@@ -20,14 +21,15 @@ const (
 	IndexName   = "GSI1"
 )
 
-// KeyTemplate is a key with placeholders in braces. For example, CUSTOMER#{customerId} with the value
-// c1 becomes CUSTOMER#c1.
+// KeyTemplate is a template for keys, with placeholders in braces. For example, the template
+// CUSTOMER#{customerId} with the value c1 produces the key CUSTOMER#c1.
 type KeyTemplate string
 
 // Build replaces the placeholders with values, from left to right.
 //
-// It returns a commerce.InvalidError if a value is empty or contains '#'. Such a value could form
-// the key of another record. Build returns another error if the number of values is wrong.
+// If a value is empty or contains '#', Build returns a commerce.InvalidError, because the result
+// could be the key of another record. If the number of values is wrong, Build returns another
+// error.
 func (t KeyTemplate) Build(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
@@ -55,8 +57,8 @@ func (t KeyTemplate) Build(values ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Values is the inverse of Build. It returns the values of the placeholders in key. It returns
-// false if key does not match the template.
+// Values is the inverse of Build. It returns the values that the placeholders have in key. If key
+// does not match the template, it returns false.
 func (t KeyTemplate) Values(key string) ([]string, bool) {
 	var values []string
 	rest := string(t)
@@ -110,32 +112,36 @@ func checkKeyValue(v string) error {
 	return nil
 }
 
-// Entity is a kind of record. Without index key templates, its records are not in the index.
+// Entity is a kind of record, with the templates of its keys. If an entity has no templates for
+// index keys, its records are not in the index.
 type Entity struct {
-	// Name is stored in the record's attribute "entity".
+	// Name is the value of the attribute "entity" in the records.
 	Name string
-	// Description is a description for messages and docs.
+	// Description is the name of the entity in messages and docs.
 	Description      string
 	PK, SK           KeyTemplate
 	IndexPK, IndexSK KeyTemplate
-	// Sharded means that IndexPK ends with a shard number if the table has several shards.
+	// Sharded reports whether the records are spread over several index partition keys. If the table
+	// has more than one shard, each of these keys is IndexPK followed by a shard number.
 	Sharded bool
-	// Optional reports whether only some records have index keys.
+	// Optional reports whether some of the records have no index keys.
 	Optional bool
-	// EdgeOf is set only for an edge: a copy of another record with other index keys. EdgeOf is the
-	// entity of the copied record. The edge has the same partition and attributes, so that one Query
-	// of the index can read a list. If a record lacks an attribute of the edge's index keys, it has no
-	// edge.
+	// EdgeOf is set only if this entity is an edge, which is a copy of another record with other index
+	// keys. EdgeOf is then the entity of the copied record. Edges allow one Query of the index to read
+	// a list. An edge has the same partition key as the copied record. If a record lacks an attribute
+	// of the edge's index keys, it has no edge.
 	EdgeOf *Entity
-	// Omitted are the attributes that an edge does not copy. A mutation that changes only these
-	// attributes does not have to update the edge.
+	// Omitted are the attributes that an edge does not copy. If a mutation changes only these
+	// attributes, it does not have to update the edge.
 	Omitted []string
 }
 
-// stockAttributes are the attributes of a product that change when it is ordered or shipped.
+// stockAttributes are the attributes of a product that change when orders or inventory levels
+// change.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. Edges (copies with other index keys) are named after the copied entity.
+// The entities. The name of an edge (a copy with other index keys) begins with the name of the
+// copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -157,8 +163,9 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
-	// A product's edges sort after its inventory levels (WAREHOUSE#...). So one Query can read the
-	// product and its inventory levels without the edges.
+	// The sort keys of a product's edges (copies with other index keys) come after those of its
+	// inventory levels (WAREHOUSE#...). So one Query can read the product and its inventory levels
+	// without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
@@ -189,30 +196,33 @@ var (
 
 // WritePattern declares the records that a mutation writes in one TransactWriteItems request.
 type WritePattern struct {
-	// ID identifies the pattern in the code, the explain output and the docs, for example WP1.
+	// ID identifies the write pattern in the code, the explain output and the docs. An example is WP1.
 	ID string
-	// Mutation is the GraphQL field that uses the pattern.
+	// Mutation is the name of the GraphQL mutation that uses the pattern.
 	Mutation string
-	// Writes are the records that every transaction of the mutation writes or checks. OptionalWrites
-	// are records that only some transactions write or check. An entity is listed once per record.
+	// Writes are the entities of the records that every transaction of the mutation writes or checks.
+	// OptionalWrites are the entities of the records that only some transactions write or check. If a
+	// transaction writes two records of an entity, the entity is listed twice.
 	Writes, OptionalWrites []Entity
-	// WritesPerLine are entities with one record to write for each line item of the order.
+	// WritesPerLine are the entities of the records that the transaction writes for each line item of
+	// the order.
 	WritesPerLine []Entity
-	// OptionalWritesPerLine are entities with at most one record to write for each line item of the
-	// order. These writes have no condition.
+	// OptionalWritesPerLine are the entities of the records that some transactions write for each line
+	// item of the order. These writes have no condition.
 	OptionalWritesPerLine []Entity
-	// Reads are the records that one request reads before the transaction. The request also reads one
-	// record of each entity in ReadsPerLine for each line item of the order.
+	// Reads are the entities of the records that one request reads before the transaction. For each
+	// line item of the order, the request also reads one record of each entity in ReadsPerLine.
 	Reads, ReadsPerLine []Entity
-	// ReadsItems means that the mutation reads the order's line items. If the order does not embed its
-	// line items, this is a separate request.
+	// ReadsItems reports whether the mutation reads the order's line items. If the order's record does
+	// not embed its line items, the mutation sends a separate request for them.
 	ReadsItems bool
-	// ReadsOnFailure are the records that the mutation reads to find out why a transaction failed.
+	// ReadsOnFailure are the entities of the records that the mutation reads after a failed
+	// transaction, to find the reason of the failure.
 	ReadsOnFailure []Entity
 }
 
-// The write patterns, one per mutation. If an order becomes too large to embed its line items, WP9
-// writes the records of all line items.
+// The write patterns, one per mutation. In WP9, setOrderItem can make an order too large to embed
+// its line items. The transaction then writes the records of all line items.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
 		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
@@ -254,8 +264,8 @@ var (
 
 func entities(entities ...Entity) []Entity { return entities }
 
-// MaxActions returns the maximum number of actions in a transaction for an order with the given
-// number of line items.
+// MaxActions returns the maximum number of actions in a transaction of the pattern. lines is the
+// number of line items of the order.
 func (p WritePattern) MaxActions(lines int) int {
 	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 }
@@ -263,8 +273,8 @@ func (p WritePattern) MaxActions(lines int) int {
 // MaxShards is the maximum number of shards of a table.
 const MaxShards = 64
 
-// ShardSuffix returns the end of a shard's index partition key, such as #3. It is empty for a table
-// with one shard. Records written by other software have no suffix either.
+// ShardSuffix returns the end of a shard's index partition key, such as #3. If the table has only
+// one shard, the suffix is empty, because the keys written by other software have no suffix either.
 func ShardSuffix(shard, shards int) string {
 	if shards <= 1 {
 		return ""
@@ -272,7 +282,8 @@ func ShardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
-// ShardOf returns the shard number of an ID. Stored keys contain it, so it must never change.
+// ShardOf returns the shard number of an ID. Stored keys contain the shard number, so its
+// calculation must never change.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -282,16 +293,18 @@ func ShardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// Keys are the key attributes of a record. IndexPK and IndexSK are empty if it is not in the index.
+// Keys contains the values of a record's key attributes. If the record is not in the index, IndexPK
+// and IndexSK are empty.
 type Keys struct{ PK, SK, IndexPK, IndexSK string }
 
-// KeyBuilder builds the keys of records. Err is the first error that occurred.
+// KeyBuilder builds the keys of records. Err is the first error that occurred, so callers can build
+// several keys before they check Err.
 type KeyBuilder struct {
 	Shards int
 	Err    error
 }
 
-// Build builds one key and keeps the first error.
+// Build builds one key. If this fails and b.Err is nil, it stores the error in b.Err.
 func (b *KeyBuilder) Build(t KeyTemplate, values ...string) string {
 	key, err := t.Build(values...)
 	if b.Err == nil {
@@ -300,11 +313,12 @@ func (b *KeyBuilder) Build(t KeyTemplate, values ...string) string {
 	return key
 }
 
-// record adds keys to the given attributes, which provide the values for the keys. If e is Optional
-// and the attribute of the index partition key is absent, the record has no index keys.
+// record returns a record with the given attributes, and with keys that are built from these
+// attributes. If e is Optional and the attribute in its index partition key is absent, the record
+// has no index keys.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t KeyTemplate) string {
-		values := t.appendPlaceholders(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
+		values := t.appendPlaceholders(make([]string, 0, 2)) // the capacity is enough for every template, so values stays on the stack
 		for i, name := range values {
 			values[i] = e.placeholderValue(name, attributes)
 		}
@@ -320,8 +334,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
 }
 
-// AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder. Most
-// placeholders have the name of their attribute.
+// AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.
+// Most placeholders have the same name as their attribute.
 func (e *Entity) AttributeForPlaceholder(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
@@ -334,11 +348,12 @@ func (e *Entity) AttributeForPlaceholder(name string) string {
 	return name
 }
 
-// foldedNamePlaceholder is a placeholder. Its value is the attribute "name", converted by commerce.FoldName.
+// foldedNamePlaceholder is the placeholder for the attribute "name" in the normalized form that
+// commerce.FoldName returns.
 const foldedNamePlaceholder = "foldedName"
 
-// placeholderValue returns the value of a placeholder for a record with the given attributes. It
-// returns an empty string if the record lacks the attribute.
+// placeholderValue returns the value of a placeholder for a record with the given attributes. If
+// the record lacks the attribute, it returns an empty string.
 func (e *Entity) placeholderValue(name string, attributes Record) string {
 	switch v := attributes[e.AttributeForPlaceholder(name)].(type) {
 	case *types.AttributeValueMemberS:
@@ -353,7 +368,8 @@ func (e *Entity) placeholderValue(name string, attributes Record) string {
 	}
 }
 
-// Attributes returns the keys as attributes.
+// Attributes returns the keys as attributes of a record. If k has no index keys, the result has
+// none either.
 func (k Keys) Attributes() Record {
 	r := Record{AttrPK: Str(k.PK), AttrSK: Str(k.SK)}
 	if k.IndexPK != "" {
@@ -362,7 +378,8 @@ func (k Keys) Attributes() Record {
 	return r
 }
 
-// KeyAttributes returns the names of the key attributes that a Query of the access pattern uses.
+// KeyAttributes returns the names of the partition key and the sort key that a Query of the access
+// pattern uses.
 func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	if p.Index == IndexName {
 		return AttrIndexPK, AttrIndexSK
@@ -370,8 +387,8 @@ func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	return AttrPK, AttrSK
 }
 
-// FirstPlaceholderValue returns the value of the first placeholder in a key. It returns an empty string if key
-// does not match the template.
+// FirstPlaceholderValue returns the value of the first placeholder in a key. If the key does not
+// match the template, it returns an empty string.
 func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	values, _ := t.Values(key)
 	if len(values) == 0 {
@@ -380,8 +397,9 @@ func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the factor by which consistency multiplies read units. It is 2 for
-// consistent reads of the table. The index does not support consistent reads, so its factor is 1.
+// ConsistencyFactor returns the number of read units that a read consumes, relative to an
+// eventually consistent read. It is 2 for a strongly consistent read of the table. The index does
+// not support strongly consistent reads, so its factor is always 1.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2
@@ -389,7 +407,7 @@ func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	return 1
 }
 
-// Entities returns the entities whose records the pattern reads.
+// Entities returns the entities whose records the access pattern reads.
 func (p AccessPattern) Entities() []Entity {
 	var entities []Entity
 	for _, e := range Entities() {

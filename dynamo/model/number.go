@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// Number is a parsed DynamoDB number. Numbers with the same value, such as 5 and 0.5E1, are equal.
+// Number is a parsed DynamoDB number. Two Numbers with the same value are equal, even if their
+// notation differed, as in 5 and 0.5E1.
 type Number struct {
 	negative bool
-	// digits are the significant digits, without leading and trailing zeros. They are empty for zero.
+	// digits are the significant digits, without leading and trailing zeros. For the number zero,
+	// digits is empty.
 	digits string
 	// exponent is the power of ten of the last significant digit.
 	exponent int
@@ -22,7 +24,7 @@ const (
 	maxMagnitude = 125
 )
 
-// ParseNumber parses a DynamoDB number. It returns false for text that DynamoDB rejects.
+// ParseNumber parses a DynamoDB number. If DynamoDB rejects the text, ParseNumber returns false.
 func ParseNumber(text string) (Number, bool) {
 	var n Number
 	rest := text
@@ -35,8 +37,8 @@ func ParseNumber(text string) (Number, bool) {
 	mantissa := rest
 	if e := strings.IndexAny(rest, "eE"); e >= 0 {
 		mantissa = rest[:e]
-		// A number whose exponent exceeds 32 bits exceeds DynamoDB's limits, unless the number is zero.
-		// ParseNumber rejects a zero such as 0E9999999999, too.
+		// An exponent of more than 32 bits exceeds DynamoDB's limits, unless the number is zero. For
+		// simplicity, ParseNumber also rejects such a zero.
 		exponent, err := strconv.ParseInt(rest[e+1:], 10, 32)
 		if err != nil {
 			return Number{}, false
@@ -63,10 +65,12 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber converts a number to text for use in keys. The texts sort in numerical order.
+// SortableNumber converts a number to text for use in sort keys. The texts sort in the order of the
+// numbers. The parameter text must have neither an exponent nor trailing zeros.
 //
-// The result has 19 digits before the decimal point. For a negative number, each digit is
-// subtracted from 9 and '~' is appended. text must not have an exponent or trailing zeros.
+// The result has 19 digits before the decimal point, which is the maximum of an int64. In a
+// negative number, SortableNumber subtracts each digit from 9, because a number with a larger
+// absolute value must sort first. It also appends '~', so that -1.5 sorts before -1.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")

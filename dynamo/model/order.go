@@ -9,30 +9,31 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerOrderKey identifies the customer's copy of an order.
+// CustomerOrderKey identifies the copy of an order in the customer's partition.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
 	Order    commerce.OrderID
 }
 
-// KeysOfCustomerOrder returns the primary key of an order's copy in the customer's partition.
+// KeysOfCustomerOrder returns the primary key of the copy of an order in the customer's partition.
 func KeysOfCustomerOrder(b *KeyBuilder, k CustomerOrderKey) Keys {
 	return Keys{PK: b.Build(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Build(EntityCustomerOrder.SK, string(k.Order))}
 }
 
-// OrderItemKey identifies an item by its order and its product.
+// OrderItemKey identifies a line item by its order and its product.
 type OrderItemKey struct {
 	Order commerce.OrderID
 	SKU   commerce.SKU
 }
 
-// KeysOfOrderItem returns the keys of an order item.
+// KeysOfOrderItem returns the primary key of a line item's record.
 func KeysOfOrderItem(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Build(EntityOrderItem.PK, string(k.Order)), SK: b.Build(EntityOrderItem.SK, string(k.SKU))}
 }
 
-// OrderRecords returns an order's own record, the copy in the customer's partition, the line items
-// and the events. items must contain all line items, even if they are too many to embed.
+// OrderRecords returns the records of an order: the order's own record, the copy in the customer's
+// partition, the line items and the events. items must contain all line items, even if there are
+// too many to embed them in the first two records.
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -46,13 +47,14 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	return records
 }
 
-// OrderItemRecord returns the record of an item.
+// OrderItemRecord returns the record of a line item.
 func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
 	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
-// orderWithOptionalFields combines an order, its item count and its address in one allocation.
+// orderWithOptionalFields combines an order with the values to which its pointer fields point. One
+// allocation is then sufficient for all of them.
 type orderWithOptionalFields struct {
 	order   commerce.Order
 	count   int
@@ -69,7 +71,8 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	indexedTextAttribute(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, presenceOptional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, presenceRequired)
-	// Almost all order IDs are ULIDs, which contain the creation time.
+	// Almost all order IDs are ULIDs, which contain the creation time. Such an order does not need the
+	// attribute createdAt.
 	if placed, ok := o.ID.Time(); ok && a.mode == modeReading {
 		o.PlacedAt = placed
 	} else {
@@ -82,7 +85,8 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// SortBySKU returns line items sorted by SKU. The sort keys of their records have the same order.
+// SortBySKU returns the line items sorted by SKU, which is also the order of their records' sort
+// keys.
 func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
@@ -106,7 +110,7 @@ func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	lenientTextAttribute(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
 
-// DecodeOrder decodes an order's own record, or its copy in the customer's partition.
+// DecodeOrder decodes an order's own record or its copy in the customer's partition.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
@@ -120,7 +124,8 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, a.Err()
 }
 
-// DecodeEmbeddedItem decodes a line item in the order's own record. c is the currency of its price.
+// DecodeEmbeddedItem decodes a line item that is embedded in an order's record. c is the currency
+// of the line item's price.
 //
 // Errors: ErrCorrupt.
 func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
@@ -129,7 +134,7 @@ func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, 
 	return item, a.Err()
 }
 
-// DecodeOrderItem decodes the record of an item.
+// DecodeOrderItem decodes a line item's own record.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
@@ -152,13 +157,13 @@ func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	return b.record(&EntityOrderEvent, encode(eventAttributes, e))
 }
 
-// LastEventRecord returns the record that contains a copy of a customer's last order event.
+// LastEventRecord returns the record that stores a copy of the last event of a customer's orders.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
-// eventAttributes declares the attributes of an order event. The timeline of the order and the copy
-// of the customer's last event contain the same attributes.
+// eventAttributes declares the attributes of an order event. They are the same in the order's
+// timeline and in the copy of the customer's last event.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	textAttribute(a, "eventId", &e.ID, commerce.ULIDLength)
 	textAttribute(a, "orderId", &e.OrderID, commerce.ULIDLength)
@@ -180,20 +185,22 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 	return e, a.Err()
 }
 
-// LastEventID returns the ID of a customer's last event. r is the record with a copy of the event.
+// LastEventID returns the ID of a customer's last event. r is the record that stores a copy of this
+// event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
-// IsOrdergraphEvent reports whether Ordergraph wrote an event of an order's timeline. Events
-// written by other software lack the attribute "entity", or their ID is not a ULID.
+// IsOrdergraphEvent reports whether Ordergraph wrote an event in an order's timeline. If other
+// software wrote the event, the attribute "entity" is missing or the event's ID is not a ULID.
 func IsOrdergraphEvent(r Record) bool {
 	_, ok := EventIDFromKey(r).Time()
 	return ok && TextOf(r, "entity") == EntityOrderEvent.Name
 }
 
-// DecodeTimelineEvent decodes an event of an order's timeline.
+// DecodeTimelineEvent decodes an event in an order's timeline.
 //
-// It returns ErrCorrupt if the record cannot be decoded, or if its key does not match its
-// attributes. A subscriber could not resume after an event with the wrong key.
+// If the record cannot be decoded or its key does not match its attributes, DecodeTimelineEvent
+// returns ErrCorrupt. It checks the key because a subscription could not resume after an event with
+// a wrong key.
 func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {

@@ -6,54 +6,60 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Directions of a Query.
+// The directions in which a Query reads sort keys.
 const (
 	Ascending  = "ascending"
 	Descending = "descending"
 )
 
-// QueryPerShard is the value of AccessPattern.Operation for a list that is spread over shards.
+// QueryPerShard is the value of AccessPattern.Operation for a list that is spread over shards. It
+// means one Query per shard.
 const QueryPerShard = "Query per shard"
 
-// AccessPattern is one way to read the table. In the schema, the directive @reads of a field names
-// the access pattern that the field uses.
+// AccessPattern is one way to read the table. In the GraphQL schema, the directive @reads of a
+// field names the access pattern that the field uses.
 type AccessPattern struct {
-	// ID identifies the pattern in the code, the explain output and the docs, for example AP1.
+	// ID identifies the access pattern in the code, the explain output and the docs. An example is
+	// AP1.
 	ID string
 	// Description describes the records that the pattern reads.
 	Description string
-	// Operation is GetItem, Query or QueryPerShard. Several GetItem reads are combined in a BatchGetItem.
+	// Operation is GetItem, Query or QueryPerShard. Several GetItem reads are combined in one
+	// BatchGetItem request.
 	Operation string
 	// Index is the name of the index that a Query reads. It is empty if the Query reads the table.
 	Index string
 	// PK and SK are the templates of the keys to read. For a Query, SK is only a prefix of the sort
-	// keys. An empty SK matches all sort keys.
+	// keys. If SK is empty, the Query reads all sort keys.
 	PK, SK KeyTemplate
 	// Direction is Ascending or Descending for a Query, and empty for a GetItem.
 	Direction string
-	// IncludedIn is the ID of another access pattern whose result contains the result of this pattern.
-	// It is empty if this pattern sends its own requests.
+	// IncludedIn is the ID of another access pattern that already reads the records of this pattern.
+	// If this pattern sends its own requests, IncludedIn is empty.
 	IncludedIn string
-	// EmbeddedInParent means that the parent record may embed the result, as an order may embed its
-	// line items. The pattern sends a request only if the parent record does not embed the result.
+	// EmbeddedInParent reports whether the parent record may embed the result. For example, an order's
+	// record may embed the line items. The pattern then sends a request only if the result is not
+	// embedded.
 	EmbeddedInParent bool
-	// MaxLength is the maximum length of the list. 0 means that the list has no maximum length.
+	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum.
 	MaxLength int
 
 	number int
 }
 
-// Number returns the number in the ID, from 1.
+// Number returns the number in the pattern's ID. For example, the number of AP7 is 7.
 func (p *AccessPattern) Number() int { return p.number }
 
-// LookupPattern is an access pattern that reads records of Go type V by keys of Go type K.
+// LookupPattern is an access pattern that reads single records by their keys. K is the Go type of a
+// key, and V is the Go type of a decoded record.
 type LookupPattern[K comparable, V any] struct {
 	AccessPattern
 	Key    func(*KeyBuilder, K) Keys
 	Decode func(*Codec, Reader) (V, error)
 }
 
-// ListPattern is an access pattern that reads pages of a list. V is the Go type of a record.
+// ListPattern is an access pattern that reads the pages of a list. V is the Go type of a decoded
+// record.
 type ListPattern[V any] struct {
 	AccessPattern
 	Decode func(*Codec, Reader) (V, error)
@@ -74,7 +80,7 @@ func keysByID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
 }
 
-// collectionPattern declares an access pattern that lists the records of an entity in one item
+// collectionPattern declares an access pattern that lists the records of one entity in an item
 // collection.
 func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
@@ -92,15 +98,15 @@ func indexPattern[V any](number int, what string, e Entity, direction string, de
 	return &ListPattern[V]{p, decode}
 }
 
-// wholeCollection declares an access pattern that reads an item collection: the record of an entity
-// and all other records with the same partition key.
+// wholeCollection declares an access pattern that reads a whole item collection: the record of the
+// entity e, and all other records with the same partition key.
 func wholeCollection(number int, what string, e Entity) *AccessPattern {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", "", Ascending
 	return &p
 }
 
-// withoutCodec adapts a decoder that does not use the codec.
+// withoutCodec converts a decoder that does not need a Codec to the type of AccessPattern decoders.
 func withoutCodec[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
@@ -110,7 +116,8 @@ func (p *ListPattern[V]) withMaxLength(most int) *ListPattern[V] {
 	return p
 }
 
-// embeddedInParent declares that the parent record may embed the list. most is the maximum length.
+// embeddedInParent declares that the parent record may embed the list. The parameter most is the
+// maximum length of the list.
 func (p *ListPattern[V]) embeddedInParent(most int) *ListPattern[V] {
 	p.EmbeddedInParent = true
 	return p.withMaxLength(most)
@@ -122,20 +129,21 @@ func (p *LookupPattern[K, V]) embeddedInParent() *LookupPattern[K, V] {
 	return p
 }
 
-// derivedFrom declares an access pattern that sends no requests, because the records of the other
-// pattern contain its result.
+// derivedFrom declares an access pattern that sends no requests of its own, because the access
+// pattern other already reads its records.
 func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
 	p.number, p.ID, p.Description, p.IncludedIn = number, fmt.Sprintf("AP%d", number), what, other.ID
 	return &p
 }
 
-// The access patterns. In the schema, the directive @reads of a field names its access pattern.
+// The access patterns. In the GraphQL schema, the directive @reads of a field names the access
+// pattern that the field uses.
 var (
 	OrderByID            = lookupPattern(1, "order by ID", EntityOrder, keysByID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collectionPattern(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersByStatus       = indexPattern(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderItems           = collectionPattern(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).embeddedInParent(commerce.MaxLines)
+	OrderItems           = collectionPattern(4, "items of an order whose record does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).embeddedInParent(commerce.MaxLines)
 	OrderItem            = lookupPattern(5, "one item of an order", EntityOrderItem, KeysOfOrderItem, (*Codec).DecodeOrderItem).embeddedInParent()
 	CustomerByID         = lookupPattern(6, "customer by ID", EntityCustomer, keysByID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
 	Orders               = indexPattern(7, "orders of all customers, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)

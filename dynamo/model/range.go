@@ -6,12 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Range is a range of sort keys without their common prefix. From is inclusive and To is exclusive.
-// An empty From or To means no bound. From is less than To, even if a Query reads backwards.
+// Range is a range of sort keys. From and To omit the prefix that all these sort keys have in
+// common. From is inclusive and To is exclusive. If one of them is empty, the range has no bound on
+// that side. From is less than To, even for a Query in descending order.
 type Range struct{ From, To string }
 
-// Empty reports whether b contains no sort key. An empty range must not be sent to DynamoDB, which
-// rejects a lower bound that exceeds the upper bound.
+// Empty reports whether no sort key is in b. Do not send an empty range to DynamoDB, because
+// DynamoDB rejects a lower bound that is greater than the upper bound.
 func (b Range) Empty() bool {
 	last := maxChar
 	if b.To != "" {
@@ -20,8 +21,8 @@ func (b Range) Empty() bool {
 	return last == "" || b.From > last
 }
 
-// Remaining returns the part of b that has not been read. last is the last sort key that was read.
-// forward reports whether the keys are read in ascending order.
+// Remaining returns the part of b that has not been read yet. last is the last sort key that was
+// read. forward reports whether the keys are read in ascending order.
 func (b Range) Remaining(last string, forward bool) Range {
 	if forward {
 		b.From = JustAfter(last)
@@ -31,39 +32,40 @@ func (b Range) Remaining(last string, forward bool) Range {
 	return b
 }
 
-// PrefixRange returns the range of sort keys that begin with text. text must be the result of
+// PrefixRange returns the range of sort keys that begin with text. text must be a result of
 // commerce.FoldName and must not be empty.
 func PrefixRange(text string) Range {
 	last, size := utf8.DecodeLastRuneInString(text)
-	if last++; last == 0xD800 { // surrogates are not valid text
+	if last++; last == 0xD800 { // skip the surrogates, because they are not valid characters
 		last = '\uE000'
 	}
 	return Range{From: text, To: text[:len(text)-size] + string(last)}
 }
 
-// maxChar is the last Unicode character. It sorts after every character in a key.
+// maxChar is the last Unicode character. It sorts after all other characters, so it ends the upper
+// bound of a range.
 const maxChar = string(utf8.MaxRune)
 
 // JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
 
-// JustBefore converts the exclusive upper bound s to an inclusive upper bound, because BETWEEN
-// includes both bounds. It assumes that keys do not contain maxChar. s must not be empty.
+// JustBefore converts the exclusive upper bound s to an inclusive upper bound, because the operator
+// BETWEEN includes both bounds. It assumes that keys do not contain maxChar. s must not be empty.
 func JustBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]
 	switch last {
 	case 0:
 		return rest
-	case '\uE000': // skips the surrogates, which are not valid text
+	case '\uE000': // skip the surrogates, because they are not valid characters
 		return rest + "\uD7FF" + maxChar
 	default:
 		return rest + string(last-1) + maxChar
 	}
 }
 
-// KeyCondition is the key condition of a Query and the values of its placeholders. From and To are
-// empty if the condition does not contain their placeholders.
+// KeyCondition is the key condition of a Query, with the values of its placeholders. If the
+// condition does not contain the placeholder of From or To, that field is empty.
 type KeyCondition struct{ Text, Partition, From, To string }
 
 // Values returns the values of the condition's placeholders.
@@ -78,9 +80,12 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// NewKeyCondition returns the condition for sort keys that consist of prefix and a text in b. To
-// continue a list, use such a condition instead of ExclusiveStartKey. ExclusiveStartKey contains
-// the full key of a record, but the record may have moved to another partition.
+// NewKeyCondition returns the condition for sort keys that consist of prefix and a text in the
+// range b.
+//
+// To read the next page of a list, use such a condition instead of ExclusiveStartKey.
+// ExclusiveStartKey needs the complete key of the last record, but the record's index partition key
+// may have changed since it was read.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

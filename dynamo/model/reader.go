@@ -13,39 +13,43 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrCorrupt means that a record lacks a required attribute or cannot be decoded.
+// ErrCorrupt means that a record lacks a required attribute, or that an attribute cannot be
+// decoded.
 var ErrCorrupt = errors.New("record cannot be read")
 
-// The names of attributes in conditions and updates.
+// The names of attributes that DynamoDB expressions use.
 const (
-	// AttrVersion is a number that every change of a record increments, except changes of counters.
+	// AttrVersion is a number that every change of a record increments. Changes of counters are an
+	// exception.
 	AttrVersion = "version"
-	// Counters.
+	// Attributes that contain counts, or that belong to records of counts.
 	AttrOrderCount = "orderCount"
 	AttrComplete   = "complete"
 	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
-	// AttrSpendingComplete reports whether a customer's spending records include all orders.
+	// AttrSpendingComplete is a boolean in a customer's record. It reports whether the customer's
+	// spending records include all orders.
 	AttrSpendingComplete = "spendingComplete"
 	AttrTotalInventory   = "totalInventory"
 	AttrAvailable        = "available"
 	AttrQuantity         = "quantity"
 	AttrProductCount     = "productCount"
-	// AttrStockRevision is a number in a product's record. It is incremented by every change of the
-	// product's stock. Records without the attribute have the revision 0.
+	// AttrStockRevision is a number in a product's record that every change of the product's stock
+	// increments. A record without this attribute has the stock revision 0.
 	AttrStockRevision = "stockRevision"
-	// AttrCategory is the category of a product, or the name of a category.
+	// AttrCategory is the category in a product's record, and the name in a category's record.
 	AttrCategory = "category"
-	// AttrCustomerID and AttrEmployeeID refer to the customer or employee to which a record belongs.
+	// AttrCustomerID and AttrEmployeeID contain the ID of the customer or employee to whom a record
+	// belongs.
 	AttrCustomerID = "customerId"
 	AttrEmployeeID = "employeeId"
 )
 
-// Record maps the names of attributes to values of the AWS SDK.
+// Record is a record in the types of the AWS SDK. It maps the names of attributes to their values.
 type Record map[string]types.AttributeValue
 
-// Merge adds more's attributes to r and returns r.
+// Merge adds the attributes of more to r, and returns r.
 func (r Record) Merge(more Record) Record {
 	maps.Copy(r, more)
 	return r
@@ -79,34 +83,37 @@ func TextListValue(values []string) types.AttributeValue {
 	return ListValue(l...)
 }
 
-// timestampLayout is the layout of times in the table. Times in this layout sort as text, because
-// they are in UTC with a fixed number of digits.
+// timestampLayout is the layout of times in the table. All times are in UTC and have the same
+// number of digits, so their texts sort in order of time.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-// Timestamp returns a time as the table stores it.
+// Timestamp formats a time for the table.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
 // Reader reads the attributes of a record. The record is either in the types of the AWS SDK
-// (Record) or in a parsed response (Item). If an attribute is absent or has an unexpected type, the
-// methods return the zero value. Methods whose name begins with Required also store the first
-// problem for Err.
+// (Record) or in a parsed response (Item).
 //
-// Strings from a parsed response keep the whole response in memory, so they must not be kept after
-// the client's request. Use Attributes for values that must live longer.
+// If an attribute is absent or has an unexpected type, the methods return the zero value. The
+// methods whose name begins with Required also store this problem for Err. Number and UpdatedAtOr
+// store it only if the attribute is present.
+//
+// Strings from a parsed response keep the whole response in memory. Do not keep them after the
+// client's request. For values that must live longer, use Attributes.
 type Reader struct {
 	Record  Record
 	Item    Item
 	Problem string
-	// onUnreadable, if set, is called for each attribute that is present but cannot be decoded. Set it
-	// only with Record, because Item does not report all such attributes.
+	// onUnreadable, if not nil, is called for each attribute that is present but cannot be decoded.
+	// Set it only together with Record, because the methods do not report all such attributes of an
+	// Item.
 	onUnreadable func(attribute, problem string)
 }
 
-// Absent reports whether there is no record.
+// Absent reports whether the Reader contains no record.
 func (r *Reader) Absent() bool { return r.Record == nil && r.Item.Doc == nil }
 
-// Attributes returns the record in the types of the AWS SDK. The result does not keep the response
-// in memory. It is nil if the record is absent.
+// Attributes returns the record in the types of the AWS SDK. The result does not keep the parsed
+// response in memory. If there is no record, the result is nil.
 func (r *Reader) Attributes() Record {
 	if r.Item.Doc == nil {
 		return r.Record
@@ -122,7 +129,7 @@ func (r *Reader) Size() int {
 	return r.Item.size()
 }
 
-// Fail stores a problem for Err: an attribute is missing or cannot be decoded.
+// Fail stores a problem with the named attribute. Err returns only the first stored problem.
 func (r *Reader) Fail(name, problem string) {
 	if r.Problem == "" {
 		r.Problem = fmt.Sprintf("attribute %q %s", name, problem)
@@ -132,16 +139,16 @@ func (r *Reader) Fail(name, problem string) {
 	}
 }
 
-// reportUnreadable reports an optional attribute that is present but cannot be decoded. The caller
-// treats the attribute as absent.
+// reportUnreadable reports that an optional attribute is present but cannot be decoded. The caller
+// then treats the attribute as absent.
 func (r *Reader) reportUnreadable(name, problem string) {
 	if r.onUnreadable != nil {
 		r.onUnreadable(name, problem)
 	}
 }
 
-// Err returns an error that describes the first problem of the record. It returns nil if the record
-// has no problem.
+// Err returns an error that describes the first stored problem. If no problem is stored, it returns
+// nil.
 //
 // Errors: ErrCorrupt.
 func (r *Reader) Err() error {
@@ -166,8 +173,8 @@ func (r Record) KeyText() string {
 // KeyText returns the record's primary key for messages.
 func (r *Reader) KeyText() string { return r.Text(AttrPK) + " " + r.Text(AttrSK) }
 
-// scalar returns the text and the kind of a string or number attribute. The kind is kindNone if the
-// attribute is absent or has another type. present reports whether the attribute exists.
+// scalar returns the text and the kind of a string or number attribute. If the attribute is absent
+// or has another type, the kind is kindNone. present reports whether the attribute exists.
 func (r *Reader) scalar(name string) (text string, kind Kind, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -189,7 +196,8 @@ func (r *Reader) scalar(name string) (text string, kind Kind, present bool) {
 	return "", kindNone, present
 }
 
-// Text returns the value of a string attribute, or an empty string if the attribute is absent.
+// Text returns the value of a string attribute. If the attribute is absent or not a string, it
+// returns an empty string.
 func (r *Reader) Text(name string) string {
 	s, kind, present := r.scalar(name)
 	if kind == KindS {
@@ -212,8 +220,8 @@ func (r *Reader) RequiredText(name string) string {
 }
 
 // textOrIndexKey returns the value of a string attribute. If the attribute is absent or empty, it
-// returns the value in the index key instead (see indexValue). It reports an attribute of another
-// type as unreadable.
+// returns the value in the index partition key instead (see indexValue). If the attribute has
+// another type, textOrIndexKey reports it as unreadable.
 func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	text, kind, present := r.scalar(name)
 	switch {
@@ -229,9 +237,12 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 // or a category. Other software may store the value only in this key. If the key does not match the
 // template of e, indexValue returns an empty string.
 //
-// It also returns an empty string for a record with the attribute "entity". Ordergraph wrote such a
-// record, and would have stored an account rep or a warehouse in an attribute. Products are an
-// exception: every product has a category, so a product without the attribute has lost it.
+// It also returns an empty string if Ordergraph wrote the record, which the attribute "entity"
+// shows. Ordergraph stores an account rep or a warehouse in an attribute, so without this attribute
+// the value does not exist.
+//
+// Products are an exception, because every product has a category. If a product lacks the
+// attribute, the attribute has been lost, and indexValue returns the category in the key.
 func (r *Reader) indexValue(e *Entity) string {
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
@@ -251,13 +262,14 @@ func (r *Reader) Has(name string) bool {
 	return present
 }
 
-// Number returns the value of a whole-number attribute. It returns 0 if the attribute is absent.
+// Number returns the value of a whole-number attribute. If the attribute is absent, it returns 0.
 func (r *Reader) Number(name string) int {
 	n, _ := r.wholeNumber(name)
 	return n
 }
 
-// Flag returns the value of a boolean attribute. It returns false if the attribute is absent.
+// Flag returns the value of a boolean attribute. If the attribute is absent or not a boolean, it
+// returns false.
 func (r *Reader) Flag(name string) bool {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -287,7 +299,7 @@ func (r *Reader) RequiredNumber(name string) int {
 }
 
 // wholeNumber returns the value of a whole-number attribute, and reports whether the attribute
-// exists. If the attribute has another type, wholeNumber stores the problem for Err.
+// exists. If the attribute is not a whole number, wholeNumber stores this problem for Err.
 func (r *Reader) wholeNumber(name string) (int, bool) {
 	n, kind, present := r.scalar(name)
 	if !present {
@@ -297,7 +309,7 @@ func (r *Reader) wholeNumber(name string) (int, bool) {
 		if i, err := strconv.Atoi(n); err == nil {
 			return i, true
 		}
-		// Other software may write whole numbers in other notations, such as 5.0 and 1E+1.
+		// Other software may write whole numbers in other notations, such as 5.0 or 1E+1.
 		if d, err := decimal.Parse(n); err == nil {
 			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
 				return int(whole), true
@@ -321,7 +333,8 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the currency of a record. The parameter otherwise is the default.
+// Currency returns the currency of a record. If the record has no currency, it returns the
+// parameter otherwise.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -332,7 +345,7 @@ func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 // RequiredTime returns the value of a time attribute that the record must have.
 func (r *Reader) RequiredTime(name string) time.Time { return r.time(name, r.RequiredText(name)) }
 
-// time parses an attribute's text as a time.
+// time parses the text of the named attribute as a time.
 func (r *Reader) time(name, text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -341,8 +354,8 @@ func (r *Reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// UpdatedAtOr returns the time of the last update. Records of other software may lack it, so the
-// parameter otherwise is the default.
+// UpdatedAtOr returns the time of the record's last update. If the record does not store this time,
+// because other software wrote the record, UpdatedAtOr returns the parameter otherwise.
 func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
 	text, kind, present := r.scalar(name)
@@ -355,7 +368,7 @@ func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	return r.time(name, text)
 }
 
-// Texts returns a list or a set of strings.
+// Texts returns the strings in a list or set attribute.
 func (r *Reader) Texts(name string) []string {
 	const problem = "is not a list of strings"
 	if r.Item.Doc != nil {
@@ -393,7 +406,8 @@ func (r *Reader) Texts(name string) []string {
 	return nil
 }
 
-// mapAttribute returns a Reader of a map attribute. It returns false if the attribute is not a map.
+// mapAttribute returns a Reader for the members of a map attribute. If the attribute is not a map,
+// it returns false.
 func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -416,7 +430,8 @@ func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	return inside, true
 }
 
-// mapListAttribute returns a list of maps. present is false if the attribute is not a list.
+// mapListAttribute returns the elements of a list attribute, which should be maps. If the attribute
+// is not a list, present is false.
 func (r *Reader) mapListAttribute(name string) (all mapList, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -444,8 +459,8 @@ type mapList struct {
 	length int
 }
 
-// next removes and returns the first element. It returns false if the list is empty or the element
-// is not a map.
+// next removes and returns the first element of the list. If the list is empty or the element is
+// not a map, next returns false.
 func (l *mapList) next() (Reader, bool) {
 	if l.length == 0 {
 		return Reader{}, false
@@ -464,7 +479,8 @@ func (l *mapList) next() (Reader, bool) {
 	return Reader{Record: m.Value}, true
 }
 
-// TextOf returns the value of a string attribute, or an empty string if the attribute is absent.
+// TextOf returns the value of a string attribute. If the attribute is absent or not a string, it
+// returns an empty string.
 func TextOf(rec Record, name string) string {
 	at := Reader{Record: rec}
 	return at.Text(name)
@@ -476,7 +492,7 @@ func EqualsText(v types.AttributeValue, text string) bool {
 	return ok && s.Value == text
 }
 
-// AttrExpiresAt is the attribute for DynamoDB's time to live (TTL). Its value is the time at which
-// the record expires, in seconds since 1970. DynamoDB may delete an expired record days later, so
-// code that reads the record must compare this time with the clock.
+// AttrExpiresAt is the attribute that DynamoDB uses for time to live (TTL). Its value is the time
+// at which the record expires, in seconds since the Unix epoch (1970). DynamoDB may delete an
+// expired record days later, so code that reads the record must check whether it has expired.
 const AttrExpiresAt = "expiresAt"

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SizeOfAll returns the total size of records in bytes.
+// SizeOfAll returns the total size of records in bytes, as DynamoDB calculates it.
 func SizeOfAll(records []Reader) int {
 	bytes := 0
 	for _, r := range records {
@@ -15,7 +15,8 @@ func SizeOfAll(records []Reader) int {
 	return bytes
 }
 
-// SizeOf returns the size of a record in bytes. It includes the names of the attributes.
+// SizeOf returns the size of a record in bytes, as DynamoDB calculates it. The size includes the
+// names of the attributes.
 func SizeOf(r Record) int {
 	bytes := 0
 	for name, v := range r {
@@ -53,7 +54,7 @@ func sizeOfValue(v types.AttributeValue) int {
 		}
 		return bytes
 	case *types.AttributeValueMemberL:
-		// A list or map takes 3 bytes, and 1 byte for each element.
+		// A list or map takes 3 bytes, plus 1 byte for each element.
 		bytes := 3
 		for _, e := range v.Value {
 			bytes += 1 + sizeOfValue(e)
@@ -69,8 +70,8 @@ func sizeOfValue(v types.AttributeValue) int {
 	return 0
 }
 
-// sizeOfNumber returns the approximate size of a number in bytes: one byte for every two
-// significant digits, and one additional byte. A negative number takes another byte.
+// sizeOfNumber returns the approximate size of a number in bytes. DynamoDB uses one byte for every
+// two significant digits, plus one byte. A negative number takes one more byte.
 func sizeOfNumber(n string) int {
 	digits, significant := 0, 0
 	for i := range len(n) {

@@ -13,7 +13,8 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
 	// Only an edge (a copy with other index keys) is partial, because it omits the stock numbers. A
-	// product's own record is not partial, even if other software did not write the numbers.
+	// product's own record is never partial, even if other software wrote it without the stock
+	// numbers.
 	p.Partial = a.mode == modeReading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
@@ -26,7 +27,7 @@ func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
 	return p, a.Err()
 }
 
-// CategoryRecord returns the record of a category.
+// CategoryRecord returns the record of a category, which contains the product count.
 func CategoryRecord(b *KeyBuilder, c commerce.Category) Record {
 	return b.record(&EntityCategory, encode(categoryAttributes, c))
 }
@@ -37,7 +38,7 @@ func categoryAttributes(a *attributeVisitor, c *commerce.Category) {
 	a.version(&c.Version)
 }
 
-// DecodeCategory decodes a category.
+// DecodeCategory decodes the record of a category.
 //
 // Errors: ErrCorrupt.
 func DecodeCategory(r Reader) (*commerce.Category, error) {
@@ -46,13 +47,14 @@ func DecodeCategory(r Reader) (*commerce.Category, error) {
 	return c, a.Err()
 }
 
-// InventoryLevelKey identifies an inventory level by its product and its warehouse.
+// InventoryLevelKey identifies an inventory level (the stock of a product in a warehouse) by its
+// product and its warehouse.
 type InventoryLevelKey struct {
 	SKU       commerce.SKU
 	Warehouse commerce.WarehouseID
 }
 
-// KeysOfInventoryLevel returns the keys of an inventory level.
+// KeysOfInventoryLevel returns the primary key of an inventory level.
 func KeysOfInventoryLevel(b *KeyBuilder, k InventoryLevelKey) Keys {
 	return Keys{PK: b.Build(EntityInventoryLevel.PK, string(k.SKU)), SK: b.Build(EntityInventoryLevel.SK, string(k.Warehouse))}
 }
@@ -64,7 +66,7 @@ func inventoryLevelAttributes(a *attributeVisitor, l *commerce.InventoryLevel) {
 	a.version(&l.Version)
 }
 
-// DecodeInventoryLevel reads an inventory level.
+// DecodeInventoryLevel decodes the record of an inventory level.
 //
 // Errors: ErrCorrupt.
 func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
@@ -79,7 +81,7 @@ func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
 	a.version(&w.Version)
 }
 
-// DecodeWarehouse reads a warehouse.
+// DecodeWarehouse decodes the record of a warehouse.
 //
 // Errors: ErrCorrupt.
 func DecodeWarehouse(r Reader) (*commerce.Warehouse, error) {

@@ -14,14 +14,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// difference is a wrong attribute of a record. have is the stored value, or nil if the attribute is
-// missing. want is the expected value, or nil if the attribute should not exist.
+// difference describes a wrong attribute of a record. have is the stored value, or nil if the
+// attribute is missing. want is the expected value, or nil if the attribute should not exist.
 type difference struct {
 	name       string
 	have, want types.AttributeValue
 }
 
-// text describes the stored and the expected value.
+// text describes the difference between the stored value and the expected value.
 func (d difference) text() string {
 	switch {
 	case d.want == nil:
@@ -33,7 +33,8 @@ func (d difference) text() string {
 	}
 }
 
-// maxValueText is the maximum length, in bytes, of a value that a finding quotes.
+// maxValueText is the maximum length, in bytes, of a value in the text of a finding. Longer values
+// are cut off.
 const maxValueText = 120
 
 // valueText formats a value for a message.
@@ -68,8 +69,8 @@ func valueText(v types.AttributeValue) string {
 }
 
 // differences compares the stored record have with the expected record want. It returns the
-// attributes that differ, sorted by name. It ignores attributes that the model does not define. c
-// is the currency of records that do not specify a currency.
+// attributes that differ, sorted by name, and ignores attributes that the model does not define.
+// The parameter c is the currency of records that do not specify a currency.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -88,15 +89,16 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// presenceCheckedAttributes returns the attributes, such as index keys, that a stored record may have only
-// if the expected record has them.
+// presenceCheckedAttributes returns the attributes that a stored record must not have if the
+// expected record lacks them. The index keys are examples.
 func presenceCheckedAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
 		return names
 	}
 	for _, a := range model.AttributesOf(e) {
-		// An order may have an item count or not.
+		// The item count is an exception. A stored order may have it, even if the expected order lacks
+		// it.
 		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Omitted, a.Name) {
 			names = append(names, a.Name)
 		}
@@ -104,8 +106,9 @@ func presenceCheckedAttributes(e *model.Entity) []string {
 	return names
 }
 
-// isOptional reports whether a stored record may lack an attribute of the expected record. This is
-// allowed if the expected value is the default, or if other software may omit the attribute.
+// isOptional reports whether a stored record may lack the named attribute of the expected record
+// want. This is allowed if the expected value is the default, or if other software may omit the
+// attribute.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
@@ -113,7 +116,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	case "currency":
 		return model.EqualsText(want[name], string(c))
 	case "createdAt":
-		// Most order IDs contain the time.
+		// An order whose ID contains the creation time does not need createdAt.
 		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
 			_, hasTime := commerce.OrderID(model.TextOf(want, "orderId")).Time()
 			return hasTime
@@ -124,7 +127,8 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	return isZeroValue(want[name])
 }
 
-// isZeroValue reports whether an attribute with this value means the same as a missing attribute.
+// isZeroValue reports whether a value, such as an empty string, means the same as a missing
+// attribute.
 func isZeroValue(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -146,9 +150,9 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, but treats some attributes specially. It compares times in
-// milliseconds, and ignores the order of the lines in an item list. expected is the whole expected
-// record.
+// sameAttribute is like equivalent, with two exceptions. It compares createdAt and updatedAt with
+// millisecond precision. It ignores the order of the lines in an item list. The parameter expected
+// is the expected record, which contains want.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -201,7 +205,8 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 }
 
 // equivalent reports whether the stored value have means the same as the expected value want. It
-// ignores the notation of numbers, the order of sets, and map members that only have contains.
+// ignores the notation of numbers and the order of sets. It also ignores members of a stored map
+// that are missing in the expected map.
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -234,9 +239,10 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns the expected value want, extended with the map members that only the
-// stored value have contains. Other software may have written these members. The maps can be lines
-// of an item list.
+// withUnknownMembers returns the expected value want. If have and want are maps, the result also
+// contains the members that exist only in the stored map have. Other software may have written
+// these members, so a repair must keep them. In an item list, withUnknownMembers does this for each
+// line, because each line is a map.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:
@@ -270,8 +276,8 @@ func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	return want
 }
 
-// lineSKU returns the SKU of a line in an item list. It returns an empty string for any other
-// value.
+// lineSKU returns the SKU of a line in an item list. For any other value, it returns an empty
+// string.
 func lineSKU(v types.AttributeValue) string {
 	if line, ok := v.(*types.AttributeValueMemberM); ok {
 		return model.TextOf(line.Value, "productId")
@@ -279,7 +285,8 @@ func lineSKU(v types.AttributeValue) string {
 	return ""
 }
 
-// sameTime reports whether two times are equal in milliseconds, the precision of stored times.
+// sameTime reports whether two times are equal with millisecond precision, which is the precision
+// of stored times.
 func sameTime(have, want types.AttributeValue) bool {
 	h, ok := have.(*types.AttributeValueMemberS)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 )
 
 // Finding is a possible inconsistency. A concurrent write can look like an inconsistency, so a
-// second read may have to confirm the finding.
+// caller may have to read the records again to confirm a finding.
 type Finding struct {
 	Kind   string
 	Key    model.Keys
@@ -23,54 +23,56 @@ type Finding struct {
 	Remedy remedy
 }
 
-// remedy is how a finding is repaired.
+// remedy is the way in which an inconsistency can be repaired.
 type remedy int
 
 // The remedies.
 const (
-	// RemedyRepair restores the expected state.
+	// RemedyRepair writes the expected records.
 	RemedyRepair remedy = iota
-	// RemedyStandIn writes a stand-in (substitute) for a lost record. Only the ID of the lost record
-	// is known.
+	// RemedyStandIn writes a substitute, called a stand-in, for a lost record. The stand-in has the ID
+	// of the lost record, but most other values are unknown.
 	RemedyStandIn
 	// RemedyManual leaves the repair to the operator, because the expected state is unknown.
 	RemedyManual
 )
 
-// FindingKey returns the value by which findings are compared.
+// FindingKey returns f. Use it as the key function of model.EqualSets, to compare findings by all
+// their fields.
 func FindingKey(f Finding) Finding { return f }
 
-// Diagnosis contains the findings about a group of related records, and the fixes for these
-// findings.
+// Diagnosis contains the findings about a group of related records, and the fixes (the planned
+// writes) for these findings.
 type Diagnosis struct {
 	Table    *table.Table
 	Findings []Finding
 	Fixes    []Fix
-	// Trusted is the record that determines the expected state of the other records, or nil if it does
-	// not exist. TrustedKey is the key of Trusted. The fixes are written only if this record has not
+	// Trusted is the record that determines the expected state of the other records. It is nil if this
+	// record does not exist. TrustedKey is its key. The fixes are written only if this record has not
 	// changed since it was read.
 	TrustedKey model.Keys
 	Trusted    model.Record
-	// Dependencies are other records that determine the fixes. The fixes are written only if these
-	// records have not changed either.
+	// Dependencies are other records on which the fixes depend. The fixes are written only if these
+	// records have not changed since they were read.
 	Dependencies []UnchangedRecord
-	// Source is the key of the source record. Other records repeat some of its attributes. If the
-	// values differ, the source record is right.
+	// Source is the key of the source record. Other records repeat some of its attributes. If a
+	// repeated value differs, the value in the source record is right.
 	Source model.Keys
-	// readable contains each record without its unreadable attributes. UnreadableAttributes contains,
-	// for each record and attribute, the reason why the attribute is unreadable (see
-	// Table.UnreadableAttributes).
+	// readable maps the key of a record to a copy of the record without the attributes that cannot be
+	// decoded. UnreadableAttributes maps the key to the names of these attributes and the reasons (see
+	// model.Codec.UnreadableAttributes).
 	readable             map[model.Keys]model.Record
 	UnreadableAttributes map[model.Keys]map[string]string
-	// SingleTransaction requires that all fixes are written in one transaction. Set it if the next
-	// check would misinterpret a partial repair.
+	// SingleTransaction reports whether all fixes must be written in one transaction. Set it if the
+	// next check would misinterpret the result of a partial repair.
 	SingleTransaction bool
-	// RefusalReason is why the fixes were not written.
+	// RefusalReason is the reason why the fixes were not written, if the repair failed with a
+	// RefusedError.
 	RefusalReason string
 }
 
-// UnchangedRecord is a record that must not have changed since it was read. AsRead is nil if the record
-// did not exist.
+// UnchangedRecord is a record on which a repair depends. The repair is written only if this record
+// has not changed since it was read. AsRead is nil if the record did not exist.
 type UnchangedRecord struct {
 	Key    model.Keys
 	AsRead model.Record
@@ -81,23 +83,24 @@ type Fix struct {
 	Key model.Keys
 	// AsRead is the record as it was read. It is nil if the record did not exist.
 	AsRead model.Record
-	// put is the record to create, or nil. It is written only if no record with its key exists.
+	// put is the record to create, or nil if the fix creates no record. It is written only if no
+	// record with its key exists.
 	put model.Record
 	// Set contains the attributes to set. remove contains the names of the attributes to remove.
 	Set    model.Record
 	remove []string
-	// isDelete reports whether the record is deleted.
+	// isDelete reports whether the fix deletes the record.
 	isDelete bool
 	// Event is an event to append to the timeline of its order, or nil. The event also becomes the
-	// last event of Customer. The repair replaces the event's ID with a later ID.
+	// stored last event of Customer. The repair replaces the event's ID with a new, later ID.
 	Event    *commerce.Event
 	Customer commerce.CustomerID
-	// SetsUpdatedAt reports whether the fix sets updatedAt to the time of the event that the same
-	// transaction appends.
+	// SetsUpdatedAt reports whether the fix sets updatedAt to the time of a new event. The same
+	// transaction must append this event.
 	SetsUpdatedAt bool
 }
 
-// SetAttribute sets an attribute of the record.
+// SetAttribute adds an attribute to the attributes that the fix sets.
 func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 	if fix.put != nil {
 		fix.put[name] = v
@@ -109,7 +112,8 @@ func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 // IsClean reports whether there are no findings.
 func (diag *Diagnosis) IsClean() bool { return len(diag.Findings) == 0 }
 
-// Merge returns a diagnosis with the findings of diag and other. diag or other may be nil.
+// Merge returns a diagnosis that contains the findings of diag and other. Either of them may be
+// nil.
 func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	if diag == nil {
 		return other
@@ -151,8 +155,8 @@ func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, fi
 	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: fixedBy})
 }
 
-// WithoutUnreadable returns a copy of a record without its unreadable attributes. If the record has
-// unreadable attributes, WithoutUnreadable adds a finding about them.
+// WithoutUnreadable returns a copy of a record without the attributes that cannot be decoded. If
+// there are such attributes, WithoutUnreadable also adds a finding about them.
 func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) model.Record {
 	if rec == nil {
 		return nil
@@ -179,9 +183,9 @@ func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) mode
 	return read
 }
 
-// MustLeaveUnchanged reports whether a repair must not change an attribute of the record k. An
-// attribute must not be changed if its stored or expected value is unreadable, or if it is an index
-// key with such a value.
+// MustLeaveUnchanged reports whether a repair must not change an attribute of the record with the
+// key k. This is true if the stored or the expected value of the attribute cannot be decoded. It is
+// also true for an index key that contains such a value.
 func (diag *Diagnosis) MustLeaveUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -193,8 +197,9 @@ func (diag *Diagnosis) MustLeaveUnchanged(e *model.Entity, k model.Keys, name st
 	return false
 }
 
-// unreadableInSource returns the unreadable attributes of the record diag.Source that other records
-// repeat, with the reasons.
+// unreadableInSource returns the attributes of the record diag.Source that cannot be decoded, with
+// the reasons. It omits the entity attribute and the attributes in the primary key, because other
+// records do not take these from diag.Source.
 func (diag *Diagnosis) unreadableInSource() map[string]string {
 	problems := diag.UnreadableAttributes[diag.Source]
 	if problems == nil {
@@ -205,15 +210,15 @@ func (diag *Diagnosis) unreadableInSource() map[string]string {
 	return repeated
 }
 
-// AddUnreadable adds a finding about a record that cannot be decoded and must be repaired by hand.
+// AddUnreadable adds a finding that a record cannot be decoded, so an operator must repair it.
 func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	if diag.HasFinding(DriftUnreadable, key) {
-		return // Readable has added a finding
+		return // WithoutUnreadable has already added a finding
 	}
 	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(DecodeErrorReason(err), model.ErrCorrupt.Error()+": "), RemedyManual)
 }
 
-// DecodeErrorReason returns the message of a decoding error, without the record's key.
+// DecodeErrorReason returns the message of a decoding error. It omits the record's key.
 func DecodeErrorReason(err error) string {
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
 		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
@@ -226,23 +231,25 @@ func DecodeErrorReason(err error) string {
 }
 
 // AddMissing adds a finding that the record want is missing, and the fix that writes want. The
-// parameter from is the existing record that determined want, or nil. The fix also copies the
-// attributes of from that the model does not define.
+// parameter from is the existing record from which want was computed, or nil. If from has
+// attributes that the model does not define, the fix writes these attributes, too.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
 }
 
-// AddStandIn adds a finding about a lost record, and the fix that writes standIn as a substitute.
-// Only the ID of the lost record is known.
+// AddStandIn adds a finding that a record is lost, and the fix that writes standIn as a substitute.
+// The substitute must have the ID of the lost record.
 func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(standIn), detail, RemedyStandIn)
 	diag.AddPut(standIn, nil)
 }
 
-// AddPut is like AddMissing, but adds no finding. If an attribute is unreadable in the record
-// diag.Source, the fix copies the attribute of from unchanged, or omits the attribute if from lacks
-// it.
+// AddPut adds the same fix as AddMissing, but no finding.
+//
+// If an attribute of the record diag.Source cannot be decoded, its right value is unknown. The fix
+// then keeps the value that the attribute has in the record from. If from lacks the attribute, the
+// fix omits it.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -262,7 +269,7 @@ func (diag *Diagnosis) AddPut(want, from model.Record) {
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(want), put: put})
 }
 
-// HasOnlyKeys reports whether a record contains only its keys, so that deleting the record loses no
+// HasOnlyKeys reports whether a record contains only its keys. Deleting such a record loses no
 // data.
 func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
@@ -273,8 +280,8 @@ func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	return true
 }
 
-// AddOrphan adds a finding about a record that should not exist, and the fix that deletes the
-// record. If the record has unreadable attributes, AddOrphan adds only a finding about these
+// AddOrphan adds a finding that a record should not exist, and the fix that deletes the record. If
+// the record has attributes that cannot be decoded, AddOrphan adds only a finding about these
 // attributes.
 func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) {
 	k := model.KeyOf(have)
@@ -286,8 +293,10 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 }
 
 // Compare compares the stored record have with the expected record want. It adds one finding per
-// kind of inconsistency, and one fix for all differences. The name of an attribute can determine
-// its kind (see kindOf). kind is the kind for all other attributes.
+// kind of inconsistency, and one fix for all differences.
+//
+// Some attributes, such as an order's total, have their own kind of inconsistency (see kindOf). For
+// a difference in another attribute, Compare uses the parameter kind.
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
 	diag.WithoutUnreadable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
@@ -316,8 +325,8 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	}
 }
 
-// kindOf returns the kind of inconsistency for a wrong value of the attribute name. It returns
-// otherwise for attributes without a kind of their own.
+// kindOf returns the kind of inconsistency for a wrong value of the attribute name. If the
+// attribute has no kind of its own, kindOf returns the parameter otherwise.
 func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
@@ -347,8 +356,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	return otherwise
 }
 
-// WithKeyAttributes returns a copy of a record with correct values of the attributes that its key
-// contains. named maps the names of these attributes to their values in the key.
+// WithKeyAttributes returns a copy of a record in which the attributes in named have the values in
+// named. These are the attributes whose right values are known from the record's key.
 func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	if rec == nil {
 		return nil
@@ -360,8 +369,8 @@ func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	return out
 }
 
-// NewReplacement returns the fix that replaces the record have with want. Both records have the
-// same key.
+// NewReplacement returns the fix that replaces the record have with the record want. Both must have
+// the same key.
 func NewReplacement(have, want model.Record) Fix {
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	for name, v := range want {

@@ -14,8 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Client sends the DynamoDB requests of `ordergraph check`. It retries failed requests for longer
-// than a server does. It counts its requests and their read units.
+// Client sends the DynamoDB requests of `ordergraph check`, and counts the requests and their read
+// units. It retries a failed request for longer than a server does, because no client waits for the
+// response.
 type Client struct {
 	Table *table.Table
 
@@ -33,8 +34,8 @@ func (client *Client) count(capacity ...types.ConsumedCapacity) {
 	}
 }
 
-// Cost returns the number of requests, and the read units that DynamoDB reported. units is 0 if
-// DynamoDB reported no read units.
+// Cost returns the number of requests, and the number of read units that DynamoDB reported. If
+// DynamoDB reported none, units is 0.
 func (client *Client) Cost() (requests int, units float64) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
@@ -42,17 +43,16 @@ func (client *Client) Cost() (requests int, units float64) {
 }
 
 // consistency selects eventually or strongly consistent reads. Strongly consistent reads cost twice
-// as much.
+// as much as eventually consistent reads.
 type consistency bool
 
-// The consistencies of reads.
+// The values of consistency.
 const (
 	Eventual   consistency = false
 	Consistent consistency = true
 )
 
-// Get reads records by their keys. The result has no entry for the key of a record that does not
-// exist.
+// Get reads records by their keys. If a record does not exist, the result has no entry for its key.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
@@ -91,8 +91,8 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 	return found, nil
 }
 
-// GetConsistent reads one record with strong consistency. It returns nil if the record does not
-// exist.
+// GetConsistent reads one record with strong consistency. If the record does not exist, it returns
+// nil.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) GetConsistent(ctx context.Context, k model.Keys) (model.Record, error) {
@@ -100,17 +100,18 @@ func (client *Client) GetConsistent(ctx context.Context, k model.Keys) (model.Re
 	return found[k], err
 }
 
-// Query reads all records of a list and calls yield with each page. Queries of the table are
-// strongly consistent, and Queries of the index are eventually consistent.
+// Query reads all records of a list, and calls yield with each page. If the access pattern p reads
+// the table, the reads are strongly consistent. If it reads the index, they are eventually
+// consistent.
 //
-// Errors: the error of yield, or an error that table.WrapError wraps.
+// Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is like Query, but reads only a range of sort keys.
+// QueryRange is like Query, but reads only the sort keys in the range b.
 //
-// Errors: the error of yield, or an error that table.WrapError wraps.
+// Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	where := model.NewKeyCondition(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
@@ -139,8 +140,8 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 	}
 }
 
-// ReadItemCollection calls add with each record of an item collection. It skips records that match no
-// entity of the model.
+// ReadItemCollection reads an item collection with strong consistency, and calls add with each
+// record. It skips records that match no entity of the model.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) ReadItemCollection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
@@ -154,8 +155,8 @@ func (client *Client) ReadItemCollection(ctx context.Context, p *model.AccessPat
 	})
 }
 
-// CustomerOrders calls yield with each copy of an order in a customer's partition. n is the number
-// of orders, and pages is the number of Query requests.
+// CustomerOrders reads the copies of orders in a customer's partition, and calls yield with each
+// copy. n is the number of copies, and pages is the number of Query requests.
 func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Build(string(id))
 	if err != nil {
@@ -172,15 +173,18 @@ func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID
 	return n, pages, err
 }
 
-// scanPageSize is the maximum number of records that one Scan request returns. In memory, these
-// records take about ten times their size in DynamoDB. Larger pages would save only a few requests.
+// scanPageSize is the maximum number of records that one Scan request returns. The limit saves
+// memory, because a record in memory takes about ten times its size in DynamoDB. Larger pages would
+// save only a few requests.
 const scanPageSize = 1000
 
-// Scan reads one segment of a parallel scan of the table, and calls yield with each page. last is
-// true for the last page. All records with the same partition key are in one segment. They are read
-// one after another, in the order of their sort keys.
+// Scan reads one segment of a parallel scan of the table, and calls yield with each page. For the
+// last page, last is true.
 //
-// Errors: the error of yield, or an error that table.WrapError wraps.
+// All records with the same partition key are in one segment. Scan returns these records one after
+// another, sorted by sort key.
+//
+// Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: &client.Table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -206,15 +210,16 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 	}
 }
 
-// LastOrderEvent returns the last event of an order. It ignores events written by other software.
-// found is false if the order has no other event, or if the order does not belong to the customer.
+// LastOrderEvent returns the last event that Ordergraph wrote for an order. It ignores events
+// written by other software. If there is no such event, or if the order does not belong to the
+// customer, found is false.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
 	b := client.Table.KeyBuilder()
 	partition := model.OrderByID.Key(b, order).PK
 	if b.Err != nil {
-		return last, false, nil // no order can have this ID
+		return last, false, nil // the ID is not valid in a key, so no order has it
 	}
 	owner := ""
 	err = client.ReadItemCollection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
@@ -222,7 +227,7 @@ func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID
 		case model.EntityOrder.Name:
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
-			// The events are in the order of their IDs.
+			// The events are sorted by ID, so later events replace earlier ones.
 			if event, err := model.DecodeTimelineEvent(rec); err == nil && model.IsOrdergraphEvent(rec) && client.Table.EventPosition(event.ID) != "" {
 				last, found = *event, true
 			}

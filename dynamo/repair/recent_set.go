@@ -1,7 +1,7 @@
 package repair
 
-// RecentSet is a set that contains at least the last 100,000 added strings. It forgets older
-// strings.
+// RecentSet is a set of strings with limited memory. It contains at least the last 100,000 added
+// strings, and forgets older ones.
 type RecentSet struct{ current, previous map[string]bool }
 
 const maxRecent = 100_000

@@ -21,19 +21,19 @@ import (
 )
 
 // RefusedError means that a repair transaction was not written. Either a record has changed since
-// it was read, or DynamoDB rejects the repaired record.
+// it was read, or DynamoDB does not accept the repaired record.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Repair writes the fixes of a diagnosis, in one or more transactions. Each transaction requires
-// that diag.Trusted and the records that it writes have not changed since they were read. Therefore
-// the fix of diag.Trusted is in the last transaction. Otherwise, the later transactions would fail.
+// Repair writes the fixes of a diagnosis in one or more transactions. Each transaction requires
+// that diag.Trusted and the records that it writes have not changed since they were read.
+// Therefore, the last transaction contains the fix of diag.Trusted.
 //
 // A new event and all fixes with SetsUpdatedAt are in the same transaction. If only some of the
 // transactions succeed, the next check finds the remaining inconsistencies.
 //
-// Errors: RefusedError, or an error that table.WrapError wraps.
+// Errors: RefusedError, or an error from table.WrapError.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	fixes := slices.Clone(diag.Fixes)
 	rank := func(fix Fix) int {
@@ -46,14 +46,15 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// Each transaction also has one action that checks diag.Trusted, and one for each dependency. A
-	// diagnosis has at most one fix with an event, which takes two actions.
+	// A transaction also needs one action that checks diag.Trusted, and one action per dependency. One
+	// more action is reserved, because a fix with an event takes two actions. A diagnosis has at most
+	// one such fix.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
 	// If the fixes include an event, the last transaction contains the event and both records of its
-	// order.
+	// order. The variable last is the index of the first of these fixes.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
-	if diag.SingleTransaction && len(fixes) > maxFixes { // the fixes are small
-		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `check` again", len(fixes), maxFixes)}
+	if diag.SingleTransaction && len(fixes) > maxFixes { // the total size is not checked, because the fixes are small
+		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `ordergraph check` again", len(fixes), maxFixes)}
 	}
 	for len(fixes) > 0 {
 		n, bytes := 0, model.SizeOf(diag.Trusted)
@@ -120,8 +121,8 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 	return table.WrapError("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
-// asRefusedError returns a RefusedError if err means that DynamoDB rejected the transaction and would
-// reject it again. Otherwise, it returns nil.
+// asRefusedError returns a RefusedError if DynamoDB rejected the transaction and would reject it
+// again. For other errors, it returns nil.
 func asRefusedError(err error) error {
 	api := smithy.APIError(nil)
 	if !errors.As(err, &api) {
@@ -155,7 +156,8 @@ func asRefusedError(err error) error {
 	return &RefusedError{Reason: "the records keep changing"}
 }
 
-// transactionItem returns the transaction's action that writes a fix, with its conditions.
+// transactionItem returns the action of a transaction that writes a fix. The action includes the
+// conditions of the fix.
 func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	e := &table.Expression{}
 	switch {
@@ -188,11 +190,11 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 }
 
 // eventFixes returns two fixes: one that appends fix.Event, and one that updates the customer's
-// last event. It also returns the time of the event. The event gets a new ID, which is later than
-// its ID in fix and later than the customer's last event.
+// stored last event. It also returns the time of the event. The event gets a new ID, which is later
+// than fix.Event.ID and the ID of the customer's last event.
 //
-// Errors: RefusedError if no key can contain the customer's ID, or an error that table.WrapError
-// wraps.
+// If no key can contain the customer's ID, eventFixes returns RefusedError. Other errors come from
+// table.WrapError.
 func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
 	b := client.Table.KeyBuilder()
 	k := model.LastEvent.Key(b, fix.Customer)
@@ -225,24 +227,24 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 }
 
 // maxRepairBytes is the maximum size of the records in a repair transaction. DynamoDB accepts 4 MB
-// per transaction. The difference is for the keys in conditions and for the names of attributes.
+// per transaction, and the keys in conditions and the attribute names need the rest.
 const maxRepairBytes = 3 << 20
 
-// size returns the approximate number of bytes that a fix and its condition take in a transaction.
+// size returns the approximate number of bytes that a fix and its conditions add to a transaction.
 func (fix *Fix) size() int {
 	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
 }
 
-// maxConditions is the maximum number of attributes that a condition compares. DynamoDB accepts up
-// to 300 operators and 4 KB of text in an expression.
+// maxConditions is the maximum number of attributes that a condition compares. The limit keeps the
+// condition within DynamoDB's limits for an expression, which are 300 operators and 4 KB of text.
 const maxConditions = 120
 
-// unchangedCondition returns the condition that a record is the same as when it was read. If have
-// is nil, the condition is that the record does not exist.
+// unchangedCondition returns the condition that a record has not changed since it was read as have.
+// If have is nil, the condition is that the record does not exist.
 //
-// The condition compares at most maxConditions attributes. Records exceed this maximum only if
-// other software wrote many attributes. Attributes that Ordergraph's writes change are compared
-// first, then the attributes that the repair changes, then the others.
+// The condition compares at most maxConditions attributes. A record exceeds this maximum only if
+// other software has added many attributes. Therefore, the condition first compares the attributes
+// that reveal a write by Ordergraph, then the attributes that the repair changes, then the others.
 func unchangedCondition(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.RecordNotExists
@@ -263,7 +265,8 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 		for _, name := range names[:min(len(names), maxConditions)] {
 			parts = append(parts, e.ExternalPlaceholder(name)+" = "+e.ValuePlaceholder(have[name]))
 		}
-		// If the record lacks one of these attributes, a concurrent write may have added it.
+		// If the record lacked one of these attributes when it was read, a concurrent write may have
+		// added it.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
 				parts = append(parts, "attribute_not_exists("+e.ExternalPlaceholder(name)+")")
@@ -273,8 +276,8 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 	}
 }
 
-// changesWithEveryWrite reports whether the named attribute is one of those that reveal a change of
-// a record. Each write by Ordergraph changes at least one of them.
+// changesWithEveryWrite reports whether the named attribute reveals a write. Each write of a record
+// by Ordergraph changes at least one of these attributes.
 func changesWithEveryWrite(name string) bool {
 	switch name {
 	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":

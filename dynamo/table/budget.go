@@ -10,11 +10,12 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// ErrReadBudgetExceeded means that a read request was not sent because its ReadBudget is exhausted.
+// ErrReadBudgetExceeded means that a read was not sent to DynamoDB, because the ReadBudget in its
+// context is exhausted.
 var ErrReadBudgetExceeded = errors.New("the read budget is exceeded")
 
-// ReadBudget limits the number of DynamoDB read requests of one GraphQL operation. It is safe for
-// concurrent use.
+// ReadBudget limits the number of read requests that one GraphQL operation can send to DynamoDB. It
+// is safe for concurrent use.
 type ReadBudget struct{ remaining atomic.Int64 }
 
 type budgetKey struct{}
@@ -26,8 +27,8 @@ func NewReadBudget(requests int) *ReadBudget {
 	return b
 }
 
-// Remaining returns the number of requests that the budget still allows. The number is negative if
-// requests were refused.
+// Remaining returns the number of requests that the budget still allows. A negative number means
+// that the budget has refused requests.
 func (b *ReadBudget) Remaining() int { return int(b.remaining.Load()) }
 
 // NewContext returns a context in which each DynamoDB read is charged to the budget. Writes are not
@@ -39,8 +40,8 @@ func (b *ReadBudget) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// chargeRead charges one read to the budget of the context. It returns ErrReadBudgetExceeded if the
-// budget is exhausted. A context without a budget has no limit.
+// chargeRead charges one read to the budget of the context. If the budget is exhausted, it returns
+// ErrReadBudgetExceeded. If the context has no budget, chargeRead does nothing.
 func chargeRead(ctx context.Context) error {
 	if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.remaining.Add(-1) < 0 {
 		return ErrReadBudgetExceeded
@@ -49,8 +50,7 @@ func chargeRead(ctx context.Context) error {
 }
 
 // withReadBudget returns a client that charges each read to the ReadBudget in the read's context.
-// The fast path does not use this client and charges its reads itself. The number of reads of an
-// operation depends on the stored records, so only a budget can limit it.
+// The fast path sends reads without this client, so tryFastPath charges these reads.
 func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	return withInputCheck(db, "ReadBudget", func(ctx context.Context, in any) error {
 		switch in.(type) {
@@ -61,8 +61,8 @@ func withReadBudget(db *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// withInputCheck returns a client that passes the input of each request to check. If check returns an
-// error, the client returns the error and does not send the request.
+// withInputCheck returns a client that passes the input of each request to check. If check returns
+// an error, the client returns this error instead of sending the request.
 func withInputCheck(db *dynamodb.Client, name string, check func(ctx context.Context, in any) error) *dynamodb.Client {
 	step := middleware.InitializeMiddlewareFunc(name, func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if err := check(ctx, in.Parameters); err != nil {

@@ -24,7 +24,8 @@ func (e *ClockError) Error() string {
 // Unwrap returns ErrUnavailable.
 func (e *ClockError) Unwrap() error { return ErrUnavailable }
 
-// DifferenceText formats the difference between the clocks for a message, such as "25h0m0s ahead of".
+// DifferenceText describes the difference for the middle of a sentence. For example, it returns
+// "25h0m0s ahead of", and the caller's message continues with "DynamoDB's clock".
 func (e *ClockError) DifferenceText() string {
 	ahead := e.Ahead.Round(time.Second)
 	if ahead < 0 {
@@ -33,8 +34,8 @@ func (e *ClockError) DifferenceText() string {
 	return ahead.String() + " ahead of"
 }
 
-// ClockErr returns a ClockError if the local clock and DynamoDB's clock differed at the last
-// comparison.
+// ClockErr returns a ClockError if the last comparison found a difference of more than
+// MaxClockDifference between the local clock and DynamoDB's clock. Otherwise, it returns nil.
 func (t *Table) ClockErr() error { return checkClock(t.watch) }
 
 func checkClock(watch *clockWatch) error {
@@ -44,8 +45,8 @@ func checkClock(watch *clockWatch) error {
 	return nil
 }
 
-// clockLogger returns a function that logs when the local clock and DynamoDB's clock start to
-// differ, and when they agree again.
+// clockLogger returns a function that logs a message when the local clock and DynamoDB's clock
+// start to differ, and another message when they agree again.
 func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	return func(ahead time.Duration) {
 		if ahead == 0 {
@@ -57,8 +58,8 @@ func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 }
 
 // withClockCheck returns a client that rejects writes with a ClockError while the local clock and
-// DynamoDB's clock differ. The fast path does not use this client, so TransactWrite repeats the
-// check.
+// DynamoDB's clock differ. The fast path sends transactions without this client, so transactWrite
+// makes the same check.
 func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
 	return withInputCheck(db, "Clock", func(_ context.Context, in any) error {
 		switch in.(type) {

@@ -13,15 +13,15 @@ import (
 const MaxClockDifference = 5 * time.Second
 
 // clockWatch is the HTTP client that sends all requests to DynamoDB. It compares the local clock
-// with the Date header of the responses. The embedded store sends no Date header, so its responses
-// are not compared.
+// with the Date header of each response. The embedded store, a local replacement for DynamoDB,
+// sends no Date header, so its clock is not compared.
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
-	// onChange is called with the difference when the local clock and DynamoDB's clock start to
-	// differ, and with 0 when they agree again.
+	// onChange is called when the local clock and DynamoDB's clock start to differ, and when they
+	// agree again. ahead is the difference, or 0 if the clocks agree.
 	onChange func(ahead time.Duration)
-	// compared is the Unix time in seconds of the last comparison. The clocks are compared at most
+	// compared is the Unix time of the last comparison in seconds. The clocks are compared at most
 	// once per second.
 	compared atomic.Int64
 	// ahead is the time of the local clock minus the time of DynamoDB's clock, in nanoseconds. It is 0
@@ -31,7 +31,7 @@ type clockWatch struct {
 
 // watchClock returns a copy of the client db that sends its requests through the returned
 // clockWatch. The clockWatch calls changed when the local clock and DynamoDB's clock start to
-// differ, and with 0 when they agree again.
+// differ, and when they agree again. ahead is the difference, or 0 if the clocks agree.
 func watchClock(db *dynamodb.Client, clock func() time.Time, changed func(ahead time.Duration)) (*dynamodb.Client, *clockWatch) {
 	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, onChange: changed}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
@@ -49,9 +49,10 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// compare compares the local clock with the Date header of a response. The header is inexact:
-// DynamoDB wrote it at an unknown time between sent and received, in whole seconds. compare reports
-// a difference only if the clocks differ for every time in this interval.
+// compare compares the local clock with the Date header of a response. The header contains only
+// whole seconds, and DynamoDB wrote it at an unknown time between sent and received. compare
+// therefore reports a difference only if the clocks differ by more than MaxClockDifference at every
+// possible time.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
 	second := received.Unix()
 	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {
@@ -74,5 +75,5 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 }
 
 // difference returns how far the local clock was ahead of DynamoDB's clock at the last comparison.
-// It returns 0 if the clocks agreed.
+// It is negative if the local clock was behind, and 0 if the clocks agreed.
 func (w *clockWatch) difference() time.Duration { return time.Duration(w.ahead.Load()) }

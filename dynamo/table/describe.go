@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// describeRedacted describes keys for log messages, without personal data or secrets (see
-// model.Keys.Redacted).
+// describeRedacted describes keys for error messages. It hides email addresses and idempotency
+// keys.
 func describeRedacted(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
@@ -17,8 +17,8 @@ func describeRedacted(ks []model.Keys) string {
 	return summarize(texts)
 }
 
-// DescribeKeys describes the keys of a batch for the explain output. It lists the first three keys
-// and the number of the remaining keys.
+// DescribeKeys describes the keys of a batch for the explain output (extensions.explain). It lists
+// the first three keys and the number of the remaining keys.
 func DescribeKeys(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
@@ -36,7 +36,8 @@ func summarize(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// describeKeyRange describes the keys that a Query reads, for the explain output.
+// describeKeyRange describes the keys that a Query reads, for the explain output
+// (extensions.explain).
 func describeKeyRange(p *model.AccessPattern, partition, prefix string, bounds model.Range) string {
 	_, sk := p.KeyAttributes()
 	from, exclusive := strings.CutSuffix(bounds.From, model.JustAfter(""))

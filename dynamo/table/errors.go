@@ -12,7 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
 )
 
-// Errors of requests. A missing record is reported as commerce.ErrNotFound.
+// Errors of requests to DynamoDB. They do not include the error for a record that does not exist,
+// which is commerce.ErrNotFound.
 var (
 	// ErrUnavailable: DynamoDB is unreachable, responds too late, or temporarily rejects requests.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
@@ -22,39 +23,42 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, rejected or insufficient for the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
-	// ErrSpendingIncomplete: the spending records of the customer do not include all orders.
+	// ErrSpendingIncomplete: a customer's spending records do not include all of the customer's
+	// orders.
 	ErrSpendingIncomplete = errors.New("the customer's spending records are incomplete; run `ordergraph check -repair` to complete them")
-	// ErrStatusCountsIncomplete: the stored order counts by status do not include all orders.
+	// ErrStatusCountsIncomplete: a stored number of orders is missing or does not include all orders.
+	// The table stores these numbers by status, by account representative and by product.
 	ErrStatusCountsIncomplete = errors.New("the order counts are incomplete; run `ordergraph check -repair` to complete them")
-	// ErrTooManyOrders: the customer's record contains no order count, and counting the orders would
-	// take more than MaxCountPages Queries.
+	// ErrTooManyOrders: the customer's record contains no order count, and MaxCountPages Queries are
+	// not enough to count the orders.
 	ErrTooManyOrders = errors.New("the customer has too many orders to count; run `ordergraph check -repair` to store the count")
-	// ErrTableExists: a table with this name exists already.
+	// ErrTableExists: a table with this name already exists.
 	ErrTableExists = errors.New("the table already exists")
-	// ErrTableMismatch: the table's keys or index differ from the data model, or records were written
+	// ErrTableMismatch: the table's keys or index differ from the data model, or the table was written
 	// with another number of shards.
-	ErrTableMismatch = errors.New("the table does not match the model")
+	ErrTableMismatch = errors.New("the table does not match Ordergraph's data model")
 	// ErrNoStream: the table has no stream with the view type RequiredStreamView.
-	ErrNoStream = fmt.Errorf("%w: the table lacks the stream that subscriptions need; `ordergraph table create` enables it", ErrUnavailable)
-	// ErrStreamViewType: the table has a stream with another view type. The stream must be disabled
-	// before the required stream can be enabled.
+	ErrNoStream = fmt.Errorf("%w: the table lacks the DynamoDB stream that subscriptions need; run `ordergraph table create` to enable it", ErrUnavailable)
+	// ErrStreamViewType: the table's stream has a view type other than RequiredStreamView. This stream
+	// must be disabled before a stream with the required view type can be enabled.
 	ErrStreamViewType = errors.New("the table's stream has the wrong view type")
 )
 
-// ShardsError means that records were written with a number of shards other than the configured
-// number. Lists would not find these records. ShardsError wraps ErrTableMismatch.
+// ShardsError means that the table's records were not written with the configured number of shards.
+// A shard is one of the partition keys over which a list is spread. Lists would not find records in
+// shards that are not configured. ShardsError wraps ErrTableMismatch.
 type ShardsError struct {
 	// Shards is the configured number of shards.
 	Shards int
-	// Keys are partition keys of the index that contain records but belong to no configured shard.
+	// Keys are the partition keys in the index that contain records but belong to no configured shard.
 	Keys []string
 }
 
 func (e *ShardsError) Error() string {
-	return fmt.Sprintf("the table was written with another number of shards than %d: its index has the keys %s", e.Shards, e.KeyList())
+	return fmt.Sprintf("the table was written with a number of shards other than %d: its index contains the partition keys %s", e.Shards, e.KeyList())
 }
 
-// KeyList lists the first three Keys.
+// KeyList returns the first three Keys as text.
 func (e *ShardsError) KeyList() string {
 	const named = 3
 	if len(e.Keys) > named {
@@ -66,9 +70,9 @@ func (e *ShardsError) KeyList() string {
 // Unwrap returns ErrTableMismatch.
 func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
-// WrapError adds the operation and its subject, such as a key, to an error of the AWS SDK. The
-// result also wraps ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied
-// if one of them describes the error.
+// WrapError adds the operation and its subject, such as a key, to an error of the AWS SDK. If
+// ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied describes the
+// error, the result also wraps that error.
 func WrapError(operation, subject string, err error) error {
 	if kind := classifyError(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
@@ -77,7 +81,7 @@ func WrapError(operation, subject string, err error) error {
 }
 
 // classifyError returns the error variable of this package that describes an error of the AWS SDK.
-// It returns nil if no variable describes the error, or if the context was cancelled.
+// If no variable describes the error, or if the context was canceled, it returns nil.
 func classifyError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil

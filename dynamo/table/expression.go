@@ -12,15 +12,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Expression collects the attribute names and values in the expressions of one write. It replaces
-// each name with a placeholder, because names such as "name", "status" and "total" are reserved
-// words of DynamoDB.
+// Expression collects the attribute names and values in the expressions of one write. The
+// expressions contain a placeholder for each name, because some names, such as "status", are
+// reserved words of DynamoDB.
 type Expression struct {
 	Names  map[string]string
 	Values model.Record
 }
 
-// namePlaceholder returns the placeholder of an attribute name.
+// namePlaceholder adds an attribute name to e and returns its placeholder.
 func (e *Expression) namePlaceholder(attribute string) string {
 	if e.Names == nil {
 		e.Names = map[string]string{}
@@ -29,7 +29,7 @@ func (e *Expression) namePlaceholder(attribute string) string {
 	return "#" + attribute
 }
 
-// ValuePlaceholder returns the placeholder of a value.
+// ValuePlaceholder adds a value to e and returns its placeholder.
 func (e *Expression) ValuePlaceholder(v types.AttributeValue) string {
 	if e.Values == nil {
 		e.Values = model.Record{}
@@ -75,8 +75,8 @@ func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e
 // RecordNotExists is the condition that the record does not exist.
 func RecordNotExists(e *Expression) string { return AttributeNotExists(model.AttrPK)(e) }
 
-// CompareAttribute is the condition "attribute relation v". relation is a comparison operator, such as "="
-// or ">=".
+// CompareAttribute is a condition that compares the value of an attribute with v. relation is the
+// comparison operator, such as "=" or ">=".
 func CompareAttribute(attribute, relation string, v types.AttributeValue) Condition {
 	return func(e *Expression) string {
 		return e.namePlaceholder(attribute) + " " + relation + " " + e.ValuePlaceholder(v)
@@ -90,14 +90,15 @@ func AttributeIsNumber(attribute string) Condition {
 	}
 }
 
-// RecordHasNumber reports whether the attribute is a number.
+// RecordHasNumber reports whether the record r has the attribute and the attribute is a number.
 func RecordHasNumber(r model.Record, attribute string) bool {
 	_, ok := r[attribute].(*types.AttributeValueMemberN)
 	return ok
 }
 
-// AttributesUnchanged is the condition that the record exists and that the given attributes have the same
-// values as in before. Attributes that before lacks must be missing from the record.
+// AttributesUnchanged is the condition that the record exists and that the given attributes have
+// the same values as in the record before. If before lacks one of the attributes, the record must
+// lack it, too.
 func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
@@ -130,9 +131,9 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 	return UpdateExpression(sets, removes)
 }
 
-// Increment returns the update expression that adds deltas to number attributes. The attributes
-// version and stockRevision may be missing and then count as 0. DynamoDB rejects the update if
-// another attribute is missing.
+// Increment returns the update expression that adds deltas to number attributes. If the attribute
+// version or stockRevision is missing, it counts as 0. If any other attribute is missing, DynamoDB
+// rejects the update.
 func (e *Expression) Increment(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
@@ -149,7 +150,7 @@ func (e *Expression) Increment(deltas map[string]int) string {
 }
 
 // IncrementAndSet returns the update expression that adds deltas to number attributes and sets the
-// attributes in others. A missing number attribute counts as 0.
+// attributes in others. If a number attribute is missing, it counts as 0.
 func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range SortedAttributeNames(deltas) {
@@ -163,15 +164,15 @@ func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	return UpdateExpression(sets, nil)
 }
 
-// incrementFromZero returns a SET action that adds delta to a number attribute. A missing attribute
-// counts as 0.
+// incrementFromZero returns a SET action that adds delta to a number attribute. If the attribute is
+// missing, it counts as 0.
 func (e *Expression) incrementFromZero(attribute string, delta types.AttributeValue) string {
 	name := e.namePlaceholder(attribute)
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.ValuePlaceholder(model.Num(0)), e.ValuePlaceholder(delta))
 }
 
-// SortedAttributeNames returns the names of a record's attributes in sorted order, so that equal
-// writes have equal expressions.
+// SortedAttributeNames returns the names of a record's attributes in sorted order. Writes with the
+// same attributes therefore have the same expression.
 func SortedAttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
 
 // UpdateExpression returns the update expression with the given SET and REMOVE actions.
@@ -186,8 +187,9 @@ func UpdateExpression(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// ExternalPlaceholder returns the placeholder of an attribute that other software may have written.
-// The attribute name may contain characters that are not allowed in a placeholder.
+// ExternalPlaceholder adds an attribute name to e and returns its placeholder. Other software may
+// have chosen the name, so it may contain characters that DynamoDB does not allow in a placeholder.
+// Therefore the placeholder contains a number instead of the name.
 func (e *Expression) ExternalPlaceholder(attribute string) string {
 	for placeholder, name := range e.Names {
 		if name == attribute {

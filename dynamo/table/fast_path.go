@@ -29,27 +29,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// fastPath sends reads and transactions without most of the AWS SDK. It encodes the request, signs
-// it with the SDK's signer and credentials, sends it through the SDK's HTTP client, and parses the
-// response in place. The SDK would need more CPU time for a read than the rest of Ordergraph's
-// server.
+// fastPath sends reads and transactions without most of the AWS SDK. It encodes the request and
+// parses the response itself. It uses the SDK's credentials, signer and HTTP client. This saves CPU
+// time: for a read, the SDK alone would use more CPU time than the rest of Ordergraph's server.
 //
-// The fast path handles only successful responses. It passes any other outcome to the SDK, which
-// treats it as the outcome of its own first attempt. The SDK classifies the error, decides whether
-// to retry, and corrects the clock skew. A retry sends the same bytes.
+// The fast path handles only successful responses. If a request fails, fastPath passes the response
+// or the error to the SDK, which treats it as the outcome of its own first attempt. The SDK
+// classifies the error, decides whether to retry, and corrects the clock skew. A retry sends the
+// same bytes.
 type fastPath struct {
 	client  *dynamodb.Client
 	guard   *attempt.Guard
 	options dynamodb.Options
 	signer  dynamodb.HTTPSignerV4
 	targets amzTargetHeaders
-	// Header values that all requests share. They must not be modified.
+	// These header values must not be modified, because all requests share them.
 	userAgent, contentType, acceptEncoding []string
 	// lastEndpoint is the endpoint of the last request. The host name may contain the account ID, so
-	// the endpoint is resolved again if the credentials belong to another account.
+	// the endpoint is resolved again when the credentials belong to another account.
 	lastEndpoint atomic.Pointer[endpoint]
-	// clockSkew is what the SDK adds to the local time when it signs a request, in nanoseconds. It is
-	// positive if the local clock is behind.
+	// clockSkew is the SDK's estimate of DynamoDB's time minus the local time, in nanoseconds. Each
+	// request is signed with the local time plus clockSkew.
 	clockSkew atomic.Int64
 	stats     *Stats
 }
@@ -64,7 +64,7 @@ type endpoint struct {
 	signingName, signingRegion string
 }
 
-// signingService is the service name that is signed with each DynamoDB request.
+// signingService is the name of DynamoDB in the signature of a request.
 const signingService = "dynamodb"
 
 // newFastPath returns the fast path for the client db. If db has a setting that only the AWS SDK
@@ -91,14 +91,14 @@ func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath,
 }
 
 // knownHeaders returns the names of the headers that the AWS SDK may send with a read. The fast
-// path does not set the last three. Two of these are for retries. The last one, the trace ID of AWS
-// Lambda, is added by the HTTP client of internal/config.
+// path does not set the last three. The two headers that begin with Amz-Sdk describe retries. The
+// HTTP client of internal/config adds X-Amzn-Trace-Id, the trace ID of AWS Lambda.
 func knownHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Trace-Id"}
 }
 
 // unsupportedSetting describes the first setting of a client that the fast path does not support.
-// It returns an empty string if the fast path supports all settings.
+// If the fast path supports all settings, it returns an empty string.
 func unsupportedSetting(o *dynamodb.Options) string {
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
@@ -135,10 +135,10 @@ func unsupportedSetting(o *dynamodb.Options) string {
 	return ""
 }
 
-// isStandardRetryer reports whether r is the SDK's standard retryer, which does not delay the first
-// attempt. Settings such as AWS_MAX_ATTEMPTS wrap the standard retryer, and the wrappers do not
-// affect the first attempt. Their types are not exported, so isStandardRetryer finds the wrapped
-// retryer in an exported field by reflection.
+// isStandardRetryer reports whether r is the SDK's standard retryer or aws.NopRetryer. Neither
+// delays the first attempt. Settings such as AWS_MAX_ATTEMPTS wrap the standard retryer in another
+// type, which does not delay the first attempt either. These types are not exported, so
+// isStandardRetryer uses reflection to read the wrapped retryer from their field RetryerV2.
 func isStandardRetryer(r aws.Retryer) bool {
 	wrappers := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
 	for {
@@ -169,8 +169,8 @@ func hasLegacyEndpointResolver(o *dynamodb.Options) bool {
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
-// hasNoInterceptors reports whether a client has no interceptors. Each field of r is a list of
-// interceptors.
+// hasNoInterceptors reports whether a client has no interceptors. It uses reflection, because each
+// field of r is a separate list of interceptors.
 func hasNoInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	lists := reflect.ValueOf(r)
 	for i := range lists.NumField() {
@@ -181,8 +181,8 @@ func hasNoInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	return true
 }
 
-// probeHeaders returns the headers that the AWS SDK sends with a read. It lets the SDK prepare a
-// GetItem request, and captures the headers instead of sending the request.
+// probeHeaders returns the headers that the AWS SDK sends with a read. It calls GetItem with an
+// HTTP client that captures the headers instead of sending the request.
 func probeHeaders(o *dynamodb.Options) http.Header {
 	var headers http.Header
 	db := dynamodb.New(*o, func(o *dynamodb.Options) {
@@ -209,22 +209,22 @@ type httpClientFunc func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do httpClientFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// failedAttempt is the outcome of a failed attempt on the fast path. A nil failedAttempt means that
-// the fast path could not build the request.
+// failedAttempt is the outcome of a failed attempt on the fast path. If the fast path could not
+// build the request, the *failedAttempt is nil.
 type failedAttempt struct {
-	// response is the received response, or nil. body is the part of the response body that was read.
-	// err is the error of the connection or of reading the body.
+	// response is the received response, or nil if none was received. body is the part of the response
+	// body that was read. err is the error of the connection or of reading the body.
 	response *http.Response
 	body     []byte
 	err      error
-	// clockSkew is what the attempt added to the local time when it signed the request.
+	// clockSkew is the duration that was added to the local time to sign the request.
 	clockSkew time.Duration
 	// credentialsErr is the error of the credentials provider. If it is not nil, no request was sent.
 	credentialsErr error
 }
 
-// sdkFallback contains the SDK client and the options for sending a request after the fast path
-// failed.
+// sdkFallback contains the SDK client and the options for sending a request through the SDK after
+// the fast path has failed.
 type sdkFallback struct {
 	client  *dynamodb.Client
 	options func(*dynamodb.Options)
@@ -234,7 +234,8 @@ type sdkFallback struct {
 // the attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
 // treats the failed attempt as its own first attempt.
 //
-// If the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen and a is empty, not nil.
+// If the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen. In this case, a
+// is empty but not nil.
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	begun, err := w.guard.Begin()
 	if err != nil {
@@ -246,14 +247,14 @@ func (w *fastPath) try(ctx context.Context, operation []string, table string, bo
 		begun.Succeed()
 		return &good, sdkFallback{}, nil
 	}
-	// The read has already been charged to its budget. Table.Client would charge it again, so the
+	// A read has already been charged to its budget. Table.Client would charge it again, so the
 	// fallback uses a client that does not charge reads.
 	resend, first := w.continueInSDK(failed, body), begun.SDKRetryOptions()
 	return nil, sdkFallback{client: w.client, options: func(o *dynamodb.Options) { resend(o); first(o) }}, nil
 }
 
-// send makes one attempt of a DynamoDB request. If ok is false, the caller passes failed to the AWS
-// SDK.
+// send makes one attempt of a DynamoDB request. If ok is false, the attempt failed. The caller then
+// passes failed to continueInSDK.
 func (w *fastPath) send(ctx context.Context, operation []string, table string, body []byte, capacity int) (a readResult, failed *failedAttempt, ok bool) {
 	skew := time.Duration(w.clockSkew.Load())
 	credentials, err := w.options.Credentials.Retrieve(ctx)
@@ -277,8 +278,8 @@ func (w *fastPath) send(ctx context.Context, operation []string, table string, b
 	return readResult{}, &failedAttempt{response: response, body: text, err: err, clockSkew: skew}, false
 }
 
-// newRequest returns a signed HTTP request. It fails if the endpoint resolver or the signer fails,
-// as the AWS SDK would.
+// newRequest returns a signed HTTP request. If the endpoint resolver or the signer fails, it
+// returns the error.
 func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
 	to, err := w.resolveEndpoint(ctx, credentials.AccountID, table)
 	if err != nil {
@@ -292,21 +293,23 @@ func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, 
 	header["Content-Type"], header["X-Amz-Target"] = w.contentType, operation
 	r := (&http.Request{
 		Method: http.MethodPost, URL: &requestURL, Host: requestURL.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// GetBody is not set, as in the requests of the SDK. If GetBody were set, the HTTP client could
-		// follow a redirect and send the keys and the signature to another server.
+		// GetBody is not set, because it would allow the HTTP client to follow a redirect. The client
+		// could then send the keys and the signature to another server. The SDK does not set GetBody
+		// either.
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}).WithContext(ctx)
 	sum := sha256.Sum256(body)
 	if err := w.signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), to.signingName, to.signingRegion, time.Now().Add(skew)); err != nil {
 		return nil, err
 	}
-	// These headers are not signed.
+	// These headers are not part of the signature, so they are added after signing.
 	header["Accept-Encoding"], header["User-Agent"] = w.acceptEncoding, w.userAgent
 	return r, nil
 }
 
-// resolveEndpoint returns the endpoint for an account's requests to a table. It fails if the SDK's
-// resolver fails, or if the client requires an account ID that the credentials lack.
+// resolveEndpoint returns the endpoint for an account's requests to a table. It returns an error if
+// the SDK's resolver fails. It also returns an error if the client requires an account ID, but the
+// credentials contain none.
 func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (*endpoint, error) {
 	if last := w.lastEndpoint.Load(); last != nil && last.account == account && last.table == table {
 		return last, nil
@@ -342,7 +345,7 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 		return nil, err
 	}
 	p := &endpoint{account: account, table: table, headers: resolved.Headers, signingName: signingService, signingRegion: o.Region}
-	// Like the AWS SDK, this ignores the query and the user information of the endpoint's URL.
+	// Like the AWS SDK, ignore the query and the user information in the endpoint's URL.
 	p.url = url.URL{Scheme: resolved.URI.Scheme, Host: resolved.URI.Host, Path: smithyhttp.JoinPath(resolved.URI.Path, "/")}
 	if resolved.URI.RawPath != "" {
 		p.url.RawPath = smithyhttp.JoinPath(resolved.URI.RawPath, "/")
@@ -364,20 +367,22 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 // large response.
 var errResponseTooLarge = errors.New("the response exceeds the maximum size of a DynamoDB response")
 
-// maxPreallocatedBytes is the maximum size of the buffer that is allocated before the response is
-// read. The size comes from the Content-Length header, which may be wrong. A Query reads at most 1
-// MB of records.
+// maxPreallocatedBytes is the maximum size of the buffer that is allocated before a response is
+// read. The size is limited, because it comes from the Content-Length header, which may be wrong. 2
+// MB is enough for most responses, because a Query reads at most 1 MB of records.
 const maxPreallocatedBytes = 2 << 20
 
-// readBody reads and closes the body of a response. On an error, it also returns the bytes that
-// were read before. The error is errResponseTooLarge if the body exceeds maxResponseBytes.
+// readBody reads and closes the body of a response. If reading fails, it returns the error and the
+// bytes that it has read so far. If the body exceeds maxResponseBytes, the error is
+// errResponseTooLarge.
 func readBody(r *http.Response) ([]byte, error) {
 	defer r.Body.Close()
 	size := min(r.ContentLength, maxPreallocatedBytes)
 	if size < 0 {
 		size = 4 << 10
 	}
-	// With one more byte of space, the last Read returns io.EOF, so that the connection can be reused.
+	// The buffer has space for one byte more than the body, so that the last Read can return io.EOF.
+	// The HTTP client reuses the connection only after io.EOF.
 	text := make([]byte, 0, size+1)
 	for {
 		if len(text) == cap(text) {
@@ -396,8 +401,8 @@ func readBody(r *http.Response) ([]byte, error) {
 	}
 }
 
-// checksumMatches reports whether the body matches the checksum in the header. It returns true if
-// the header has no checksum. Source:
+// checksumMatches reports whether the body matches the checksum in the header. If the header has no
+// checksum, it returns true. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 func checksumMatches(header http.Header, body []byte) bool {
 	checksum := header["X-Amz-Crc32"]
@@ -409,11 +414,11 @@ func checksumMatches(header http.Header, body []byte) bool {
 }
 
 // continueInSDK returns options that make the AWS SDK continue after a failed attempt. The SDK
-// receives the outcome of that attempt as the outcome of its own first attempt.
+// receives the response or error of that attempt as the outcome of its own first attempt.
 //
 // With these options, the SDK's retries send the same body, which contains the same
 // ClientRequestToken. DynamoDB can therefore detect a transaction that it has already committed.
-// Without them, the SDK would generate another token and encode maps in random order.
+// Without these options, the SDK would generate another token and encode maps in random order.
 func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynamodb.Options) {
 	isFirst := true
 	return func(o *dynamodb.Options) {
@@ -429,20 +434,22 @@ func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynam
 			if first && failed != nil && (failed.clockSkew-skew).Abs() < 2*clockSkewPrecision {
 				return failed.replay(r)
 			}
-			// The SDK may have measured another clock skew in the response to the previous attempt.
+			// After a response, the SDK may have corrected its estimate of the clock skew. Store the new
+			// estimate for later requests on the fast path.
 			w.clockSkew.Store(int64(skew))
 			return w.options.HTTPClient.Do(r)
 		})
 	}
 }
 
-// fixedBodyProtocol is the SDK's protocol, but sends a body that has already been encoded.
+// fixedBodyProtocol is the SDK's protocol, except that it sends the given body instead of encoding
+// the request.
 type fixedBodyProtocol struct {
 	smithyhttp.ClientProtocol
 	body []byte
 }
 
-// SerializeRequest serializes the SDK's request and replaces its body.
+// SerializeRequest serializes a request with the SDK's protocol and then replaces the body.
 func (p fixedBodyProtocol) SerializeRequest(ctx context.Context, operation *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {
 	if err := p.ClientProtocol.SerializeRequest(ctx, operation, in, r); err != nil {
 		return err
@@ -455,7 +462,8 @@ func (p fixedBodyProtocol) SerializeRequest(ctx context.Context, operation *smit
 	return nil
 }
 
-// replay returns the outcome of the failed attempt as if an HTTP client had received it.
+// replay returns the response or error of the failed attempt, as if the HTTP client had just
+// received it for the request r.
 func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 	if f.body == nil && f.err != nil {
 		return f.response, f.err
@@ -471,15 +479,16 @@ func (f *failedAttempt) replay(r *http.Request) (*http.Response, error) {
 	return f.response, nil
 }
 
-// failedCredentials wraps a credentials provider that returned err on the fast path. The SDK's first
-// attempt gets err, because calling the provider again could take a long time.
+// failedCredentials wraps a credentials provider that has returned err on the fast path. The SDK's
+// first attempt receives err immediately, because calling the provider again could take a long
+// time.
 type failedCredentials struct {
 	aws.CredentialsProvider
 	err error
 }
 
-// Retrieve returns the stored error on the first call, and calls the provider on later calls. It is
-// never called concurrently, because the attempts of one request run one after another.
+// Retrieve returns the stored error on the first call, and calls the provider on later calls. It
+// needs no lock, because the attempts of one request run one after another.
 func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err := u.err; err != nil {
 		u.err = nil
@@ -488,23 +497,23 @@ func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, erro
 	return u.CredentialsProvider.Retrieve(ctx)
 }
 
-// errorReader is a reader that always returns err. It replaces the part of a response body that
-// could not be read.
+// errorReader is a reader that always returns err. If only the start of a response body could be
+// read, replay returns that start followed by the error.
 type errorReader struct{ err error }
 
 // Read returns the error.
 func (b errorReader) Read([]byte) (int, error) { return 0, b.err }
 
-// clockSkewPrecision is the unit to which clockSkew rounds. A smaller unit would not be exact,
-// because a request contains its time in whole seconds. It is also not necessary, because DynamoDB
-// accepts a skew of several minutes.
+// clockSkewPrecision is the unit to which the function clockSkew rounds its result. A minute is
+// precise enough, because DynamoDB accepts a skew of several minutes. A unit of a second would not
+// be exact, because a request contains its time in whole seconds.
 //
-// Two attempts with nearly equal skews may round them in opposite directions. Therefore the fast
-// path ignores a difference of less than two minutes.
+// Two attempts with nearly equal skews may be rounded to different minutes. The fast path therefore
+// ignores a difference of less than two minutes between their skews.
 const clockSkewPrecision = time.Minute
 
-// clockSkew returns what the AWS SDK added to the local time when it signed the request r, rounded
-// to clockSkewPrecision.
+// clockSkew returns the duration that the AWS SDK added to the local time to sign the request r.
+// The result is rounded to clockSkewPrecision.
 func clockSkew(r *http.Request) time.Duration {
 	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {

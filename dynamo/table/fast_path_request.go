@@ -11,8 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// amzTargetHeaders contains the value of the X-Amz-Target header for each DynamoDB operation. All
-// requests share these values.
+// amzTargetHeaders contains the value of the X-Amz-Target header for each DynamoDB operation.
 type amzTargetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
 // newAmzTargetHeaders returns the header values that the AWS SDK sends.
@@ -24,19 +23,19 @@ func newAmzTargetHeaders() amzTargetHeaders {
 	}
 }
 
-// readOptions has the options of a read.
+// readOptions contains the options of a read.
 type readOptions struct {
 	table string
-	// consistent requests a strongly consistent read. reportCapacity requests the consumed capacity in
-	// the response.
+	// If consistent is true, the read is strongly consistent. If reportCapacity is true, the response
+	// contains the consumed capacity.
 	consistent, reportCapacity bool
 }
 
 // jsonWriter encodes the JSON body of a request. Its methods append to the body.
 type jsonWriter struct {
 	body []byte
-	// ok is false if the AWS SDK must encode the request. The reason can be a string that is not
-	// UTF-8, a nil binary value, or a value of an unknown type.
+	// ok becomes false if the writer receives a value that only the AWS SDK can encode. Examples are a
+	// string that is not UTF-8, a nil binary value, and a value of an unknown type.
 	ok bool
 	// names is a stack with the sorted keys of each map that is being encoded. The keys of the
 	// innermost map are at the end.
@@ -45,16 +44,16 @@ type jsonWriter struct {
 
 func newJSONWriter(size int) *jsonWriter { return &jsonWriter{body: make([]byte, 0, size), ok: true} }
 
-// raw adds JSON text unchanged.
+// raw appends JSON text unchanged.
 func (w *jsonWriter) raw(text string) { w.body = append(w.body, text...) }
 
-// string adds a string.
+// string appends s as a JSON string.
 func (w *jsonWriter) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
-	// copied is the number of bytes of the text that have been written. Text between two characters
-	// that must be escaped is copied in one step.
+	// copied is the number of bytes of s that have been appended. The text between two characters that
+	// must be escaped is appended in one step.
 	copied := 0
 	for i := range len(s) {
 		c := s[i]
@@ -73,7 +72,7 @@ func (w *jsonWriter) string(s string) {
 	w.raw(`"`)
 }
 
-// stringAttributeValue adds an attribute value of type S.
+// stringAttributeValue appends an attribute value of type S (string).
 func (w *jsonWriter) stringAttributeValue(s string) {
 	w.raw(`{"S":`)
 	w.string(s)
@@ -87,14 +86,15 @@ func (w *jsonWriter) comma() {
 	}
 }
 
-// member appends the name of a member of an object. A comma precedes the name if necessary.
+// member appends the name of an object member. If the object already has a member, a comma precedes
+// the name.
 func (w *jsonWriter) member(name string) {
 	w.comma()
 	w.string(name)
 	w.raw(`:`)
 }
 
-// stringArray adds an array of strings.
+// stringArray appends an array of strings.
 func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`[`)
 	for _, s := range texts {
@@ -104,7 +104,8 @@ func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`]`)
 }
 
-// base64Bytes appends bytes as a base64 string. It leaves nil to the AWS SDK, which encodes nil as null.
+// base64Bytes appends bytes as a base64 string. If b is nil, it sets ok to false, so that the AWS
+// SDK encodes the request. The SDK encodes nil as null.
 func (w *jsonWriter) base64Bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
@@ -112,7 +113,7 @@ func (w *jsonWriter) base64Bytes(b []byte) {
 	w.raw(`"`)
 }
 
-// attributeValue adds an attribute value.
+// attributeValue appends an attribute value.
 func (w *jsonWriter) attributeValue(v types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -160,12 +161,13 @@ func (w *jsonWriter) attributeValue(v types.AttributeValue) {
 	w.raw(`}`)
 }
 
-// attributes adds attributes as an object.
+// attributes appends the attributes of a record as an object.
 func (w *jsonWriter) attributes(attributes map[string]types.AttributeValue) {
 	writeMap(w, attributes, w.attributeValue)
 }
 
-// writeMap appends a map as an object. The names are sorted, so equal requests have equal bytes.
+// writeMap appends a map as an object. The names are sorted, so that equal requests have equal
+// bytes.
 func writeMap[V any](w *jsonWriter, m map[string]V, value func(V)) {
 	first := len(w.names)
 	for name := range m {
@@ -182,7 +184,7 @@ func writeMap[V any](w *jsonWriter, m map[string]V, value func(V)) {
 	w.names = w.names[:first]
 }
 
-// primaryKey adds a primary key.
+// primaryKey appends a primary key.
 func (w *jsonWriter) primaryKey(k model.Keys) {
 	w.raw(`{"` + model.AttrPK + `":`)
 	w.stringAttributeValue(k.PK)
@@ -191,8 +193,9 @@ func (w *jsonWriter) primaryKey(k model.Keys) {
 	w.raw(`}`)
 }
 
-// finish completes the JSON of a request body and returns it. If reportCapacity is true, the
-// request asks for the consumed capacity.
+// finish completes the JSON of a request body and returns the body. If reportCapacity is true,
+// DynamoDB reports the consumed capacity in its response. The Boolean result is false if the AWS
+// SDK must encode the request.
 func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
 	if reportCapacity {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)
@@ -204,8 +207,8 @@ func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
 // requestOverhead is the approximate size in bytes of a request without its keys.
 const requestOverhead = 256
 
-// getItemBody returns the body of a GetItem request. Like the functions for other operations, it
-// returns false if the AWS SDK must encode the request.
+// getItemBody returns the body of a GetItem request. If the AWS SDK must encode the request, the
+// Boolean result is false. The functions for other operations have the same result.
 func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
@@ -218,7 +221,7 @@ func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	return w.finish(a.reportCapacity)
 }
 
-// batchGetBody returns the body of a BatchGetItem.
+// batchGetBody returns the body of a BatchGetItem request.
 func batchGetBody(a readOptions, ks []model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + 80*len(ks))
 	w.raw(`{"RequestItems":{`)
@@ -238,7 +241,7 @@ func batchGetBody(a readOptions, ks []model.Keys) ([]byte, bool) {
 	return w.finish(a.reportCapacity)
 }
 
-// queryBody returns the body of a Query.
+// queryBody returns the body of a Query request.
 func queryBody(a readOptions, q queryRequest) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(q.keyRange.Text) + len(q.keyRange.Partition) + len(q.keyRange.From) + len(q.keyRange.To))
 	w.raw(`{"TableName":`)
@@ -280,7 +283,7 @@ func transactGetBody(table string, k model.Keys, reportCapacity bool) ([]byte, b
 	return w.finish(reportCapacity)
 }
 
-// transactWriteBody returns the body of a TransactWriteItems.
+// transactWriteBody returns the body of a TransactWriteItems request.
 func transactWriteBody(token string, items []types.TransactWriteItem, reportCapacity bool) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + 3*requestOverhead*len(items))
 	w.names = make([]string, 0, 32)
@@ -295,7 +298,7 @@ func transactWriteBody(token string, items []types.TransactWriteItem, reportCapa
 	return w.finish(reportCapacity)
 }
 
-// transactionAction adds one action of a TransactWriteItems.
+// transactionAction appends one action of a TransactWriteItems request.
 func (w *jsonWriter) transactionAction(item types.TransactWriteItem) {
 	w.raw(`{`)
 	if c := item.ConditionCheck; c != nil {
@@ -326,8 +329,8 @@ func (w *jsonWriter) transactionAction(item types.TransactWriteItem) {
 	w.raw(`}`)
 }
 
-// tableAndCondition appends the table name and the condition of a transaction's action, and the closing
-// brace. These members are the same for all kinds of actions.
+// tableAndCondition appends the table name and the condition of an action, and the closing brace.
+// All kinds of actions have these members.
 func (w *jsonWriter) tableAndCondition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
 	w.optionalString("TableName", table)
 	w.optionalString("ConditionExpression", expression)
@@ -346,7 +349,7 @@ func (w *jsonWriter) tableAndCondition(table, expression *string, names map[stri
 	w.raw(`}`)
 }
 
-// optionalString appends a member with a string. It appends nothing if the string is nil.
+// optionalString appends an object member with a string value. If text is nil, it appends nothing.
 func (w *jsonWriter) optionalString(name string, text *string) {
 	if text != nil {
 		w.member(name)

@@ -17,52 +17,56 @@ import (
 const maxResponseBytes = 64 << 20
 
 // maxAttributes is the maximum number of attributes in a record or map that the fast path parses.
-// Records written by this program have about 20 attributes. Other software may write thousands.
-// Parsing these would take seconds, because the parser searches attribute names linearly.
+// Records written by this program have about 20 attributes. Other software may write records with
+// thousands of attributes. The parser would need seconds for such a record, because it searches
+// attribute names linearly.
 const maxAttributes = 512
 
 // readResult is the parsed content of a response.
 type readResult struct {
-	// Records are the records of a Query or a batch in the order of the response. A GetItem or
-	// TransactGetItems returns at most one record.
+	// Records are the records of a Query or a batch, in the order of the response. For a GetItem or
+	// TransactGetItems request, there is at most one record.
 	Records []model.Reader
-	// more reports whether a Query stopped before the end of its range.
+	// more is true if a Query stopped before the end of its key range.
 	more bool
-	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is set.
+	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is
+	// true.
 	units         float64
 	unitsReported bool
-	// transactionReads is the number of read units that DynamoDB reported for a transaction.
-	// TransactWriteItems consumes read units only if an earlier attempt has already committed the
-	// transaction.
+	// transactionReads is the number of read units that DynamoDB reported for a transaction. A
+	// TransactWriteItems request consumes read units only if an earlier attempt has already committed
+	// the transaction.
 	transactionReads float64
-	// unprocessed are the keys of a BatchGetItem that DynamoDB did not process.
+	// unprocessed contains the keys of a BatchGetItem request that DynamoDB did not process.
 	unprocessed []model.Keys
 }
 
-// responseParser parses JSON responses. It is strict: the AWS SDK parses responses of an unusual form
-// instead. A method parses the JSON at pos and advances pos, or returns false if it cannot parse
-// the JSON.
+// responseParser parses the usual forms of DynamoDB's JSON responses. If it cannot parse a
+// response, the AWS SDK parses the response instead. Each method parses the JSON at pos and
+// advances pos. If a method cannot parse the JSON, it returns false.
 type responseParser struct {
 	doc *model.Document
-	// body is the response. It is not changed. A string with escape sequences is decoded and appended
-	// to doc.Body.
+	// body is the response, which the parser does not change. If a string contains escape sequences,
+	// the parser appends the decoded string to doc.Body.
 	body []byte
 	pos  int
-	// noEscapes reports whether the response contains no escape sequences.
+	// noEscapes is true if the response contains no escape sequences.
 	noEscapes bool
 }
 
-// parseResponse parses a response. table is the table name of a batch, and capacity is the expected
-// number of records. It returns false if the AWS SDK must parse the response instead.
+// parseResponse parses a response. table is the table name in the response of a batch, and capacity
+// is the expected number of records. If the AWS SDK must parse the response instead, parseResponse
+// returns false.
 //
 // parseResponse does not modify body. If it returns true, the records refer to body, so the caller
-// must not modify body.
+// must not modify body either.
 func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 	if len(body) > maxResponseBytes || !isValidText(body) {
 		return readResult{}, false
 	}
 	p := responseParser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
-	// Each attribute value is a JSON object of at least 8 bytes, because the shortest one is {"S":""}.
+	// Allocate memory for the attribute values. Each value has an opening brace and takes at least 8
+	// bytes, because {"S":""} is the shortest value.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := readResult{}
 	ok := p.object(func(name string) bool {
@@ -78,7 +82,8 @@ func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 			}
 			return p.object(func(name string) bool { return name == table && p.records(&a.Records, capacity) })
 		case "UnprocessedKeys":
-			// Unprocessed keys are rare, so the SDK parses them.
+			// Return false if there are unprocessed keys. The AWS SDK then parses the response, which is
+			// rare.
 			return p.object(func(string) bool { return false })
 		case "LastEvaluatedKey":
 			var last []model.Reader
@@ -100,7 +105,8 @@ func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 }
 
 // isValidText reports whether text is valid UTF-8 without control characters. JSON does not allow
-// control characters in strings, and DynamoDB sends none between values.
+// control characters in strings. Between values, JSON allows tabs and line breaks, but DynamoDB
+// sends none.
 func isValidText(text []byte) bool {
 	const (
 		each = 0x0101010101010101 // a 1 in each byte
@@ -110,8 +116,8 @@ func isValidText(text []byte) bool {
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// Subtracting 0x20 sets the high bit of a byte below 0x20. The high bit of a byte above 0x7f was
-		// already set, so such bytes are excluded.
+		// Subtracting 0x20 sets the high bit of each byte below 0x20. Bytes above 0x7f already have this
+		// bit, so &^eight excludes them.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -137,7 +143,7 @@ func (p *responseParser) skipSpace() byte {
 	return 0
 }
 
-// consume skips the byte c and the spaces before it. It returns false if the next byte is not c.
+// consume skips any spaces and the byte c after them. If the next byte is not c, it returns false.
 func (p *responseParser) consume(c byte) bool {
 	if p.pos < len(p.body) && p.body[p.pos] == c {
 		p.pos++
@@ -146,7 +152,7 @@ func (p *responseParser) consume(c byte) bool {
 	return p.consumeAfterSpace(c)
 }
 
-// consumeAfterSpace is the slow path of consume. It handles the rare case that spaces precede c.
+// consumeAfterSpace is the slow part of consume, for the rare case that spaces precede c.
 func (p *responseParser) consumeAfterSpace(c byte) bool {
 	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.skipSpace() != c {
 		return false
@@ -155,7 +161,7 @@ func (p *responseParser) consumeAfterSpace(c byte) bool {
 	return true
 }
 
-// consumeLiteral skips the given text. It returns false if the text is not at pos.
+// consumeLiteral skips the given text. If the text is not at pos, it returns false.
 func (p *responseParser) consumeLiteral(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
@@ -164,8 +170,8 @@ func (p *responseParser) consumeLiteral(text string) bool {
 	return true
 }
 
-// object parses an object. It calls member with the name of each member, and member parses the
-// value.
+// object parses an object. It calls member with the name of each member. The function member parses
+// the value.
 func (p *responseParser) object(member func(name string) bool) bool {
 	if !p.consume('{') {
 		return false
@@ -180,7 +186,8 @@ func (p *responseParser) object(member func(name string) bool) bool {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		// A response with duplicate or unknown members is left to the AWS SDK.
+		// Return false if a member is duplicate or unknown, or if there are more than 8 members. The AWS
+		// SDK then parses the response.
 		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
 			return false
 		}
@@ -191,7 +198,7 @@ func (p *responseParser) object(member func(name string) bool) bool {
 	}
 }
 
-// records parses a list of records and stores the list in *to.
+// records parses an array of records and stores them in *to.
 func (p *responseParser) records(to *[]model.Reader, capacity int) bool {
 	if !p.consume('[') {
 		return false
@@ -241,7 +248,7 @@ func (p *responseParser) attributes(depth int) bool {
 			return false
 		}
 		if names&bit != 0 {
-			// The AWS SDK parses responses with duplicate attributes.
+			// Return false if an attribute name is duplicate. The AWS SDK then parses the response.
 			if _, twice := (model.Item{Doc: p.doc, First: first, End: uint32(len(p.doc.Nodes))}).Find(name); twice {
 				return false
 			}
@@ -256,9 +263,9 @@ func (p *responseParser) attributes(depth int) bool {
 	}
 }
 
-// nameHashBit returns a hash of an attribute name: a value with one of 64 bits set. The names of a
-// record usually have different bits. The parser searches for a duplicate name only if two names
-// have the same bit.
+// nameHashBit returns a hash of an attribute name. Exactly one of the 64 bits of the hash is set.
+// The names of a record usually have different bits. The parser searches for a duplicate name only
+// if two names have the same bit.
 func nameHashBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
@@ -267,9 +274,9 @@ func nameHashBit(name string) uint64 {
 	return 1 << ((uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64)
 }
 
-// value parses an attribute value and appends it to doc.Nodes. In JSON, a value is an object with
-// one member, which has the name of the type, such as {"S":"text"}. n contains the name of the
-// attribute, which is empty for an element of a list.
+// value parses an attribute value and appends it to doc.Nodes. In JSON, an attribute value is an
+// object with one member, such as {"S":"text"}. The name of the member is the type of the value. n
+// contains the name of the attribute, which is empty for an element of a list.
 func (p *responseParser) value(n model.Node, depth int) bool {
 	if p.simpleValue(n) {
 		return true
@@ -370,7 +377,7 @@ func (p *responseParser) setElement(k model.Kind, read func(*responseParser) (fr
 	return ok
 }
 
-// string parses a string and returns the offsets of its text in doc.Body.
+// string parses a string. It returns the start and the end of the string's text in doc.Body.
 func (p *responseParser) string() (from, to uint32, ok bool) {
 	if !p.consume('"') {
 		return 0, 0, false
@@ -388,7 +395,7 @@ func (p *responseParser) string() (from, to uint32, ok bool) {
 }
 
 // unescape parses the rest of a string with escape sequences. It appends the decoded text to
-// doc.Body and returns the offsets of the text.
+// doc.Body and returns the start and the end of this text.
 func (p *responseParser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
 	from = uint32(len(d.Body))
@@ -439,8 +446,8 @@ func (p *responseParser) unescape() (from, to uint32, ok bool) {
 	return 0, 0, false
 }
 
-// base64 parses a base64 string. It appends the decoded bytes to doc.Body and returns their
-// offsets.
+// base64 parses a base64 string. It appends the decoded bytes to doc.Body and returns the start and
+// the end of these bytes.
 func (p *responseParser) base64() (from, to uint32, ok bool) {
 	if from, to, ok = p.string(); !ok {
 		return 0, 0, false
@@ -455,7 +462,7 @@ func (p *responseParser) base64() (from, to uint32, ok bool) {
 	return uint32(start), uint32(len(d.Body)), true
 }
 
-// boolean parses true or false and returns the offsets of the literal.
+// boolean parses true or false. It returns the start and the end of the literal in doc.Body.
 func (p *responseParser) boolean() (from, to uint32, ok bool) {
 	p.skipSpace()
 	from = uint32(p.pos)
@@ -471,7 +478,7 @@ func (p *responseParser) number() (string, bool) {
 		p.pos++
 	}
 	text := p.body[start:p.pos]
-	// The strconv package accepts 01, +1 and 1., which JSON does not allow.
+	// Reject numbers such as 01, +1 and 1., which JSON does not allow but the strconv package accepts.
 	digits := bytes.TrimPrefix(text, []byte{'-'})
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 		return "", false
@@ -482,11 +489,11 @@ func (p *responseParser) number() (string, bool) {
 	return string(text), true
 }
 
-// consumedCapacity parses the value of the member ConsumedCapacity: one object, or an array with
-// one object per table.
+// consumedCapacity parses the value of the member ConsumedCapacity. The value is either one object,
+// or an array with one object for each table.
 func (p *responseParser) consumedCapacity(a *readResult) bool {
 	one := func() bool {
-		a.unitsReported = true // even without CapacityUnits, which the SDK reads as 0
+		a.unitsReported = true // even if CapacityUnits is missing, because the SDK then assumes 0 units
 		return p.object(func(name string) bool {
 			switch name {
 			case "TableName":

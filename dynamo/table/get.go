@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// consistentReadParameter returns the ConsistentRead parameter for reads of the table. It returns nil for
-// eventually consistent reads.
+// consistentReadParameter returns the ConsistentRead parameter for reads of the table. For
+// eventually consistent reads, it returns nil.
 func (t *Table) consistentReadParameter() *bool {
 	if !t.consistent {
 		return nil
@@ -29,11 +29,11 @@ func (t *Table) consistentReadParameter() *bool {
 // MaxBatchKeys is the maximum number of keys in one BatchGetItem request.
 const MaxBatchKeys = 100
 
-// MaxParallel is the maximum number of requests that one function call sends concurrently.
+// MaxParallel is the maximum number of requests that one function sends concurrently.
 const MaxParallel = 32
 
-// Get reads one record by its key. It returns commerce.ErrNotFound if the record does not exist.
-// Other errors come from WrapError.
+// Get reads one record by its key. If the record does not exist, it returns commerce.ErrNotFound.
+// All other errors come from WrapError.
 func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "GetItem"})
 	a, err := t.getItem(ctx, k, timer.Enabled())
@@ -54,8 +54,9 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	return a.Records[0], nil
 }
 
-// getItem sends one GetItem. If reportCapacity is true, the response contains the consumed
-// capacity. getItem returns the error of the AWS SDK, or ErrReadBudgetExceeded.
+// getItem sends one GetItem request. If reportCapacity is true, the result contains the consumed
+// capacity. The errors are ErrReadBudgetExceeded, attempt.ErrBreakerOpen and the errors of the AWS
+// SDK.
 func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
@@ -81,14 +82,15 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 	return a, nil
 }
 
-// keepClientOptions is passed to requests that use the client's options unchanged.
+// keepClientOptions is passed to requests of the AWS SDK that use the client's options unchanged.
 func keepClientOptions(*dynamodb.Options) {}
 
 // tryFastPath makes the first attempt of a read on the fast path. If encoded is false, the fast
 // path could not encode body, and tryFastPath sends nothing.
 //
-// If the result a is nil, the caller must send the request through the AWS SDK with fallback. The
-// error is ErrReadBudgetExceeded if the read budget is exhausted, or attempt.ErrBreakerOpen.
+// If the result a is nil, the caller must send the request through the AWS SDK with fallback. If
+// the read budget is exhausted, the error is ErrReadBudgetExceeded. If the circuit breaker refuses
+// the attempt, the error is attempt.ErrBreakerOpen.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: keepClientOptions}, nil
@@ -112,9 +114,11 @@ func returnConsumedCapacityParameter(reportCapacity bool) types.ReturnConsumedCa
 	return ""
 }
 
-// readUnits returns the read units that DynamoDB reported, or else the computed units. Some local
-// engines report nothing for missing records, but Amazon DynamoDB charges for them. The result is
-// therefore at least the cost of the given number of reads of missing records.
+// readUnits returns the read units of a request for the number of records in reads. If DynamoDB did
+// not report the read units, readUnits returns the computed units.
+//
+// Amazon DynamoDB charges for missing records, but some local replacements report no units for
+// them. Therefore readUnits returns at least the cost of reading that many missing records.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.ForRead(0) * float64(reads)
 	if t.consistent {
@@ -126,9 +130,9 @@ func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys, in requests of up to MaxBatchKeys keys. It reads a repeated key
-// only once. The result contains one record for each element of ks. A record that does not exist
-// has no attributes. Errors come from WrapError.
+// GetMany reads records by their keys, in requests of up to MaxBatchKeys keys. It reads a repeated
+// key only once. The result contains one record for each element of ks. If a record does not exist,
+// the record in the result has no attributes. Errors come from WrapError.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.Get(ctx, p, ks[0])
@@ -182,8 +186,8 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 // primaryKey is a primary key in a form that can be a map key.
 type primaryKey struct{ pk, sk string }
 
-// getBatch sends a BatchGetItem. If DynamoDB did not process some of the keys, it sends another
-// BatchGetItem for these keys, until all keys are processed.
+// getBatch sends a BatchGetItem request. If DynamoDB leaves some of the keys unprocessed, getBatch
+// sends further requests for these keys, until all keys have been processed.
 func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	var found []model.Reader
 	pending := ks
@@ -228,8 +232,9 @@ func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []
 	return a, nil
 }
 
-// batchGetItem sends one BatchGetItem. If reportCapacity is true, the response contains the
-// consumed capacity. batchGetItem returns the error of the AWS SDK, or ErrReadBudgetExceeded.
+// batchGetItem sends one BatchGetItem request. If reportCapacity is true, the result contains the
+// consumed capacity. The errors are ErrReadBudgetExceeded, attempt.ErrBreakerOpen and the errors of
+// the AWS SDK.
 func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
@@ -262,7 +267,8 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 	return a, nil
 }
 
-// addConsumedCapacity adds the consumed capacity to a. consumed is nil if DynamoDB reported none.
+// addConsumedCapacity adds the consumed capacity to a. If DynamoDB reported no capacity, consumed
+// is nil.
 func (a *readResult) addConsumedCapacity(consumed *types.ConsumedCapacity) {
 	if consumed != nil {
 		a.units, a.unitsReported = a.units+aws.ToFloat64(consumed.CapacityUnits), true
@@ -279,11 +285,11 @@ func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// BackOff waits before an attempt, but not before attempt 0. The time is random, so that many
-// servers do not retry at the same time. The maximum time is 25 ms before attempt 1. It doubles
-// with each further attempt, up to 1 s.
+// BackOff waits before a retry. Before attempt 0, it does not wait. The delay is random, so that
+// many servers do not retry at the same time. The maximum delay is about 25 ms before attempt 1. It
+// doubles with each further attempt, up to about 1 s.
 //
-// BackOff returns the context's error if the context ends first.
+// If the context ends during the delay, BackOff returns the context's error.
 func BackOff(ctx context.Context, attempt int) error {
 	if attempt == 0 {
 		return nil
@@ -292,8 +298,8 @@ func BackOff(ctx context.Context, attempt int) error {
 	return Sleep(ctx, mathrand.N(maximum)+time.Millisecond)
 }
 
-// Sleep waits for the duration d. It returns the context's error if the context ends before the
-// duration.
+// Sleep waits for the duration d. If the context ends during this time, it returns the context's
+// error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Now returns the time for new records in UTC. The time is truncated to milliseconds, which is the
-// precision of ULIDs and of timestamps in the table.
+// Now returns the current time in UTC, for new records. The time is truncated to milliseconds,
+// because ULIDs and the timestamps in the table have this precision.
 func (t *Table) Now() time.Time { return t.clock().UTC().Truncate(time.Millisecond) }
 
-// NewULID returns a new ULID for the given time. It returns an error if the source of random bytes
-// fails, or if a ULID cannot represent the time.
+// NewULID returns a new ULID for the given time. If the source of random bytes fails, or if a ULID
+// cannot represent the time, NewULID returns an error.
 func (t *Table) NewULID(at time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(at), t.entropy)
 	if err != nil {
@@ -23,14 +23,14 @@ func (t *Table) NewULID(at time.Time) (string, error) {
 	return id.String(), nil
 }
 
-// MaxClockSkew is the maximum time by which a stored time may be ahead of the local clock. A stored
-// time that is further ahead is wrong. TimeAfter ignores it, because a time after a wrong time
-// would also be wrong.
+// MaxClockSkew is the maximum duration by which a time stored in the table may be ahead of the
+// local clock. If a stored time is further ahead, the program assumes that the time is wrong and
+// ignores it.
 const MaxClockSkew = 24 * time.Hour
 
-// TimeAfter returns a time that is later than the given times. It returns the later of two times:
-// the current time, and the latest given time plus one millisecond. It ignores times that are more
-// than MaxClockSkew ahead of the local clock.
+// TimeAfter returns a time that is later than all the given times. If the current time is later, it
+// returns the current time. Otherwise, it returns the latest given time plus one millisecond.
+// TimeAfter ignores times that are more than MaxClockSkew ahead of the local clock.
 func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	now := t.Now()
 	latest := now
@@ -46,10 +46,10 @@ func (t *Table) TimeAfter(times ...time.Time) time.Time {
 }
 
 // EventPosition returns the position of an event in the sequence of its customer's events. The
-// position is the event's ID, or empty if the event has no position.
+// position is the event's ID. For an event without a position, EventPosition returns an empty ID.
 //
-// An event has no position if its ID is not a ULID, because other software wrote the event. An
-// event also has no position if its time is more than MaxClockSkew ahead of the local clock.
+// If an event's ID is not a ULID, other software wrote the event, and it has no position. An event
+// also has no position if its time is more than MaxClockSkew ahead of the local clock.
 func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

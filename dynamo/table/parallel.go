@@ -11,11 +11,12 @@ import (
 
 // Parallel calls do with each number from 0 to n-1, and waits for all calls to end. At most limit
 // calls run concurrently. If a call fails, Parallel cancels the context of the other calls and
-// returns the first error. A panic in a call becomes an error. If n is 1, the call runs in the
-// current goroutine.
+// returns the first error. If a call panics, the panic becomes an error. If n is 1, the call runs
+// in the current goroutine.
 //
-// If the context has a Trace, Parallel records dependencies: the calls wait for the caller's
-// earlier requests, but not for each other. The caller's later requests wait for all calls.
+// If the context has a Trace, Parallel records which DynamoDB requests wait for others. The
+// requests of the calls wait for the caller's earlier requests, but not for each other. The
+// caller's later requests wait for the requests of all calls.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return callRecovering(ctx, 0, do)
@@ -55,7 +56,7 @@ func callRecovering(ctx context.Context, i int, do func(ctx context.Context, i i
 	return do(ctx, i)
 }
 
-// RecoverTo turns a panic into an error. Call it with defer.
+// RecoverTo recovers from a panic and stores it in *err as an error. Call RecoverTo with defer.
 func RecoverTo(err *error) {
 	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())

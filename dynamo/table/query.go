@@ -14,8 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query sends one Query request. bounds is a range of the part of the sort key after prefix. The
-// Boolean result reports whether the range may contain more records.
+// Query sends one Query request for records of a partition whose sort keys start with prefix.
+// bounds limits the rest of the sort key, after prefix. The Boolean result reports whether the
+// range may contain more records. Errors come from WrapError.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
 	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timer.Enabled())
@@ -33,9 +34,9 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 	return a.Records, a.more, nil
 }
 
-// QueryUpTo reads up to limit records of a partition, and reports whether more records may follow.
-// If DynamoDB stops a Query at MaxQueryBytes, QueryUpTo sends another Query. Errors come from
-// WrapError.
+// QueryUpTo is like Query, but if DynamoDB stops a Query at MaxQueryBytes, it sends another Query.
+// It stops after limit records. The Boolean result reports whether more records may follow. Errors
+// come from WrapError.
 func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
@@ -53,7 +54,7 @@ func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition
 	return records, more, err
 }
 
-// queryRequest has the parameters of one Query.
+// queryRequest contains the parameters of one Query request.
 type queryRequest struct {
 	pattern  *model.AccessPattern
 	keyRange model.KeyCondition
@@ -61,11 +62,13 @@ type queryRequest struct {
 	forward  bool
 }
 
-// maxPreallocatedRecords limits the length of the record list that a Query allocates in advance.
+// maxPreallocatedRecords is the maximum number of records for which a Query allocates memory before
+// it parses the response.
 const maxPreallocatedRecords = 256
 
-// queryPage sends one Query request. If reportCapacity is true, the response contains the consumed
-// capacity. queryPage returns the error of the AWS SDK, or ErrReadBudgetExceeded.
+// queryPage sends one Query request. If reportCapacity is true, the result contains the consumed
+// capacity. The errors are ErrReadBudgetExceeded, attempt.ErrBreakerOpen and the errors of the AWS
+// SDK.
 func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
@@ -101,8 +104,8 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 	return a, nil
 }
 
-// queryUnits is like readUnits, but for a Query. A Query of the index is always eventually
-// consistent.
+// queryUnits is like readUnits, but for a Query. If the Query reads the index, the cost is that of
+// eventually consistent reads, because an index supports no other reads.
 func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
@@ -112,15 +115,15 @@ func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResul
 	return t.readUnits(computed, 1, a)
 }
 
-// MaxCountPages is the maximum number of Queries that Count sends. Each Query reads at most
-// MaxQueryBytes.
+// MaxCountPages is the maximum number of Query requests that Count sends. Each of them reads at
+// most MaxQueryBytes.
 const MaxCountPages = 10
 
 // Count counts the records of a partition that have a sort key with the given prefix. DynamoDB
 // returns only the number of records, not the records.
 //
-// Count returns ErrTooManyOrders if counting takes more than MaxCountPages Queries. Other errors
-// come from WrapError.
+// If MaxCountPages Queries are not enough, Count returns ErrTooManyOrders. All other errors come
+// from WrapError.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.NewKeyCondition(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{

@@ -9,18 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// RequiredStreamView is the view type of the stream that subscriptions need.
+// RequiredStreamView is the view type that a table's stream must have for subscriptions.
 const RequiredStreamView = string(types.StreamViewTypeNewAndOldImages)
 
-// tableStream describes the stream of a table.
+// tableStream describes a table's DynamoDB stream.
 type tableStream struct {
 	ARN string
-	// View is the StreamViewType in DynamoDB. It is empty if the stream is disabled.
+	// View is the StreamViewType of the stream in DynamoDB. If the stream is disabled, View is empty.
 	View string
 }
 
-// CheckView returns ErrNoStream if the stream is disabled or has another view type than
-// RequiredStreamView.
+// CheckView returns an error that wraps ErrNoStream if the stream is disabled, or if its view type
+// is not RequiredStreamView.
 func (t tableStream) CheckView() error {
 	switch t.View {
 	case RequiredStreamView:
@@ -32,7 +32,7 @@ func (t tableStream) CheckView() error {
 	}
 }
 
-// StreamFromDescription returns the stream that a table description contains.
+// StreamFromDescription returns the stream in a table description.
 func StreamFromDescription(d *types.TableDescription) tableStream {
 	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
 		return tableStream{}

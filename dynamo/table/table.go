@@ -17,11 +17,11 @@ import (
 type Table struct {
 	model.Codec
 	Name string
-	// Client is the SDK client. It charges each read to the ReadBudget in the read's context. It
-	// rejects writes with a ClockError while the local clock and DynamoDB's clock differ.
+	// Client is the SDK client. It charges each read to the ReadBudget in the read's context. While
+	// the local clock and DynamoDB's clock differ, it rejects writes with a ClockError.
 	Client *dynamodb.Client
-	// fastPath is nil if the client has a setting that only the AWS SDK supports. In that case,
-	// FallbackReason describes the setting.
+	// fastPath sends requests without most of the SDK. It is nil if the client has a setting that only
+	// the SDK supports. FallbackReason then describes this setting.
 	fastPath       *fastPath
 	FallbackReason string
 	clock          func() time.Time
@@ -31,21 +31,23 @@ type Table struct {
 	// observer is notified of all requests to the table. It may be nil.
 	observer trace.Observer
 	stats    *Stats
-	// consistent selects strongly consistent reads. Reads of the index are always eventually
-	// consistent.
+	// If consistent is true, the table's reads are strongly consistent. Reads of the index are always
+	// eventually consistent.
 	consistent bool
 	// Guard limits and counts the attempts of all requests.
 	Guard *attempt.Guard
-	// writeOptions are the SDK options for transactions. BulkOptions are the SDK options for checks,
-	// exports and imports.
+	// writeOptions are the SDK options for transactions. BulkOptions are the SDK options for requests
+	// that read or write many records, such as checks, exports and imports.
 	writeOptions, BulkOptions func(*dynamodb.Options)
 }
 
 // OpenTable returns a Table that sends its requests through the client db. OpenTable itself sends
 // no request. New records get their times from clock, and new IDs get their random bytes from
-// entropy. log receives a message when clock and DynamoDB's clock start to differ, and when they
-// agree again. If observer is not nil, it is notified of all requests, and the requests ask
-// DynamoDB for the consumed capacity. guard limits the retries of all requests.
+// entropy. log receives a message when clock and DynamoDB's clock start to differ, and another when
+// they agree again.
+//
+// If observer is not nil, it is notified of all requests, and DynamoDB reports the consumed
+// capacity of each request. guard limits the retries of all requests.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))

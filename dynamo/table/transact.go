@@ -12,19 +12,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Write is one action of a TransactWriteItems request. Its key and write units are for traces and
+// Write is one action of a TransactWriteItems request. Key and Units are only for traces and
 // metrics.
 type Write struct {
-	// Key is the key of the written or checked record.
+	// Key is the key of the record that the action writes or checks.
 	Key    model.Keys
 	Action types.TransactWriteItem
-	// Units are the computed write units of the action.
+	// Units is the computed number of write units that the action consumes.
 	Units float64
 }
 
-// TransactWrite sends one TransactWriteItems request. Retries by the AWS SDK send the same bytes.
-// While the local clock and DynamoDB's clock differ, TransactWrite returns a ClockError. Other
-// errors are attempt.ErrBreakerOpen and the errors of the SDK.
+// TransactWrite sends one TransactWriteItems request. Retries send the same bytes. While the local
+// clock and DynamoDB's clock differ, TransactWrite returns a ClockError. Other errors are
+// attempt.ErrBreakerOpen and the errors of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
 	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0
 	for i, w := range writes {
@@ -34,11 +34,11 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactWriteItems"})
 	a, err := t.transactWrite(ctx, items, timer.NeedsUnits())
 	r := trace.Request{Items: len(writes)}
-	if err == nil || isTransactionCanceled(err) { // a cancelled transaction also consumes write units
+	if err == nil || isTransactionCanceled(err) { // a canceled transaction consumes write units, too
 		r.WriteUnits = computed
 	}
-	// DynamoDB does not report the write units if an earlier attempt has already committed the
-	// transaction. It then reports only the read units of the last attempt.
+	// If an earlier attempt has already committed the transaction, DynamoDB reports only the read
+	// units of the last attempt, and no write units.
 	if err == nil && a.unitsReported && a.transactionReads == 0 {
 		r.ReportedWriteUnits = a.units
 	}
@@ -53,14 +53,14 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 	return err
 }
 
-// isTransactionCanceled reports whether err means that DynamoDB cancelled a transaction.
+// isTransactionCanceled reports whether err means that DynamoDB canceled a transaction.
 func isTransactionCanceled(err error) bool {
 	_, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok
 }
 
-// transactWrite sends one TransactWriteItems. If reportCapacity is true, the result contains the
-// consumed write units. transactWrite returns the errors of TransactWrite.
+// transactWrite sends one TransactWriteItems request. If reportCapacity is true, the result
+// contains the consumed write units. The errors are the same as for TransactWrite.
 func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteItem, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
@@ -91,8 +91,9 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 	return a, nil
 }
 
-// TransactGet reads one record with TransactGetItems. It is retried as often as TransactWriteItems.
-// The record is nil if it does not exist. Errors are attempt.ErrBreakerOpen and the errors of the AWS SDK.
+// TransactGet reads one record with TransactGetItems. If the record does not exist, the result is
+// nil. Failed attempts are retried as often as those of a TransactWriteItems request. The errors
+// are attempt.ErrBreakerOpen and the errors of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())
@@ -120,8 +121,8 @@ func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.
 	return record, nil
 }
 
-// transactGet sends one TransactGetItems. If reportCapacity is true, the result contains the
-// consumed read units. transactGet returns the error of the AWS SDK.
+// transactGet sends one TransactGetItems request. If reportCapacity is true, the result contains
+// the consumed read units. The errors are the same as for TransactGet.
 func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
@@ -153,5 +154,5 @@ func (t *Table) transactGet(ctx context.Context, k model.Keys, reportCapacity bo
 	return a, nil
 }
 
-// MaxTransactionActions is the maximum number of actions in one TransactWriteItems.
+// MaxTransactionActions is the maximum number of actions in one TransactWriteItems request.
 const MaxTransactionActions = 100

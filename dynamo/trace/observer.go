@@ -4,28 +4,32 @@ import "context"
 
 // Observer is notified of all DynamoDB requests to a table. It must be safe for concurrent use.
 //
-// An Observer must not record keys, because keys contain IDs and email addresses of customers.
+// An Observer must not record the keys of requests, because keys contain the IDs and email
+// addresses of customers.
 type Observer interface {
-	// BeginRequest is called before a request is sent. It returns the context for the request. It must
-	// derive this context from ctx, so that TargetFromContext finds t.
+	// BeginRequest is called before a request is sent. It returns the context for the request. This
+	// context must be derived from ctx, so that TargetFromContext finds t.
 	BeginRequest(ctx context.Context, t Target) context.Context
 	// EndRequest is called once for each BeginRequest, with the context that BeginRequest returned.
-	// r.Duration includes retries. r.Wave is 0 if the context has no Trace. err is nil, an error of
-	// the AWS SDK, or the reason why the request was not sent. r has no capacity units if the request
-	// failed, unless DynamoDB cancelled a transaction.
+	// err is nil, an error of the AWS SDK, or the reason why the request was not sent.
+	//
+	// r.Duration includes retries. If the context has no Trace, r.Wave is 0. If the request failed, r
+	// contains no capacity units. The only exception is a transaction that DynamoDB cancelled, because
+	// it also consumes units.
 	EndRequest(ctx context.Context, r Request, err error)
 }
 
-// SamplingObserver is an Observer that is notified of only some requests. A request that no Observer
-// observes is not measured.
+// SamplingObserver is an Observer that is notified of only some requests. The other requests are
+// not measured for this Observer, which saves time.
 type SamplingObserver interface {
 	Observer
-	// Observes reports whether the Observer is notified of requests with this context.
+	// Observes reports whether the Observer wants to be notified of requests with this context.
 	Observes(ctx context.Context) bool
 }
 
-// CombineObservers combines the given Observers into one. It ignores nil CombineObservers, and returns nil if no
-// Observer remains. Each BeginRequest receives the context that the previous BeginRequest returned.
+// CombineObservers combines several Observers into one. It ignores Observers that are nil. If no
+// Observer remains, it returns nil. BeginRequest of each Observer receives the context that
+// BeginRequest of the previous Observer returned.
 func CombineObservers(all ...Observer) Observer {
 	var joined observers
 	for _, o := range all {
@@ -57,7 +61,7 @@ func (all observers) EndRequest(ctx context.Context, r Request, err error) {
 	}
 }
 
-// observedContext is the context of a request that is observed.
+// observedContext is the context of a request that an Observer observes.
 type observedContext struct {
 	context.Context
 	target Target
@@ -65,8 +69,8 @@ type observedContext struct {
 
 type targetKey struct{}
 
-// Value returns the observedContext itself for targetKey, so that TargetFromContext finds the
-// Target. For other keys, it returns the value of the parent context.
+// Value returns the observedContext itself for targetKey, so that TargetFromContext can find the
+// Target. For other keys, it returns the value in the parent context.
 func (c *observedContext) Value(key any) any {
 	if key == (targetKey{}) {
 		return c
@@ -74,8 +78,8 @@ func (c *observedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// TargetFromContext returns the Target of the request to which ctx belongs. It returns the zero
-// Target if ctx belongs to no request, or if the table has no Observer.
+// TargetFromContext returns the Target of the request to which ctx belongs. If ctx does not belong
+// to a request, or if no Observer is notified of the request, it returns the zero Target.
 func TargetFromContext(ctx context.Context) Target {
 	if c, ok := ctx.Value(targetKey{}).(*observedContext); ok {
 		return c.target

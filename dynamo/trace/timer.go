@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Timer measures one DynamoDB request for the Observer of the table, and for the Trace and the
-// Usage of the context.
+// Timer measures one DynamoDB request. It reports the result to the Observer of the table, and to
+// the Trace and the Usage of the context.
 type Timer struct {
 	observer Observer
 	span     *Span
@@ -19,8 +19,9 @@ type Timer struct {
 }
 
 // StartTimer starts to measure a request, and returns the context for the request. o is the
-// Observer of the table, or nil. If no Observer, Trace or Usage uses the measurement, StartTimer
-// returns ctx and a Timer that measures nothing. The Usage of ctx counts the request in any case.
+// Observer of the table, or nil. If no Observer, Trace or Usage needs the measurement, StartTimer
+// returns ctx and a Timer that measures nothing. In both cases, the Usage of ctx counts the
+// request.
 func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
@@ -42,24 +43,25 @@ func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Tim
 	return ctx, timer
 }
 
-// Enabled reports whether the caller must pass the number of items and the capacity units to Stop.
-// A read should then ask DynamoDB for the consumed capacity.
+// Enabled reports whether the caller must pass the number of records and the capacity units to
+// Stop. If so, a read asks DynamoDB for the consumed capacity.
 func (t *Timer) Enabled() bool { return t.enabled }
 
-// NeedsUnits reports whether an Observer is notified of the request. A write should then ask
-// DynamoDB for the consumed capacity. For a Trace, write units are computed, because local engines
-// report wrong units for transactions.
+// NeedsUnits reports whether an Observer is notified of the request. If so, a write asks DynamoDB
+// for the consumed capacity. A Trace does not need it: the write units in a Trace are computed,
+// because local engines report wrong units for transactions.
 func (t *Timer) NeedsUnits() bool { return t.observer != nil }
 
 // NeedsKey reports whether the context has a Trace. If so, the caller must pass the key of the
 // request to Stop.
 func (t *Timer) NeedsKey() bool { return t.span != nil }
 
-// Stop ends the measurement. ctx is the context that Begin returned. r contains the key, the number
-// of items and the capacity units, and Stop sets its other fields. err is the error of the request.
-// A failed request that consumed no units is not added to the Trace.
+// Stop ends the measurement. ctx is the context that StartTimer returned. The caller sets the key,
+// the number of records and the capacity units in r. Stop sets the other fields of r. err is the
+// error of the request. If a request failed and consumed no units, Stop does not add it to the
+// Trace.
 //
-// Stop must be called for every write. It may be omitted for a read if Enabled returns false.
+// Stop must be called for every write. For a read, it may be omitted if Enabled returns false.
 func (t *Timer) Stop(ctx context.Context, r Request, err error) {
 	t.usage.add(r)
 	if !t.enabled {

@@ -1,7 +1,7 @@
 // Package trace measures DynamoDB requests. A Trace records the requests of one GraphQL operation,
-// and which of them waited for others. A Usage counts the requests of one GraphQL operation and
-// their capacity units. An Observer is notified of all requests to a table. The package imports no
-// other package of the module.
+// and which requests waited for earlier requests. A Usage counts the requests of one GraphQL
+// operation and adds up their capacity units. An Observer is notified of all requests to a table.
+// The package imports no other package of the module.
 package trace
 
 import (
@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Trace records the DynamoDB requests of one GraphQL operation, and which of them waited for
-// others. It is safe for concurrent use. Without a Trace, the only additional work for a request is
-// one context lookup.
+// Trace records the DynamoDB requests of one GraphQL operation, and which requests waited for
+// earlier requests. It is safe for concurrent use. If the context has no Trace, a request costs
+// only one additional context lookup.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -26,35 +26,37 @@ type Target struct {
 	Pattern string
 	// Operation is the DynamoDB operation, such as GetItem, BatchGetItem or Query.
 	Operation string
-	// Index is the name of the index to read. It is empty for a request to the table.
+	// Index is the name of the index that the request reads. It is empty if the request reads or
+	// writes the table.
 	Index string
 }
 
-// Request is one request to DynamoDB.
+// Request is one measured request to DynamoDB.
 type Request struct {
 	Target
-	// Key describes the keys that were read or written. It is set only if the context of the request
-	// has a Trace.
+	// Key describes the keys that the request reads or writes. It is set only if the context of the
+	// request has a Trace.
 	Key string
-	// Path is the caller's name for the data, such as the path of a GraphQL field.
+	// Path is the name that the caller gave to the data, such as the path of a GraphQL field.
 	Path string
-	// Items is the number of records in the response or in the transaction.
+	// Items is the number of records that a read returned, or that a transaction writes or checks.
 	Items int
-	// ReadUnits and WriteUnits are the consumed capacity units. A Trace and a Usage receive computed
-	// write units for a transaction, so these are the same with and without an Observer.
+	// ReadUnits and WriteUnits are the consumed capacity units. For a transaction, a Trace and a Usage
+	// receive computed write units. Their numbers therefore do not depend on whether the table has an
+	// Observer.
 	ReadUnits, WriteUnits float64
-	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0. An
-	// Observer receives them as WriteUnits.
+	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0 if it
+	// reported no units. An Observer receives them as WriteUnits.
 	ReportedWriteUnits float64
 	Duration           time.Duration
-	// Wave is the number of the request's wave: a group of requests that can run at the same time. A
-	// request that waited for no other request is in wave 1. Any other request is in the wave after
-	// the last request that it waited for.
+	// Wave is the number of the round trip to which the request belongs. Requests in the same wave can
+	// run concurrently. A request that waits for no other request is in wave 1. Any other request is
+	// in the wave after the last request for which it waits.
 	Wave int
 }
 
-// Requests returns the recorded requests, sorted by Wave (their round trip), GraphQL path, access
-// pattern and key. So the order does not depend on which concurrent request ended first.
+// Requests returns the recorded requests, sorted by wave, GraphQL path, access pattern and key. The
+// order does not depend on which of several concurrent requests ended first.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +80,7 @@ func (t *Trace) add(r Request) {
 	t.requests = append(t.requests, r)
 }
 
-// lastWave returns the highest Wave of the recorded requests, or 0 if there are no requests.
+// lastWave returns the highest wave of the recorded requests, or 0 if there are no requests.
 func (t *Trace) lastWave() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,26 +91,27 @@ func (t *Trace) lastWave() int {
 	return last
 }
 
-// Span is a sequence of requests in a Trace. Each request of a Span waits for the previous request.
-// If a context has no Trace, its Span is nil. The methods of a nil Span do nothing.
+// Span is a sequence of requests in a Trace. Each request of a Span waits for the previous request
+// of the Span. If a context has no Trace, its Span is nil. The methods of a nil Span do nothing.
 type Span struct {
 	trace *Trace
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the Request.Wave of the last request that the Span's next request waits for. It is 0
-	// if the next request waits for no request, and unknownWave if this is not known yet.
+	// lastWave is the wave of the last request for which the next request of the Span waits. It is 0
+	// if the next request waits for no request. It is unknownWave if this is not known yet.
 	lastWave int
 }
 
-// unknownWave is the initial value of Span.lastWave in a Span that was created with Unplanned. The
-// Trace assumes that the first request of this Span waits for all requests recorded so far.
+// unknownWave is the initial value of Span.lastWave in a Span that ForkUnplanned created. When the
+// first request of this Span starts, the Trace assumes that it waits for all requests recorded so
+// far.
 const unknownWave = -1
 
 type spanKey struct{}
 
-// NewContext returns a context with a new Span. The Trace t records the requests in this context.
-// The first request waits for no other request.
+// NewContext returns a context with a new Span of the Trace. The Trace records the requests that
+// use this context. The first of these requests waits for no other request.
 func (t *Trace) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: t})
 }
@@ -120,7 +123,7 @@ func SpanFromContext(ctx context.Context) *Span {
 }
 
 // Fork returns ctx with a new Span. The first request of the new Span waits for the same requests
-// as the next request of s.
+// as the next request of s would.
 func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
@@ -128,7 +131,7 @@ func (s *Span) Fork(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.loadLastWave()})
 }
 
-// WithPath is like Fork, but the new Span has the given path.
+// WithPath is like Fork, but sets the path of the new Span.
 func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
@@ -136,8 +139,8 @@ func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.loadLastWave()})
 }
 
-// ForkUnplanned returns ctx with a new Span for reads with unknown dependencies. The Trace records
-// the first request of the Span as if it had waited for all earlier requests of the Trace.
+// ForkUnplanned returns ctx with a new Span for a read whose dependencies are unknown. The Trace
+// assumes that the first request of this Span waits for all earlier requests of the Trace.
 func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
@@ -145,8 +148,8 @@ func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// LastWave returns the number of the wave of the Span's last request (see Request.Wave). It returns
-// 0 if there was no request.
+// LastWave returns the wave of the last request of the Span, or 0 if the Span has no request.
+// Request.Wave explains waves.
 func (s *Span) LastWave() int {
 	if s == nil {
 		return 0
@@ -154,7 +157,7 @@ func (s *Span) LastWave() int {
 	return max(0, s.loadLastWave())
 }
 
-// Path returns the caller's name for the data that the Span reads.
+// Path returns the name that the caller gave to the data that the Span reads.
 func (s *Span) Path() string {
 	if s == nil {
 		return ""
@@ -162,8 +165,8 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// WaitForWave records that the next request of the Span waits for a request in the given wave (see
-// Request.Wave).
+// WaitForWave records that the next request of the Span waits for a request in the given wave.
+// Request.Wave explains waves.
 func (s *Span) WaitForWave(wave int) {
 	if s == nil {
 		return
@@ -173,9 +176,10 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// ResolveWave replaces s.lastWave with the highest Wave that the Trace has recorded, if s.lastWave
-// is unknownWave. Call ResolveWave before Fork if the new Spans run at the same time. Otherwise,
-// the Trace would record that they wait for each other's requests.
+// ResolveWave determines the wave of a Span that ForkUnplanned created: the highest wave that the
+// Trace has recorded so far. For other Spans, it does nothing. Call it before several Forks of a
+// Span whose requests run concurrently. Otherwise, the Trace would record that these requests wait
+// for each other.
 func (s *Span) ResolveWave() {
 	if s == nil || s.loadLastWave() != unknownWave {
 		return

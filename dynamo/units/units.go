@@ -1,6 +1,6 @@
-// Package units calculates the read and write units that DynamoDB charges, because not every
-// DynamoDB engine reports them. It imports dynamo/model. The calculation follows AWS's
-// documentation:
+// Package units calculates the read and write units that DynamoDB charges. It is necessary because
+// some DynamoDB engines do not report units correctly. The package imports dynamo/model. The
+// calculation follows the documentation of AWS:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 package units
@@ -11,22 +11,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// BytesPerReadUnit is the number of bytes per read unit of a strongly consistent read. An
-// eventually consistent read costs half a unit per BytesPerReadUnit bytes.
+// BytesPerReadUnit is the number of bytes that a strongly consistent read can return for one read
+// unit. An eventually consistent read costs half as many units.
 const BytesPerReadUnit = 4096
 
-// ForRead returns the read units of an eventually consistent read of the given number of bytes. The
-// minimum is half a unit, even if no record is found.
+// ForRead returns the read units of an eventually consistent read of the given number of bytes. A
+// read costs at least half a unit, even if it finds no record.
 func ForRead(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/BytesPerReadUnit)) / 2
 }
 
-// ForQuery returns the read units of a Query that reads the given records. DynamoDB rounds up the sum
-// of their sizes.
+// ForQuery returns the read units of an eventually consistent Query that reads the given records.
+// DynamoDB adds up the sizes of the records and rounds up the sum.
 func ForQuery(records []model.Reader) float64 { return ForRead(model.SizeOfAll(records)) }
 
-// ForBatchGet returns the read units of a BatchGetItem with the given number of keys that finds the given
-// records. DynamoDB rounds up the size of each record separately.
+// ForBatchGet returns the read units of an eventually consistent BatchGetItem. keys is the number
+// of requested keys, and records are the records that were found. DynamoDB rounds up the size of
+// each record separately.
 func ForBatchGet(records []model.Reader, keys int) float64 {
 	units := ForRead(0) * float64(keys-len(records))
 	for _, r := range records {
@@ -35,23 +36,23 @@ func ForBatchGet(records []model.Reader, keys int) float64 {
 	return units
 }
 
-// bytesPerWriteUnit is the number of bytes per write unit. A write in a transaction costs twice the
-// units, because DynamoDB prepares and commits each write. The asynchronous write to an index costs
-// the normal number of units.
+// bytesPerWriteUnit is the number of bytes that can be written for one write unit. In a
+// transaction, DynamoDB prepares and commits each write, so each write costs twice as many units.
+// Index entries are written outside the transaction, so they cost the normal number of units.
 const bytesPerWriteUnit = 1024
 
-// writeUnits returns the write units of writing the given number of bytes outside a transaction.
-// The minimum is 1.
+// writeUnits returns the write units of writing the given number of bytes outside a transaction. A
+// write costs at least one unit.
 func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/bytesPerWriteUnit))
 }
 
-// ForTransactWrite returns the write units that a transaction consumes to change the record before to the
-// record after. before is nil for a new record, and after is nil for a deleted record. The larger
-// record determines the units.
+// ForTransactWrite returns the write units that a transaction consumes to change a record. before
+// is the record before the change, or nil if the record is new. after is the record after the
+// change, or nil if the record is deleted. The larger of the two determines the units.
 //
-// Adding, removing or changing an index entry costs one write. Changing the key of an index entry
-// costs two writes. Sources:
+// If the record has an index entry before or after the change, the index entry costs one more
+// write. If the key of the index entry changes, the index entry costs two more writes. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func ForTransactWrite(before, after model.Record) float64 {
@@ -72,9 +73,9 @@ func ForTransactWrite(before, after model.Record) float64 {
 	return units
 }
 
-// MaxForTransactWrite returns the maximum write units that a transaction consumes to write one record. bytes
-// is the maximum size of the record. If indexed is true, the result includes a change of the
-// record's index key.
+// MaxForTransactWrite returns the maximum write units that a transaction consumes to write one
+// record. bytes is the maximum size of the record. If indexed is true, the result includes the cost
+// of changing the key of its index entry.
 func MaxForTransactWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
@@ -82,10 +83,10 @@ func MaxForTransactWrite(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// ForCounterUpdate returns the write units that a transaction consumes to change a number attribute of
-// an indexed record. The size of a nil record is taken as 1 KB.
+// ForCounterUpdate returns the write units that a transaction consumes to change a counter of a
+// record that has an index entry. If r is nil, the size of the record is assumed to be 1 KB.
 func ForCounterUpdate(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
 // ForConditionCheck returns the write units that a transaction consumes to check a condition on a
-// record. The size of a nil record is taken as 1 KB.
+// record. If r is nil, the size of the record is assumed to be 1 KB.
 func ForConditionCheck(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }

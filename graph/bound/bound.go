@@ -1,5 +1,5 @@
-// Package bound computes the maximum DynamoDB load of a GraphQL operation without executing it.
-// Within the module, it imports commerce, dynamo, dynamo/markdown, dynamo/model and
+// Package bound computes the maximum load of a GraphQL operation on DynamoDB without executing the
+// operation. Within the module, it imports commerce, dynamo, dynamo/markdown, dynamo/model and
 // graph/operation.
 package bound
 
@@ -15,39 +15,44 @@ import (
 )
 
 // Bound is the maximum load that an operation can cause on DynamoDB, for all variables and all
-// contents of the table. It uses the maximum record sizes in dynamo.Bounds, so it is valid only if
-// Ordergraph wrote all records. For a subscription, it is the maximum load of one event.
+// contents of the table. For a subscription, it is the maximum load of one event.
+//
+// A Bound is valid only if Ordergraph wrote all records in the table, because it uses the maximum
+// record sizes of dynamo.CostBounds.
 type Bound struct {
-	// The same counts as in the explain output.
+	// These numbers have the same meaning as in the explain output (extensions.explain).
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// Patterns contains one entry for each access pattern, and then one for each write pattern, in the
-	// order of package model. If variables determine which access pattern a field uses, Patterns
-	// contains all possible access patterns.
+	// Patterns contains one entry for each access pattern that the operation can use, followed by one
+	// entry for each write pattern. Both are in the order of package model. If variables determine
+	// which access pattern a field uses, Patterns contains all possible access patterns.
 	Patterns []PatternBound `json:"patterns"`
 }
 
-// PatternBound is the maximum load of one access pattern or write pattern within a Bound.
+// PatternBound is the maximum load that an operation causes through one access pattern or write
+// pattern.
 type PatternBound struct {
 	AccessPattern string  `json:"accessPattern"`
 	Requests      int     `json:"requests"`
 	ReadUnits     float64 `json:"readUnits"`
 }
 
-// Unbounded is the maximum of each number in a Bound. It is also the value of all numbers if the
-// operation is too large to compute them.
+// Unbounded is the maximum of Requests, RoundTrips and ReadUnits in a Bound. If the operation is
+// too large to compute these numbers, all of them are Unbounded.
 const Unbounded = math.MaxInt32
 
 // Compute computes the bound of a valid operation. table contains the number of shards and the
 // maximum record sizes.
 //
-// It visits the same selections as the plan and the resolvers, but assumes the most expensive
-// possible records. The access patterns in a field's @reads directives determine which requests the
-// field requires. A field without @reads requires none. The cost of one record depends only on its
-// selection set and on how the record was read (its origin). This cost is therefore calculated once
-// for each selection set and origin.
+// Compute visits the same selections as the plan and the resolvers, but assumes the most expensive
+// possible records. The @reads directives of a field declare the access patterns that read it. A
+// field without @reads needs no request.
+//
+// The cost of one record depends only on its selection set and on how the record was read (its
+// recordOrigin). Compute therefore calculates this cost only once for each selection set and
+// recordOrigin.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.CostBounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
@@ -64,8 +69,8 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Cos
 		}
 		bound := b.toBound(c)
 		bound.WriteUnits = units
-		// Each request of a mutation may depend on the previous request. The reads for the payload follow
-		// the write. In the worst case, all requests are therefore sequential.
+		// Each request of a mutation may wait for the previous request, and the reads for the payload
+		// wait for the write. In the worst case, all requests run one after the other.
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
@@ -74,7 +79,7 @@ func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Cos
 }
 
 // eventBound returns the bound of one event of a subscription. It excludes the reads at the start
-// of the subscription, because their number grows with the number of missed events.
+// of the subscription, because their number depends on the number of missed events.
 func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	c := newCost(b)
 	for i := range root.Fields {
@@ -84,7 +89,7 @@ func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	}
 	bound := b.toBound(c)
 	// If the event does not contain the order, the plan must read the order before other records. In
-	// the worst case, all requests are sequential.
+	// the worst case, all requests run one after the other.
 	bound.RoundTrips = bound.Requests
 	return bound
 }
@@ -95,19 +100,19 @@ type calculator struct {
 	bounds   dynamo.CostBounds
 	patterns []model.AccessPattern
 	writes   []model.WritePattern
-	// routes are the alternative reads of each Type.field.
+	// routes maps each field to the possible ways to read it. The keys have the form Type.field.
 	routes map[string][]readRoute
-	// consistent reports whether the operation uses strongly consistent reads where DynamoDB supports
-	// them.
+	// consistent is true if the operation uses strongly consistent reads. Reads of an index are always
+	// eventually consistent.
 	consistent bool
-	// collectionFields are the fields that one Query of an item collection may read together with
-	// their parent record. The keys have the form Type.field. collectionTypes are the types of the
-	// parent records.
+	// collectionFields contains the fields, in the form Type.field, that one Query of an item
+	// collection may read together with their parent record. collectionTypes contains the types of
+	// these parent records.
 	collectionFields, collectionTypes map[string]bool
 	selectionCosts                    map[selectionKey]cost
 }
 
-// selectionKey is the key of a computed cost: a selection set and the origin of its records.
+// selectionKey is the key of a computed cost in calculator.selectionCosts.
 type selectionKey struct {
 	set  *operation.SelectionSet
 	from recordOrigin
@@ -122,20 +127,20 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Cos
 	}
 }
 
-// recordOrigin describes how records were read.
+// recordOrigin describes how the records of a selection set were read.
 type recordOrigin struct {
-	// lookup is the index of the access pattern if the records were looked up by their own keys.
-	// Otherwise it is -1.
+	// lookup is the index of the access pattern that looked up the records by their own keys. If they
+	// were read in another way, lookup is noPattern.
 	lookup int
-	// single reports whether there is at most one record.
+	// single is true if there is at most one record.
 	single bool
-	// partial reports whether the records may be copies from a list. Such copies lack some attributes.
+	// partial is true if the records may be copies from a list that lack some attributes.
 	partial bool
 }
 
 const noPattern = -1
 
-// selectionCost returns the cost of reading a selection set for one record.
+// selectionCost returns the cost of reading the fields of a selection set for one record.
 func (b *calculator) selectionCost(set *operation.SelectionSet, from recordOrigin) cost {
 	key := selectionKey{set, from}
 	if c, ok := b.selectionCosts[key]; ok {
@@ -147,8 +152,8 @@ func (b *calculator) selectionCost(set *operation.SelectionSet, from recordOrigi
 	return c
 }
 
-// childrenCost returns the cost, for one record, of the selection below a field. For an interface
-// or union, it is the maximum over the possible types.
+// childrenCost returns the cost of reading the selection below a field for one record. For an
+// interface or union, it is the maximum over the possible types.
 func (b *calculator) childrenCost(f *operation.Field, from recordOrigin) cost {
 	if f.Set != nil {
 		return b.selectionCost(f.Set, from)
@@ -161,7 +166,8 @@ func (b *calculator) childrenCost(f *operation.Field, from recordOrigin) cost {
 }
 
 func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from recordOrigin) {
-	// Within a selection set, lookups with the same access pattern share requests.
+	// shared contains the access patterns of the lookups that were added so far. Lookups of one
+	// selection set with the same access pattern share requests.
 	shared := map[int]bool{}
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -183,14 +189,14 @@ func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from record
 			continue
 		}
 		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.partial || shared[own]) {
-			continue // the record has the field; only an edge may lack it, and one lookup completes the edge
+			continue // the record contains the field, or one lookup adds all fields that a partial copy lacks
 		}
 		b.addField(c, set.Type, f, alternatives, set.Fields, from, shared)
 	}
 }
 
-// addBatch adds the cost of a field that looks up records by a list of keys. size is the number of
-// keys.
+// addBatch adds the cost of a field that looks up records by a list of keys. size is the maximum
+// number of keys.
 func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, size int) {
 	each := newCost(b)
 	b.addField(&each, typ, f, alternatives, nil, recordOrigin{lookup: noPattern, single: size == 1}, map[int]bool{})
@@ -198,9 +204,9 @@ func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, 
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findCollectionReads finds the fields of root that may be read as item collections. It sets
-// collectionFields and collectionTypes. root is the root selection of a query, or the selection of
-// a subscription's update.
+// findCollectionReads finds the fields of root that may be read as item collections. It adds them
+// to collectionFields and collectionTypes. root is the root selection of a query, or the selection
+// of a subscription's update.
 func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
@@ -219,7 +225,8 @@ func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	}
 }
 
-// addField adds the cost of a field that reads records.
+// addField adds the cost of a field that reads records. alternatives are the possible ways to read
+// the field (readAlternatives).
 func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from recordOrigin, shared map[int]bool) {
 	rounds := b.addReads(c, typ, f, alternatives, siblings, from, shared)
 	first := b.patterns[alternatives[0][0]]
@@ -235,10 +242,10 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// The lists of several parents can be available at three times: together with the parent, after a
-		// separate Query, or after another Query because the item collection is too large. Lookups below
-		// the lists share requests only if their lists are available at the same time. Each time
-		// therefore has its own group of lookups.
+		// Lookups below the lists of several parents share requests only if the lists are available at
+		// the same time. A list can be available together with its parent, after a separate Query, or
+		// after another Query because the item collection is too large. The lookups therefore form up to
+		// three groups, one for each time.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
@@ -249,10 +256,10 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 	case len(f.Selections) > 0:
 		child = b.childrenCost(f, recordOrigin{lookup: b.lookupPattern(typeOfField, alternatives[0]), single: from.single})
 		if first.Direction != "" {
-			chainLength += max(child.keyChain, child.recordChain) // a Query has read the record, so everything below it is planned
+			chainLength += max(child.keyChain, child.recordChain) // all reads below the record wait for the Query that reads it
 		} else {
-			// The key of the record is known before the record is read. Reads that use only this key run in
-			// the same round trip.
+			// The key of the record is known before the record is read. Reads that need only this key run in
+			// the same round trip as the read of the record.
 			chainLength = max(rounds, rounds-1+child.keyChain, rounds+child.recordChain)
 		}
 		if !from.single && b.collectionTypes[typeOfField.Name] {
@@ -268,16 +275,17 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 }
 
 // addReads adds the requests that read a field, and returns the number of sequential round trips.
-// If the field has alternatives, an execution uses only one of them. The total therefore increases
-// by the maximum over the alternatives. Each access pattern's own cost increases with every
-// alternative that uses the pattern.
+//
+// If the field has alternatives, an execution uses only one of them. The total cost therefore
+// increases only by the maximum over the alternatives. The separate cost of each access pattern
+// increases with every alternative that uses the pattern.
 func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from recordOrigin, shared map[int]bool) int {
 	maximum, rounds := requestLoad{}, 0
 	for _, patterns := range alternatives {
 		all, longest := requestLoad{}, 0
 		for _, pattern := range patterns {
 			if pattern == from.lookup {
-				continue // the record has been read by this pattern
+				continue // this access pattern has already read the record
 			}
 			d, trips := b.patternCost(typ, f, pattern, siblings, len(patterns) == 1, shared)
 			c.patterns[pattern].add(d, 1, 1)
@@ -291,8 +299,7 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 	return rounds
 }
 
-// hasPartialEdges reports whether a list may contain copies that lack some attributes of their
-// records.
+// hasPartialEdges reports whether a list may contain copies of records that lack some attributes.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Entities(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
@@ -317,8 +324,8 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return !operation.ReturnsPage(other.Field) && b.patternCanRead(typ, &other, pattern)
 		}) {
-			// The operation also selects the count of the list. One Query may then read the whole list to
-			// count it.
+			// The operation also selects the number of records in the list. To count them, one Query may
+			// read the whole list instead of the page.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.CountBound(p, b.consistent).ReadUnits)
 		}
 	case len(f.Selections) > 0 && p.MaxLength == 0:
@@ -327,15 +334,15 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return operation.ReturnsPage(other.Field) && b.patternCanRead(typ, &other, pattern)
 		}) {
-			return requestLoad{}, 1 // one Query returns the count and the page
+			return requestLoad{}, 1 // the Query for the page also returns the count
 		}
 		bound = b.bounds.CountBound(p, b.consistent)
 	}
 	return requestLoad{perRecord: 100 * float64(bound.Requests), readUnits: bound.ReadUnits}, bound.RoundTrips
 }
 
-// addMutation adds the cost of a mutation and of its payload. It returns the maximum write units of
-// the mutation.
+// addMutation adds the cost of a mutation and of reading its payload. It returns the maximum write
+// units of the mutation.
 func (b *calculator) addMutation(c *cost, f *operation.Field) (writeUnits float64) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {

@@ -2,13 +2,13 @@ package bound
 
 import "math"
 
-// requestLoad is the maximum load on DynamoDB for reading records in groups. A group is a batch of
-// lookups with up to 100 keys per request. A group of n keys takes at most n/100 + 99/100 requests:
-// n/100, rounded up.
+// requestLoad is the maximum load on DynamoDB for looking up records in groups. The lookups of a
+// group share requests of up to 100 keys each. A group of n keys therefore needs n/100 requests,
+// rounded up. That is at most n/100 + 99/100 requests.
 type requestLoad struct {
 	// perRecord is the number of requests for each record, in hundredths of a request. perGroup is the
-	// additional number for each group, also in hundredths. readUnits are the read capacity units for
-	// each record.
+	// additional number of requests for each group, also in hundredths. readUnits is the number of
+	// read capacity units for each record.
 	perRecord, perGroup, readUnits float64
 }
 
@@ -18,17 +18,18 @@ func (d *requestLoad) add(more requestLoad, records, groups float64) {
 	d.readUnits = cappedSum(d.readUnits, more.readUnits*records)
 }
 
-// cappedSum returns a+b, but at most 1e15. The cap prevents overflows in later calculations.
+// cappedSum returns a+b, but at most 1e15. The limit prevents overflows in later calculations.
 func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 
-// cost is the cost of a selection per record.
+// cost is the cost of reading a selection set for one record.
 type cost struct {
 	total requestLoad
-	// patterns splits total by access pattern and write pattern.
+	// patterns contains the part of total for each access pattern, followed by the part for each write
+	// pattern.
 	patterns []requestLoad
-	// keyChain is the number of round trips in the longest chain of dependent requests that starts
-	// with the record's key. recordChain is the same for chains that start after the record has been
-	// read.
+	// keyChain and recordChain are the numbers of round trips in the longest sequence of requests that
+	// wait for each other. For keyChain, the sequence starts when the key of the record is known. For
+	// recordChain, it starts after the record has been read.
 	keyChain, recordChain int
 }
 
@@ -36,16 +37,17 @@ func newCost(b *calculator) cost {
 	return cost{patterns: make([]requestLoad, len(b.patterns)+len(b.writes))}
 }
 
-// addRead adds requests of a pattern.
+// addRead adds requests that belong to one access pattern or write pattern.
 func (c *cost) addRead(pattern int, d requestLoad) {
 	c.total.add(d, 1, 1)
 	c.patterns[pattern].add(d, 1, 1)
 }
 
 // addChildren adds the requests and read units of a nested selection. more is the cost for one
-// record, records is the number of records, and groups is the number of groups of lookups. The
-// caller updates keyChain and recordChain, because only the caller knows which requests must wait
-// for other requests.
+// record, records is the number of records, and groups is the number of groups of lookups.
+//
+// The caller must update keyChain and recordChain, because only the caller knows which requests
+// wait for others.
 func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
@@ -53,9 +55,9 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// raiseToMaximum raises c to the maximum of c and other, the costs of two possible types of a record.
-// It adds the costs per group, because lookups for records of different types do not share
-// requests.
+// raiseToMaximum raises each number of c to the number in other, if that is higher. c and other are
+// the costs for two types that a record can have. The costs per group are added instead, because
+// lookups of different types do not share requests.
 func (c *cost) raiseToMaximum(other cost) {
 	setMax := func(a *requestLoad, b requestLoad) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)

@@ -6,9 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// addEntities adds the cost of _entities, the field that federation gateways use to look up
-// records. Each record costs as much as a lookup with the field of Query that returns the record's
-// type.
+// addEntities adds the cost of _entities, the field with which federation gateways look up records.
+// Each record costs as much as a lookup with the field of Query that returns the same type.
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
@@ -16,8 +15,8 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	}
 	most := newCost(b)
 	for _, field := range b.entityLookupFields(f) {
-		// A record is looked up even if the operation selects no field of its type, because the response
-		// reports whether the record exists.
+		// The record is looked up even if the operation selects none of its fields, because the response
+		// shows whether the record exists.
 		if types != nil && !types[field.Definition.Type.Name()] {
 			continue
 		}
@@ -29,8 +28,8 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	c.keyChain = max(c.keyChain, most.keyChain)
 }
 
-// entityLookupFields returns a field of Query for each type that _entities may return. The field looks up
-// one record of this type. Its selection is the selection of _entities for this type.
+// entityLookupFields returns one field of Query for each type that _entities may return. The field
+// looks up one record of this type and has the selection of _entities for this type.
 func (b *calculator) entityLookupFields(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {
@@ -41,8 +40,8 @@ func (b *calculator) entityLookupFields(f *operation.Field) []*operation.Field {
 	return fields
 }
 
-// representationTypes returns the type names in representations. It returns nil if a type name is not a
-// literal, because a variable can contain any type.
+// representationTypes returns the type names in the representations of _entities. If a type name is
+// a variable, it can be any type, so representationTypes returns nil.
 func representationTypes(representations ast.ChildValueList) map[string]bool {
 	types := map[string]bool{}
 	for _, r := range representations {

@@ -14,18 +14,19 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// readRoute is one way to read a field, as declared with a @reads directive in the schema.
+// readRoute is one way to read a field, as declared by a @reads directive in the schema.
 type readRoute struct {
-	// pattern is the index of the access pattern in calculator.patterns.
+	// pattern is the index of the route's access pattern in calculator.patterns.
 	pattern int
-	// A route may have a condition. If arguments is not empty, the route applies only if all these
-	// arguments have values. If sub is not empty, the route applies only if the subfield with this
-	// name is selected.
+	// arguments and sub are conditions. If arguments is not empty, the route can be used only if all
+	// these arguments have values. If sub is not empty, the route can be used only if the operation
+	// selects the subfield with this name.
 	arguments []string
 	sub       string
 }
 
-// describe adds the condition of the route to the name of a field, such as Query.orders(placed).
+// describe returns the name of a field with the condition of the route, such as
+// Query.orders(placed).
 func (r readRoute) describe(field string) string {
 	if len(r.arguments) > 0 {
 		field += "(" + strings.Join(r.arguments, ", ") + ")"
@@ -55,7 +56,8 @@ func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []readRout
 	return routes
 }
 
-// schemaRoutes returns the routes of all fields with @reads. The keys have the form Type.field.
+// schemaRoutes returns the routes of all fields with @reads. The keys of the map have the form
+// Type.field.
 func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]readRoute {
 	routes := map[string][]readRoute{}
 	for _, t := range schema.Types {
@@ -63,7 +65,7 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 			for _, r := range routesOf(f, patterns) {
 				p := patterns[r.pattern]
 				if p.IncludedIn != "" || p.SK == "" && p.Index == "" && r.sub == "" {
-					continue // the field is read with its parent record
+					continue // the field needs no request, because it is read with its parent record
 				}
 				routes[t.Name+"."+f.Name] = append(routes[t.Name+"."+f.Name], r)
 			}
@@ -72,8 +74,8 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 	return routes
 }
 
-// PatternsMarkdown returns the table of the access patterns for the docs. The table lists the
-// fields that use each access pattern.
+// PatternsMarkdown returns the Markdown table of the access patterns. For each access pattern, the
+// table lists the fields that use it.
 func PatternsMarkdown(schema *ast.Schema) string {
 	patterns := model.AccessPatterns()
 	fields := map[string][]string{}
@@ -89,7 +91,7 @@ func PatternsMarkdown(schema *ast.Schema) string {
 }
 
 // readAlternatives returns the possible ways to read a field. Each alternative is a list of access
-// patterns that are used together. The lists contain indexes of b.patterns.
+// patterns that one execution uses together. The lists contain indexes of b.patterns.
 func (b *calculator) readAlternatives(typ *ast.Definition, f *operation.Field) [][]int {
 	var withSub, alternatives [][]int
 	var plain []int
@@ -132,14 +134,14 @@ func (b *calculator) patternCanRead(typ *ast.Definition, f *operation.Field, pat
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r readRoute) bool { return r.pattern == pattern })
 }
 
-// readableByKey reports whether a field can be read with only the key of its parent record. The
-// read then does not wait for the parent record.
+// readableByKey reports whether a field can be read with only the key of its parent record. Such a
+// read does not wait for the read of the parent record.
 func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alternatives [][]int) bool {
 	if typ == b.schema.Query {
 		return true
 	}
 	if len(f.Selections) == 0 || b.collectionFields[typ.Name+"."+f.Name] {
-		return false // the parent record may contain the number or may have been read with the list
+		return false // the field may be stored in the parent record, or may be read together with it
 	}
 	own, ok := entityOf(typ)
 	known := append(own.PK.Placeholders(), own.SK.Placeholders()...)
@@ -154,8 +156,8 @@ func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alte
 	return ok
 }
 
-// entityOf returns the entity that stores the records of a type. It returns false if the type has
-// no records.
+// entityOf returns the entity that stores the records of a type. If the type has no records, it
+// returns false.
 func entityOf(typ *ast.Definition) (model.Entity, bool) {
 	for _, e := range model.Entities() {
 		if e.Name == entityName(typ) {
@@ -171,8 +173,8 @@ func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookupPattern returns the access pattern that reads records of a type by their own key. It
-// considers only the patterns in the slice among, and returns noPattern if none of them matches.
+// lookupPattern returns the access pattern in the slice among that reads records of a type by their
+// own key. If there is no such pattern, it returns noPattern.
 func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
@@ -184,9 +186,12 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns nil unless the list is merged from one partition for each status. For a
-// merged list, it returns all order statuses, or fewer if the argument "statuses" is a literal that
-// contains fewer. Only the number of statuses affects the cost.
+// mergedStatuses returns the statuses of a list that is merged from one partition for each order
+// status. For other lists, it returns nil.
+//
+// If the argument "statuses" is a literal without variables, the result contains as many statuses
+// as the literal. Otherwise, it contains all statuses. Only the number of statuses affects the
+// cost.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
@@ -213,9 +218,8 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether some variables give the argument a value (possible), and whether all
-// variables do (certain). An object that comes from a variable is never certain, because it can be
-// empty.
+// hasArgument reports whether an argument can have a value (possible), and whether it has a value
+// for all variables (certain). An object is never certain, because it can be empty.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -233,8 +237,8 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false
 }
 
-// selectsSubfield reports whether some variables select a subfield of f (possible), and whether all
-// variables do (certain).
+// selectsSubfield reports whether a subfield of f can be selected (possible), and whether it is
+// selected for all variables (certain). name is the name of the subfield.
 func selectsSubfield(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false

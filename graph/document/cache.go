@@ -7,32 +7,32 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache is an LRU cache of documents. The key is the hash of the document's text. The number of
-// documents and their memory are limited. A cache is safe for concurrent use.
+// cache is an LRU cache of GraphQL documents. The key of a document is the hash of its text. A
+// cache limits the number of its documents and their total memory. It is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
-	// documents contains at most the number of documents passed to newCache.
+	// documents is the LRU list. newCache sets the maximum number of documents.
 	documents *simplelru.LRU[documentHash, cachedDocument]
-	// bytes is the estimated memory of the cached documents. It never exceeds maxBytes.
+	// bytes is the estimated memory of all cached documents. maxBytes is the limit of this memory.
 	bytes, maxBytes int
 }
 
-// cachedDocument is a document and its estimated memory. The estimate is computed once.
+// cachedDocument is a document with an estimate of its memory in bytes.
 type cachedDocument struct {
 	document *Document
 	bytes    int
 }
 
-// newCache returns a cache that contains at most this number of documents and uses at most this
-// number of bytes.
+// newCache returns an empty cache. documents is the maximum number of cached documents, and bytes
+// is their maximum total memory.
 func newCache(documents, bytes int) *cache {
 	c := &cache{maxBytes: bytes}
-	// NewLRU fails only if the size is less than one.
+	// NewLRU returns an error only if the size is less than 1, so the error can be ignored.
 	c.documents, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, evicted cachedDocument) { c.bytes -= evicted.bytes })
 	return c
 }
 
-// get returns the document with this hash, or nil if the cache does not contain it.
+// get returns the document with the given hash, or nil if the document is not cached.
 func (c *cache) get(hash documentHash) *Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +40,7 @@ func (c *cache) get(hash documentHash) *Document {
 	return kept.document
 }
 
-// add caches a document. It ignores documents with errors and documents that are larger than
-// maxBytes.
+// add caches a document, unless the document has errors or needs more than maxBytes bytes.
 func (c *cache) add(hash documentHash, d *Document) {
 	if len(d.errs) > 0 {
 		return
@@ -61,23 +60,25 @@ func (c *cache) add(hash documentHash, d *Document) {
 	}
 }
 
-// These constants estimate the memory of a document in bytes, without its text. The numbers come
-// from measurements (TestDocumentMemoryEstimates in package graph). A node needs memory for its
-// fields, for its position, and for its slot in a list, which may have spare capacity. The
-// estimates include memory for prepared operations, which are added to the document later.
+// These constants are estimates in bytes for Document.Bytes. TestDocumentMemoryEstimates in package
+// graph compares them with the measured memory of documents. A node is an element of the syntax
+// tree, such as a field or a value. The estimates include memory for the prepared operations that a
+// document caches later.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes
 	commentBytes  = 192
-	// preparedReserveBytes (for each document) and nodePreparedReserveBytes (for each node) are memory
-	// for prepared operations. It suffices for a typical document that is prepared for two
+	// preparedReserveBytes for each document and nodePreparedReserveBytes for each node are
+	// reserved for prepared operations. This is enough to prepare a typical document for two
 	// combinations of @skip and @include values.
 	preparedReserveBytes, nodePreparedReserveBytes = 1 << 10, 320
 )
 
-// Bytes estimates the memory of the document. The estimate is usually too high.
+// Bytes returns the estimated memory of the document in bytes. The estimate is usually too high.
 func (d *Document) Bytes() int {
-	// Names and values share the memory of the text. A string with escapes is copied to a buffer of up
-	// to twice its size. A "#" in a string is counted as a comment, so the estimate can be too high.
+	// The length of the text counts three times. It counts once for the text itself, which names
+	// and values share. It counts twice more because the parser copies a string with escape
+	// sequences to a buffer of up to twice its size. Each "#" counts as a comment, although it can
+	// also be part of a string.
 	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

@@ -10,15 +10,17 @@ import (
 )
 
 // findFieldConflicts returns an error if two fields with the same response name cannot be merged
-// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document must satisfy
-// all other rules.
+// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document must already
+// satisfy all other validation rules.
 //
-// The specification compares every pair of fields. This function compares each field only with the
-// first field of the same response name. This is sufficient, because equality of shapes, names and
-// arguments is transitive. The selections of these fields are then merged and checked once, as one
-// selection. The time is at most proportional to n·t. n is the number of nodes with every spread
-// replaced by its fragment. t is the number of object types on which fields with the same response
-// name are selected.
+// The algorithm of the specification compares every pair of fields. This function compares each
+// field only with the first field of the same response name. This is sufficient, because equality
+// of shapes, names and arguments is transitive. It then merges the selection sets of these fields
+// and checks the result once, as one selection set.
+//
+// The time is at most proportional to n·t. Here, n is the number of nodes of the document after
+// each fragment spread is replaced by its fragment. t is the number of object types on which the
+// document selects fields with the same response name.
 func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
 		o := conflictFinder{schema: schema}
@@ -34,9 +36,10 @@ type conflictFinder struct {
 	found  *gqlerror.Error
 }
 
-// check compares the fields of selections that are merged. If shapesOnly is true, the selections
-// are on different object types, so only one of them applies to a record. Their fields may then
-// have different names and arguments, but must return values of the same shape.
+// check compares the fields of selection sets that the response merges. If shapesOnly is true, the
+// selection sets are on different object types. Each object in the response then uses only one of
+// them, so fields with the same response name can have different names and arguments. They must
+// still return values of the same shape; see sameShape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range groupByResponseName(sets) {
 		first := named[0]
@@ -89,8 +92,8 @@ func (o *conflictFinder) reportConflict(a, b *ast.Field, why string) {
 	}
 }
 
-// groupByResponseName groups the fields of merged selections by response name, in the order of the
-// document. It visits each fragment once.
+// groupByResponseName groups the fields of several selection sets by response name. The groups are
+// in the order in which the document first uses the names. Each fragment is visited only once.
 func groupByResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	var groups [][]*ast.Field
 	indexes := map[string]int{}
@@ -109,12 +112,12 @@ func groupByResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	return groups
 }
 
-// groupByType groups fields by the object type that they are selected on. Each group also contains the
-// fields that are selected on interfaces and unions, because every object type can have these
-// fields.
+// groupByType groups fields by the object type on which the document selects them. A field that is
+// selected on an interface or union belongs to every group, because objects of each type can have
+// it.
 func groupByType(fields []*ast.Field) [][]*ast.Field {
 	var types []*ast.Definition
-	classes := map[*ast.Definition][]*ast.Field{} // the key nil has the fields of interfaces and unions
+	classes := map[*ast.Definition][]*ast.Field{} // the key nil stands for all interfaces and unions
 	for _, f := range fields {
 		objectType := f.ObjectDefinition
 		if objectType.Kind != ast.Object {
@@ -134,8 +137,9 @@ func groupByType(fields []*ast.Field) [][]*ast.Field {
 	return groups
 }
 
-// sameShape reports whether a field of type a and a field of type b can have the same response
-// name.
+// sameShape reports whether the types a and b have the same shape. Their list and non-null wrappers
+// must be the same. Two scalars or enums must also have the same name. Objects, interfaces and
+// unions need not have the same name, because check compares their fields.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false
@@ -162,8 +166,8 @@ func sameArguments(a, b ast.ArgumentList) bool {
 	return true
 }
 
-// sameValue reports whether two literals are equal. The order of an object's fields does not
-// matter.
+// sameValue reports whether two values in the document are equal. The order of an object's fields
+// does not matter.
 func sameValue(a, b *ast.Value) bool {
 	if a.Kind != b.Kind || a.Raw != b.Raw || len(a.Children) != len(b.Children) {
 		return false

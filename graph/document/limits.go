@@ -13,9 +13,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// PerLimit has one field for each limit of a client's request and its execution. T is int for the
-// values of the limits, and string for their error codes. setting.Limits describes the tags.
-// Typical requests stay far below the default limits.
+// PerLimit has one field for each limit on a request's document and on its execution. In Limits,
+// each field is the value of a limit, so T is int. In LimitCodes, each field is an error code, so T
+// is string. setting.Limits describes the struct tags. Typical requests stay far below the default
+// limits.
 type PerLimit[T any] struct {
 	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document"`
 	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"levels of nested fields, except introspection"`
@@ -23,19 +24,19 @@ type PerLimit[T any] struct {
 	RootFields         T `env:"ORDERGRAPH_MAX_ROOT_FIELDS" default:"50" code:"TOO_MANY_ROOT_FIELDS" meaning:"root fields, with fragments expanded"`
 	Directives         T `env:"ORDERGRAPH_MAX_DIRECTIVES" default:"50" code:"TOO_MANY_DIRECTIVES" meaning:"directives in a document"`
 	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"levels of nested lists and objects"`
-	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"levels of nested 'fields', 'inputFields', 'interfaces' and 'possibleTypes'"`
+	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"levels of nested introspection lists: 'fields', 'inputFields', 'interfaces' and 'possibleTypes'"`
 	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"cost of an operation"`
 	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"DynamoDB reads per operation"`
 	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
 }
 
-// Limits are the values of all limits. A zero value means the default.
+// Limits contains the value of each limit. A value of 0 means the default.
 type Limits PerLimit[int]
 
-// LimitCodes are the error codes of the limits.
+// LimitCodes contains the error code of each limit. A request that exceeds a limit gets its code.
 var LimitCodes = setting.ErrorCodes[PerLimit[string]]()
 
-// AllLimitCodes returns the values of all fields of Codes.
+// AllLimitCodes returns the error codes of all limits in LimitCodes.
 func AllLimitCodes() (all []string) {
 	codes := reflect.ValueOf(LimitCodes)
 	for i := range codes.NumField() {
@@ -44,26 +45,27 @@ func AllLimitCodes() (all []string) {
 	return all
 }
 
-// Fixed limits. They prevent stack overflows and long run times of the recursive functions in this
-// package.
+// These limits cannot be configured. They prevent stack overflows and long run times in the
+// recursive functions of this package.
 const (
-	// maxNesting is the maximum nesting of selection sets, with every spread replaced by its fragment.
-	// The parser has the same limit for selection sets without fragments.
+	// maxNesting is the maximum number of levels of nested selection sets, after each fragment
+	// spread is replaced by its fragment. The parser has the same limit, but does not replace
+	// fragment spreads.
 	maxNesting = parser.MaxNestingDepth
-	// MaxExpandedNodes is the maximum number of fields, fragments, directives and values in a document,
-	// with every spread replaced by its fragment. The time of validation, planning and execution is
-	// proportional to this number.
+	// MaxExpandedNodes is the maximum number of nodes in a document, after each fragment spread is
+	// replaced by its fragment. Fields, fragments, directives and values are nodes. The time for
+	// validation, planning and execution is proportional to the number of nodes.
 	MaxExpandedNodes = 50_000
-	// maxName is the maximum length of a name in bytes. Long names are expensive: for each unknown
-	// name, validation computes the edit distance to names of the schema.
+	// maxName is the maximum length of a name in bytes. Long names are expensive, because
+	// validation compares each unknown name with the names of the schema to suggest a similar one.
 	maxName = 200
-	// maxIntrospectionNesting is the maximum nesting of fields below __schema and __type. The introspection
-	// query that tools usually send has 14 levels.
+	// maxIntrospectionNesting is the maximum number of levels of nested fields below __schema or
+	// __type. The introspection query that most tools send has 14 levels.
 	maxIntrospectionNesting = 20
 )
 
-// convertParseError converts an error of the parser. If the document exceeds a limit of the parser, the
-// result has a code and a message of this package.
+// convertParseError prepares an error of the parser for the client. If the document exceeds a limit
+// of the parser, convertParseError replaces the message and sets the error code of the limit.
 func (l Limits) convertParseError(text string, err error) *gqlerror.Error {
 	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {
@@ -78,8 +80,8 @@ func (l Limits) convertParseError(text string, err error) *gqlerror.Error {
 	return parserErr
 }
 
-// countTokens counts the tokens of a text as the parser does. firstExcess is the position of the
-// first token beyond the limit.
+// countTokens counts the tokens of a document in the same way as the parser. firstExcess is the
+// position of the first token beyond the limit, or nil if the document is within the limit.
 func countTokens(text string, limit int) (count int, firstExcess *ast.Position) {
 	l := lexer.New(&ast.Source{Input: text})
 	for {
@@ -94,6 +96,6 @@ func countTokens(text string, limit int) (count int, firstExcess *ast.Position) 
 	}
 }
 
-// maxMessage is the maximum length in bytes of a message from gqlparser. These messages quote parts
-// of the document.
+// maxMessage is the maximum length of a message from gqlparser in bytes. Longer messages are cut,
+// because they can quote long parts of the document.
 const maxMessage = 300

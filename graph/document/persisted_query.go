@@ -6,13 +6,16 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// persistedQueryHash reads extensions.persistedQueryHash, which identifies a document in Apollo's protocol
-// of automatic persisted queries
-// (https://www.apollographql.com/docs/apollo-server/performance/apq): {"version": 1, "sha256Hash":
-// "..."}. present reports whether the extension exists. Unknown members are ignored, because the
-// client urql adds a member when it sends the text after a cache miss.
+// persistedQueryHash reads the hash of a document from extensions.persistedQuery. With this
+// extension, clients can send the hash of a document instead of its text. The extension has the
+// form {"version": 1, "sha256Hash": "..."}, as in Apollo's protocol of automatic persisted queries
+// (https://www.apollographql.com/docs/apollo-server/performance/apq).
 //
-// It returns BAD_USER_INPUT with the name of the invalid member if the extension is malformed.
+// present reports whether the request has the extension. Unknown members are ignored, because some
+// clients add their own. For example, urql adds a member when it sends the text after a cache miss.
+//
+// If the extension is malformed, persistedQueryHash returns BAD_USER_INPUT with the name of the
+// invalid member.
 func persistedQueryHash(extensions map[string]any) (hash string, present bool, err *gqlerror.Error) {
 	extension := extensions["persistedQuery"]
 	if extension == nil {

@@ -6,21 +6,22 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Prepared is an operation of a document, in the form that the server executes.
+// Prepared is an operation in the form that the server executes. Package operation implements this
+// interface.
 type Prepared interface {
-	// Bytes estimates the memory that the prepared operation takes.
+	// Bytes returns the estimated memory of the prepared operation in bytes.
 	Bytes() int
 }
 
-// PreparedKey identifies a prepared operation of a document: the operation, and the values of the
-// variables that are conditions of @skip or @include. Each value is one bit.
+// PreparedKey identifies a prepared operation of a document. It consists of the operation, and of
+// the values of the variables in @skip and @include. Each value is one bit.
 type PreparedKey struct {
 	operation  *ast.OperationDefinition
 	conditions uint64
 }
 
-// PreparedKey returns the key of the operation that is prepared for these variables. It returns
-// false if @skip and @include have more variables than the key has bits.
+// PreparedKey returns the key of an operation with the given variables. If the document uses more
+// than 64 variables in @skip and @include, it returns false, because the key has only 64 bits.
 func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map[string]any) (PreparedKey, bool) {
 	key := PreparedKey{operation: operation}
 	if len(d.conditions) > 64 {
@@ -34,7 +35,8 @@ func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map
 	return key, true
 }
 
-// Prepared returns the cached prepared operation of a key, or nil if the key is not cached.
+// Prepared returns the prepared operation with the given key, or nil if the document has not cached
+// it.
 func (d *Document) Prepared(key PreparedKey) Prepared {
 	if cached := d.prepared.Load(); cached != nil {
 		return (*cached)[key]
@@ -42,22 +44,21 @@ func (d *Document) Prepared(key PreparedKey) Prepared {
 	return nil
 }
 
-// PreparedCapacity returns the maximum number of bytes that the document's prepared operations may
-// take.
+// PreparedCapacity returns the maximum memory of the document's prepared operations in bytes.
 func (d *Document) PreparedCapacity() int {
 	return preparedReserveBytes + d.nodes*nodePreparedReserveBytes
 }
 
-// PreparedBytes returns the number of bytes that the document's prepared operations take.
+// PreparedBytes returns the estimated memory of the document's prepared operations in bytes.
 func (d *Document) PreparedBytes() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.preparedBytes
 }
 
-// CachePrepared caches a prepared operation if PreparedCapacity allows it, and returns the
-// operation. If another request has already cached an operation for the same key, CachePrepared
-// returns the cached operation.
+// CachePrepared caches a prepared operation and returns it. It does not cache the operation if the
+// memory would exceed PreparedCapacity. If another request has already cached an operation with the
+// same key, CachePrepared returns that operation instead.
 func (d *Document) CachePrepared(key PreparedKey, prepared Prepared) Prepared {
 	d.mu.Lock()
 	defer d.mu.Unlock()

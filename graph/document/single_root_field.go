@@ -7,11 +7,13 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
-// singleRootFieldRule is the rule that a subscription has one root field
+// singleRootFieldRule checks that a subscription has exactly one root field
 // (https://spec.graphql.org/September2025/#sec-Single-Root-Field). The root field must not be an
 // introspection field. It must not have @skip or @include, because a subscription without its root
-// field has no events. gqlparser's own rule is less strict: it allows conditions, and counts one
-// field with two aliases as a single root field.
+// field has no events.
+//
+// gqlparser's own rule is less strict. It allows @skip and @include, and it counts the same field
+// with two aliases as one field.
 var singleRootFieldRule = core.Rule{
 	Name: "SingleFieldSubscriptions",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
@@ -19,7 +21,7 @@ var singleRootFieldRule = core.Rule{
 			if o.Operation != ast.Subscription {
 				return
 			}
-			name := "" // response name of the first field
+			name := "" // response name of the first root field
 			visit := FieldVisitor{
 				EvaluateConditions: func(directives ast.DirectiveList) (in, optional bool) {
 					for _, d := range directives {
@@ -36,7 +38,7 @@ var singleRootFieldRule = core.Rule{
 					case name == "":
 						name = f.Alias
 					case name != f.Alias:
-						add(core.Message("a subscription has exactly one root field: send a separate subscription for each field"), core.At(f.Position))
+						add(core.Message("the subscription has more than one root field: send a separate subscription for each field"), core.At(f.Position))
 					}
 				},
 			}

@@ -10,24 +10,24 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// size contains the counts of a selection set, with every fragment spread replaced by its fragment.
-// The counts never exceed maxCount.
+// size describes a selection set after each fragment spread is replaced by its fragment.
 type size struct {
-	// depth is the number of levels of nested fields. dataDepth excludes the levels below __schema and
-	// __type.
+	// depth is the number of levels of nested fields. dataDepth is the same, but does not count the
+	// levels below __schema and __type.
 	depth, dataDepth int
-	// nesting is the nesting of selection sets.
+	// nesting is the number of levels of nested selection sets.
 	nesting int
-	// lists is the nesting of the fields in cyclicIntrospectionLists.
+	// lists is the number of levels of nested fields that are in cyclicIntrospectionLists.
 	lists int
 	// fields is the number of fields at the top level. aliases and nodes are the numbers of aliases
-	// and nodes at all levels.
+	// and nodes at all levels. Counting stops at maxCount, so the numbers cannot overflow.
 	fields, aliases, nodes int
 }
 
 const maxCount = 1_000_000
 
-// formatCount formats a number for a message.
+// formatCount formats a number for an error message. It describes maxCount as "a million or more",
+// because counting stops at this number.
 func formatCount(n int) string {
 	if n >= maxCount {
 		return "a million or more"
@@ -35,7 +35,7 @@ func formatCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-// plus returns the size of a selection set that contains the selections of s and t.
+// plus returns the size of a selection set that contains all selections of s and t.
 func (s size) plus(t size) size {
 	return size{
 		depth: max(s.depth, t.depth), dataDepth: max(s.dataDepth, t.dataDepth), nesting: max(s.nesting, t.nesting), lists: max(s.lists, t.lists),
@@ -43,36 +43,36 @@ func (s size) plus(t size) size {
 	}
 }
 
-// measurer measures a document. It measures each fragment only once, so the time is proportional to
-// the length of the document.
+// measurer measures the size of a document. It measures each fragment only once, so the time is
+// proportional to the length of the document.
 type measurer struct {
 	doc       *ast.QueryDocument
 	limits    Limits
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[*ast.FragmentDefinition]*size
-	// levels is the depth of the recursion. The recursion stops at maxNesting, so no document can
-	// exhaust the stack.
+	// levels is the current depth of the recursion. The recursion stops at maxNesting, so no
+	// document can exhaust the stack.
 	levels int
-	// nodes is the number of nodes of the syntax tree. expanded is the number of nodes with every
-	// spread replaced by its fragment. conditions are the variables of @skip and @include.
+	// nodes is the number of nodes of the syntax tree. expanded is the number of nodes after each
+	// fragment spread is replaced by its fragment. conditions contains the names of the variables
+	// in @skip and @include.
 	nodes, expanded int
 	conditions      []string
-	// directives is the number of directives. firstExcessDirective is the position of the first
-	// directive beyond the limit.
+	// directives is the number of directives in the document. firstExcessDirective is the position
+	// of the first directive beyond the limit, or nil if the document is within the limit.
 	directives           int
 	firstExcessDirective *ast.Position
 	errs                 gqlerror.List
 	reported             map[string]bool
 }
 
-// measure measures a document and checks the limits. The document is parsed but not yet validated:
-// its fragments may be unknown, duplicate or cyclic. The time is proportional to the length of the
-// document, and the recursion is bounded.
+// measure measures a document and checks its limits. The document has been parsed, but not yet
+// validated, so its fragments can be unknown, duplicate or cyclic. The time is proportional to the
+// length of the document, and the depth of the recursion is limited.
 //
-// The result contains one error for each limit that the document exceeds, with the code of the
-// limit. If the document exceeds a fixed limit in limits.go, the code is TOO_DEEP,
-// INTROSPECTION_TOO_DEEP or TOO_EXPENSIVE. For cyclic fragments and names that are too long, it is
-// BAD_USER_INPUT.
+// For each limit that the document exceeds, the result contains one error with the code of the
+// limit. The codes of the fixed limits in limits.go are TOO_DEEP, INTROSPECTION_TOO_DEEP and
+// TOO_EXPENSIVE. The code for cyclic fragments and for names that are too long is BAD_USER_INPUT.
 func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	m := &measurer{doc: document, limits: l, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[*ast.FragmentDefinition]*size{}, reported: map[string]bool{}}
 	for _, f := range document.Fragments {
@@ -84,7 +84,7 @@ func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	return m
 }
 
-// addError adds an error, unless an error with the same code and format has already been added.
+// addError adds an error, unless m already contains an error with the same code and format.
 func (m *measurer) addError(position *ast.Position, code, format string, args ...any) {
 	if !m.reported[code+format] {
 		m.reported[code+format] = true
@@ -141,7 +141,7 @@ func (m *measurer) fragment(f *ast.FragmentDefinition) size {
 		return *known
 	}
 	m.nodes++
-	s := size{nodes: -1} // marks a fragment that is being measured
+	s := size{nodes: -1} // -1 until the fragment has been measured, to detect cycles
 	m.sizes[f] = &s
 	m.name(f.Name, f.Position)
 	m.name(f.TypeCondition, f.Position)
@@ -179,15 +179,17 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		}
 		total = total.plus(part)
 	}
-	// A fragment is measured only once. Its first spread may be nested less deeply than this spread,
-	// so the total nesting is checked for each spread.
+	// m.levels counts the nesting only at the fragment's first spread, because a fragment is
+	// measured only once. A later spread can be nested more deeply, so the total nesting is also
+	// checked here.
 	if total.nesting++; total.nesting > maxNesting {
 		m.addError(set[0].GetPosition(), LimitCodes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 	}
 	return total
 }
 
-// cyclicIntrospectionLists are the introspection fields that return lists and can be nested in cycles.
+// cyclicIntrospectionLists contains the introspection fields that return lists and can be nested
+// without end. An example is fields { type { fields { name } } }.
 var cyclicIntrospectionLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
 
 func (m *measurer) field(f *ast.Field) size {
@@ -240,7 +242,8 @@ func (m *measurer) directiveList(directives ast.DirectiveList) (s size) {
 	return s
 }
 
-// value counts the values inside a list or an object.
+// value returns the number of values within v if v is a list or an object. depth is the number of
+// lists and objects that contain v.
 func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	if v == nil {
 		return 0
@@ -249,7 +252,7 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
 		if depth >= m.limits.ListDepth {
-			m.addError(v.Position, LimitCodes.ListDepth, "a value nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", m.limits.ListDepth)
+			m.addError(v.Position, LimitCodes.ListDepth, "a value nests lists and objects more than %d levels deep: send fewer levels, because no argument of this schema needs more", m.limits.ListDepth)
 			return 0
 		}
 	case ast.EnumValue, ast.Variable:
@@ -265,6 +268,6 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 
 func (m *measurer) name(checkName string, position *ast.Position) {
 	if len(checkName) > maxName {
-		m.addError(position, errcode.BadUserInput, "a name in the document has %d bytes, and the limit is %d", len(checkName), maxName)
+		m.addError(position, errcode.BadUserInput, "a name in the document has %d bytes, and the limit is %d: use a shorter name", len(checkName), maxName)
 	}
 }

@@ -1,7 +1,7 @@
-// Package document finds or parses the document of a request, checks its limits, validates it and
-// coerces its variables. Within the module, it imports graph/errcode, internal/admission and
-// internal/setting. It uses the schema as gqlparser's AST, and does not depend on DynamoDB or the
-// resolvers.
+// Package document finds or parses the GraphQL document of a request. It checks the document's
+// limits, validates the document and coerces the variables of the request. Within the module, it
+// imports only graph/errcode, internal/admission and internal/setting. It uses the schema as
+// gqlparser's AST, so it does not depend on DynamoDB or the resolvers.
 package document
 
 import (
@@ -22,51 +22,54 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Limits of the caches for registered and recent documents. Clients decide which documents these
-// caches contain, so the number of documents and their memory are limited. A document with the
-// default maximum number of tokens needs about half a megabyte.
+// Limits of the two document caches. Clients choose the contents of these caches, so the number of
+// documents and their memory are limited. A document with the default maximum number of tokens
+// needs about half a megabyte.
 const (
 	defaultCacheSize     = 1000
 	registeredCacheBytes = 16 << 20
-	// recentCacheBytes is the memory limit of the cache for documents that were sent without a hash.
-	// The limit is lower than registeredCacheBytes, because any client can send thousands of such
-	// documents. If such a document is evicted, the server only parses it again.
+	// recentCacheBytes limits the memory of documents that clients sent without a hash. It is lower
+	// than registeredCacheBytes, because the eviction of these documents costs less. The server
+	// only has to parse such a document again. If a registered document is evicted, the client must
+	// also send its text again.
 	recentCacheBytes = 8 << 20
 )
 
-// Document is a text that was parsed, checked against the limits and validated. Requests share
-// documents, so only CachePrepared may modify a document after validation.
+// Document is a GraphQL document that was parsed, checked against the limits and validated. Several
+// requests can share a Document, so after validation only CachePrepared may modify it.
 type Document struct {
 	Text   string
 	Parsed *ast.QueryDocument
-	// Trusted reports whether the operator of the server trusts the document.
+	// Trusted is true if the document is one of the server operator's trusted documents.
 	Trusted bool
-	// errs are the reasons why the document cannot be executed. A document with errors is stored only
-	// if it is trusted. redactedErrs are the same errors for callers who may not see the schema. The
-	// list is empty if all messages are equal to those in errs.
+	// errs are the errors of the document. A document with errors cannot be executed, and the Store
+	// keeps it only if it is trusted. redactedErrs are the same errors for callers who may not see
+	// the schema. If redactedErrs is empty, errs also applies to these callers.
 	errs, redactedErrs gqlerror.List
-	// prepared are the prepared operations. Reading the map needs no lock, because the map is never
-	// modified, only replaced. mu protects the replacement. preparedBytes is the memory of all
-	// prepared operations.
+	// prepared contains the cached prepared operations. The map can be read without a lock, because
+	// it is never modified. CachePrepared replaces it while holding mu. preparedBytes is the
+	// estimated memory of the operations in the map.
 	prepared      atomic.Pointer[map[PreparedKey]Prepared]
 	mu            sync.Mutex
 	preparedBytes int
-	// nonNullUses lists the uses of nullable variables in non-null positions, for each operation.
+	// nonNullUses lists, for each operation, the uses of nullable variables where null is not
+	// allowed. coerceVariables checks the values of these variables.
 	nonNullUses map[*ast.OperationDefinition][]*ast.Value
-	// conditions are the variables of @skip and @include. nodes is the number of nodes of the syntax
-	// tree.
+	// conditions contains the names of the variables in @skip and @include. nodes is the number of
+	// nodes of the syntax tree.
 	conditions []string
 	nodes      int
-	// work counts the nodes that were processed to parse and validate the document.
+	// work counts the nodes that the server processed to parse and validate the document.
 	work ProcessedNodes
 }
 
-// ProcessedNodes counts the nodes that were processed for a document. Unlike processor time, these counts are
-// deterministic.
+// ProcessedNodes counts the nodes of a document that the server processed. Rate limits use these
+// counts instead of processor time, because the counts are the same for each run.
 type ProcessedNodes struct {
-	// Parsed is the number of nodes of the syntax trees that were built.
+	// Parsed is the number of nodes in the syntax trees that the server built.
 	Parsed int
-	// Visited is the number of nodes that were visited, with every spread replaced by its fragment.
+	// Visited is the number of nodes that the server visited after parsing. The nodes of a fragment
+	// count each time that the server visits the fragment.
 	Visited int
 }
 
@@ -79,8 +82,8 @@ func (d *Document) Errors(hideSchema bool) gqlerror.List {
 	return d.errs
 }
 
-// Operation returns the operation with this name, or the only operation if the name is empty. It
-// returns nil if the operation does not exist.
+// Operation returns the operation with the given name. If the name is empty, it returns the
+// document's only operation. It returns nil if there is no such operation.
 func (d *Document) Operation(name string) *ast.OperationDefinition {
 	if d.Parsed == nil {
 		return nil
@@ -88,7 +91,7 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 	return d.Parsed.Operations.ForName(name)
 }
 
-// OperationNotFoundError returns the error for a name that Operation does not find.
+// OperationNotFoundError returns the error for an operation name for which Operation returns nil.
 func (d *Document) OperationNotFoundError(name string) *gqlerror.Error {
 	if name == "" {
 		return gqlerror.Errorf("the document has several operations: set operationName to the name of the operation to execute")
@@ -103,7 +106,8 @@ func (d *Document) OperationNotFoundError(name string) *gqlerror.Error {
 // documentHash is the SHA-256 of a document's text.
 type documentHash [sha256.Size]byte
 
-// parseHash decodes a hash of 64 hexadecimal digits, in upper or lower case.
+// parseHash decodes a SHA-256 from 64 hexadecimal digits, in upper or lower case. For any other
+// text, ok is false.
 func parseHash(text string) (hash documentHash, ok bool) {
 	if len(text) != hex.EncodedLen(len(hash)) {
 		return hash, false
@@ -114,22 +118,23 @@ func parseHash(text string) (hash documentHash, ok bool) {
 
 // Store finds or parses the document of a request. It is safe for concurrent use.
 //
-// A store contains the operator's trusted documents, the documents that clients registered by hash,
-// and the documents of recent requests. Trusted documents are permanent. Registered and recent
-// documents have separate caches, so that a flood of new documents cannot evict a registered
-// document.
+// A store contains three kinds of documents: the operator's trusted documents, documents that
+// clients registered by hash, and other documents of recent requests. Trusted documents are never
+// evicted. Registered and recent documents have separate caches. A flood of documents without a
+// hash therefore cannot evict registered documents.
 type Store struct {
 	schema *ast.Schema
 	limits Limits
-	// introspection reports whether documents may select __schema and __type.
+	// introspection is true if documents may select __schema and __type.
 	introspection bool
-	// byID and byHash are the trusted documents. They are immutable.
+	// byID and byHash contain the trusted documents. NewStore fills both maps, and they do not
+	// change later.
 	byID   map[string]*Document
 	byHash map[documentHash]*Document
-	// trustedOnly reports whether only trusted documents are executed.
+	// trustedOnly is true if the store rejects all documents that are not trusted.
 	trustedOnly        bool
 	registered, recent *cache
-	// preparations limits the number of documents that are parsed at the same time. Nil means no
+	// preparations limits how many documents are parsed at the same time. If it is nil, there is no
 	// limit.
 	preparations *admission.Pool
 }
@@ -137,21 +142,25 @@ type Store struct {
 // Options are the options of a Store.
 type Options struct {
 	Limits Limits
-	// NoIntrospection disables __schema and __type.
+	// If NoIntrospection is true, the store rejects documents that select __schema or __type.
 	NoIntrospection bool
-	// Trusted are the trusted documents. TrustedOnly rejects all other documents.
+	// Trusted contains the trusted documents. If TrustedOnly is true, the store rejects all other
+	// documents.
 	Trusted     []Trusted
 	TrustedOnly bool
-	// OnInvalid, if not nil, is called for each trusted document that is invalid or exceeds a limit.
-	// It receives the document and its first error.
+	// If OnInvalid is not nil, NewStore calls it for each trusted document that is invalid or
+	// exceeds a limit. The arguments are the document and its first error.
 	OnInvalid func(Trusted, Error)
-	// Preparations is admission.PoolParsing. Nil means no limit.
+	// Preparations is the pool that limits how many documents are parsed at the same time
+	// (admission.PoolParsing). If it is nil, there is no limit.
 	Preparations *admission.Pool
-	// CacheSize is the maximum number of documents in each of the two caches. 0 means 1,000.
+	// CacheSize is the maximum number of documents in each of the store's two caches. 0 means
+	// 1,000.
 	CacheSize int
 }
 
-// NewStore returns a store for documents of a schema. It parses the trusted documents.
+// NewStore returns a Store for documents that use the given schema. It parses and validates the
+// trusted documents.
 func NewStore(schema *ast.Schema, opts Options) *Store {
 	d := &Store{
 		schema:        schema,
@@ -168,16 +177,18 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 	return d
 }
 
-// Find returns the document of a client's request. The request contains the ID of a trusted
-// document, the text of the document, or a hash in the extensions. The document may have errors. If
-// hideSchema is true, error messages contain no name of the schema that the request does not
-// contain. work counts the nodes that were processed to parse the document. It is zero for a cached
-// document.
+// Find returns the document of a client's request. id is the ID of a trusted document, and text is
+// the text of a document. extensions can contain the hash of a document. The document can have
+// errors, which Document.Errors returns. work counts the nodes that Find processed to parse the
+// document. If the store already contains the document, work is zero.
 //
-// It returns TIMED_OUT if the context ends while the document waits to be parsed. It returns
-// BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. Package
-// errcode describes when Find returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or
-// DOCUMENT_NOT_TRUSTED.
+// If hideSchema is true, error messages mention a name of the schema only if the request contains
+// it.
+//
+// If ctx ends while the document waits to be parsed, Find returns TIMED_OUT. If the request
+// specifies no document, two documents or a malformed hash, it returns BAD_USER_INPUT. Find also
+// returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and DOCUMENT_NOT_TRUSTED, which
+// package errcode describes.
 func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	hash, byHash, err := persistedQueryHash(extensions)
 	switch {
@@ -195,7 +206,7 @@ func (d *Store) Find(ctx context.Context, id, text string, extensions map[string
 	}
 }
 
-// findByID returns a trusted document.
+// findByID returns the trusted document with the given ID.
 func (d *Store) findByID(id string) (*Document, *gqlerror.Error) {
 	if trusted := d.trusted(id); trusted != nil {
 		return trusted, nil
@@ -203,9 +214,10 @@ func (d *Store) findByID(id string) (*Document, *gqlerror.Error) {
 	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// findByHash returns the trusted or registered document with this hash, as in Apollo's protocol of
-// automatic persisted queries. name is the hash or the ID of a trusted document. If text is not
-// empty and has this hash, findByHash registers the document.
+// findByHash returns the trusted or registered document with the given hash. It follows Apollo's
+// protocol of automatic persisted queries. For a trusted document, name can also be the document's
+// ID. If the request contains both the hash and the text of a new document, findByHash checks the
+// hash and registers the document.
 func (d *Store) findByHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
@@ -225,8 +237,8 @@ func (d *Store) findByHash(ctx context.Context, name, text string, hideSchema bo
 	}
 	found = d.registered.get(hash)
 	if found == nil && text == "" {
-		// Clients recognize a cache miss by the message or the code of this error, and then send the
-		// text.
+		// Clients that use Apollo's protocol recognize this error by its message or its code. They
+		// then send the text together with the hash.
 		return nil, work, errcode.New(nil, errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 	}
 	if found == nil {
@@ -241,13 +253,14 @@ func (d *Store) findByHash(ctx context.Context, name, text string, hideSchema bo
 	return found, work, nil
 }
 
-// findByText returns a document by its text.
+// findByText returns the document with the given text. It parses the text if the store does not
+// contain the document.
 func (d *Store) findByText(ctx context.Context, text string, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, work, newUntrustedError()
 	case text == "":
-		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or the ID of a trusted document as documentId")
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has no document: send the text of a document in query, or the ID of a trusted document in documentId")
 	}
 	hash := documentHash(sha256.Sum256([]byte(text)))
 	if trusted := d.byHash[hash]; trusted != nil {
@@ -265,8 +278,9 @@ func (d *Store) findByText(ctx context.Context, text string, hideSchema bool) (f
 	return found, found.work, nil
 }
 
-// newUntrustedError returns the error for a document that is not trusted. Its code is not the code
-// of a cache miss. Otherwise, clients would send the text, which the server rejects too.
+// newUntrustedError returns the error for a document that is not trusted, if the server executes
+// only trusted documents. The code is not PERSISTED_QUERY_NOT_FOUND, because clients would then
+// send the text, which the server also rejects.
 func newUntrustedError() *gqlerror.Error {
 	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document in documentId or in extensions.persistedQuery.sha256Hash")
 }
@@ -275,7 +289,8 @@ func newHashMismatchError() *gqlerror.Error {
 	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not the SHA-256 of the text in query: send the hash of exactly this text, or omit the hash or the text")
 }
 
-// CoerceVariables coerces the variables of an operation; see coerceVariables.
+// CoerceVariables validates the variables of a request and converts them to the types that the
+// operation declares. See coerceVariables for the details.
 func (d *Store) CoerceVariables(doc *Document, operation *ast.OperationDefinition, values map[string]any, hideSchema bool) (map[string]any, gqlerror.List) {
 	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
 }
@@ -293,15 +308,15 @@ func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Docum
 	return d.Parse(text, hideSchema), nil
 }
 
-// Parse parses a text, checks the limits and validates the document. The result contains the errors
-// that were found. hideSchema affects only error messages, so all callers can share a document
-// without errors.
+// Parse parses a document, checks its limits and validates it. The returned Document contains the
+// errors. hideSchema changes only the messages of errors. If a document has no errors, all callers
+// can therefore share it.
 func (d *Store) Parse(text string, hideSchema bool) *Document {
-	// The document contains substrings of the text. If text is part of a larger string, such as a URL,
-	// the clone prevents the larger string from staying in memory.
+	// The Document keeps substrings of text. If text is part of a larger string, such as a URL, the
+	// copy prevents the larger string from staying in memory.
 	text = strings.Clone(text)
-	// The number of nodes is unknown without a syntax tree. Each node takes at least one token and two
-	// bytes of text, so this number is an upper bound.
+	// If there is no syntax tree to measure, the number of nodes is unknown, and this upper bound
+	// is used instead. Each node takes at least one token and two bytes of text.
 	unmeasured := ProcessedNodes{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {

@@ -6,34 +6,35 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// SubscriptionMemory counts the memory of the documents and variables that subscriptions hold. It
-// is safe for concurrent use.
+// SubscriptionMemory limits the memory of the documents and variables of all subscriptions. It is
+// safe for concurrent use.
 //
-// A query releases its document when the response is sent, but a subscription holds its document
-// until it ends. Without a limit, ten thousand subscriptions with documents of the maximum size
-// would hold gigabytes. Subscriptions with the same text share one document. The memory of a shared
-// document counts only once, for one of the callers.
+// A query needs its document only until the server sends the response. A subscription needs its
+// document until the subscription ends. Without a limit, ten thousand subscriptions with documents
+// of the maximum size would need gigabytes. Subscriptions with the same text can share one
+// document. The memory of a shared document is charged only once, to one of the callers.
 type SubscriptionMemory struct {
 	pool    *admission.Pool
 	mu      sync.Mutex
 	holders map[*Document]*documentHolders
 }
 
-// documentHolders are the callers whose subscriptions hold a document.
+// documentHolders contains the callers whose subscriptions use the same document.
 type documentHolders struct {
-	// payer is the caller charged for the memory of the document.
+	// payer is the caller that the pool charges for the memory of the document.
 	payer admission.Caller
-	// subscriptions is the number of each caller's subscriptions with the document.
+	// subscriptions contains, for each caller, the number of its subscriptions that use the
+	// document.
 	subscriptions map[admission.Caller]int
 }
 
-// NewSubscriptionMemory returns a SubscriptionMemory that reserves bytes in this pool.
+// NewSubscriptionMemory returns a SubscriptionMemory that reserves its bytes in the given pool.
 func NewSubscriptionMemory(pool *admission.Pool) *SubscriptionMemory {
 	return &SubscriptionMemory{pool: pool, holders: map[*Document]*documentHolders{}}
 }
 
-// Reserve reserves the memory of a caller's new subscription. It returns a refusal if the pool has
-// no capacity for the subscription.
+// Reserve reserves memory for a new subscription of a caller. If the pool has no capacity for the
+// subscription, Reserve returns a refusal.
 func (h *SubscriptionMemory) Reserve(caller admission.Caller, d *Document, variables map[string]any) *admission.Refusal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +52,7 @@ func (h *SubscriptionMemory) Reserve(caller admission.Caller, d *Document, varia
 	return nil
 }
 
-// Release releases the memory that Reserve reserved.
+// Release releases the memory that Reserve has reserved for a subscription.
 func (h *SubscriptionMemory) Release(caller admission.Caller, d *Document, variables map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,8 +74,8 @@ func (h *SubscriptionMemory) Release(caller admission.Caller, d *Document, varia
 	delete(h.holders, d)
 }
 
-// variableBytes estimates the memory of a variable's value. In addition to its content, each value
-// needs a slot in a list or a map.
+// variableBytes returns the estimated memory of a variable's value in bytes. Each value needs
+// memory for its content and for its slot in a list or map.
 func variableBytes(value any) int {
 	const slotBytes = 64
 	switch value := value.(type) {

@@ -9,17 +9,18 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Trusted is a document that the operator of the server allows clients to execute by ID.
+// Trusted is a document that the operator of the server allows clients to execute by its ID.
 type Trusted struct {
-	// ID is the ID that clients send.
+	// ID is the ID that clients send instead of the text.
 	ID string
-	// Name is the name of the operation. It is empty if the manifest does not contain it.
+	// Name is the name of the operation. If the manifest of trusted documents does not contain the
+	// name, Name is empty.
 	Name string
 	Text string
 }
 
-// OperationNames returns the names of the operations of the document. It omits operations without
-// names. It returns nil if the document has a syntax error.
+// OperationNames returns the names of the operations in the document. It omits operations without
+// names. If the document has a syntax error, it returns nil.
 func (t Trusted) OperationNames() []string {
 	parsed, err := parser.ParseQuery(&ast.Source{Input: t.Text})
 	if err != nil {
@@ -34,9 +35,9 @@ func (t Trusted) OperationNames() []string {
 	return names
 }
 
-// loadTrusted parses and validates the trusted documents. A document that is invalid or exceeds a
-// limit is stored with its errors. Requests for such a document receive these errors. The first
-// error is passed to onInvalid.
+// loadTrusted parses, validates and stores the trusted documents. If a document is invalid or
+// exceeds a limit, it is stored with its errors. Clients that request this document receive the
+// errors. loadTrusted also passes the first error to onInvalid.
 func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error)) {
 	for _, trusted := range documents {
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
@@ -56,9 +57,9 @@ func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error))
 	}
 }
 
-// sha256Prefix is the prefix of document IDs that contain the hash of the document's text, as in
-// GraphQL over HTTP (https://github.com/graphql/graphql-over-http, appendix on persisted
-// documents).
+// sha256Prefix is the prefix of a document ID that contains the hash of the document's text. The
+// GraphQL over HTTP specification defines such IDs in its appendix on persisted documents
+// (https://github.com/graphql/graphql-over-http).
 const sha256Prefix = "sha256:"
 
 // trusted returns a trusted document by its ID in the manifest or by the hash of its text. It
@@ -73,8 +74,8 @@ func (d *Store) trusted(id string) *Document {
 	return nil
 }
 
-// OperationName returns the name of a document's first operation. It returns "" if the document has
-// no operation.
+// OperationName returns the name of a document's first operation. If the document has no operation,
+// it returns an empty string.
 func OperationName(parsed *ast.QueryDocument) string {
 	if parsed == nil || len(parsed.Operations) == 0 {
 		return ""

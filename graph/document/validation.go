@@ -11,15 +11,16 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// validate validates a document that is within the limits, and returns at most MaxErrors errors. It
-// also sets the definitions in the document's AST. It must therefore run before several requests
-// share the document. If introspection is false, a document may not select __schema and __type. If
-// hideSchema is true, messages reveal nothing about the schema.
+// validate validates a document that has already passed the checks of its limits. It returns at
+// most errcode.MaxErrors errors. Validation also stores definitions of the schema in the document's
+// AST, so it must end before several requests share the document. If introspection is false,
+// validate rejects __schema and __type. If hideSchema is true, error messages reveal nothing about
+// the schema.
 //
-// The rules are gqlparser's, with four exceptions. size.go detects cyclic fragments and limits the
-// depth of introspection. findFieldConflicts detects fields that cannot be merged: gqlparser's rule
-// would take quadratic time, because it compares all pairs of fields. singleRootFieldRule checks the
-// root field of a subscription.
+// Most rules are gqlparser's, but this package checks four rules itself. size.go rejects cyclic
+// fragments and limits the depth of introspection queries. singleRootFieldRule checks the root
+// field of a subscription. findFieldConflicts finds fields that cannot be merged. It replaces
+// gqlparser's rule, which takes quadratic time because it compares all pairs of fields.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
@@ -32,18 +33,19 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hi
 }
 
 // clearVariableDefinitions removes the reference to a variable's definition from each use of the
-// variable. In a fragment, the reference points to the last operation that spreads the fragment.
-// For every other operation, gqlparser would therefore use the wrong default value. The references
-// are not needed, because coerceVariables sets the default values of the executed operation.
+// variable. If several operations spread the same fragment, each reference in the fragment points
+// to the definition in the last of these operations. For the other operations, gqlparser would use
+// the wrong default value. The references are not needed, because coerceVariables sets the default
+// values of the executed operation.
 func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
 	core.Walk(schema, document, events)
 }
 
-// errorLimitReached is the panic value that ends the validation after MaxErrors errors. The limit
-// exists because errors can be expensive: for an unknown field, gqlparser searches for similar
-// names and quotes the document.
+// errorLimitReached is the panic value that ends the validation after too many errors. The number
+// of errors is limited, because each error can take time. For example, gqlparser searches the
+// schema for names that are similar to the name of an unknown field.
 type errorLimitReached struct{}
 
 func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
@@ -66,8 +68,8 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 				err.Message = redacted
 			}
 			err.Message = errcode.Excerpt(err.Message, maxMessage)
-			// gqlparser reports an error in a fragment once for the fragment and once for each operation
-			// that spreads the fragment. Only the first error is kept.
+			// gqlparser reports an error in a fragment several times: once for the fragment, and
+			// once for each operation that spreads it. Only the first of these errors is added.
 			if !slices.ContainsFunc(errs, func(known *gqlerror.Error) bool {
 				return known.Message == err.Message && slices.Equal(known.Locations, err.Locations)
 			}) {
@@ -83,7 +85,7 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 }
 
 // ruleSet returns the validation rules. Each call returns a new slice, so the caller may append to
-// the slice.
+// it.
 func ruleSet(introspection, hideSchema bool) []core.Rule {
 	set := []core.Rule{
 		rules.FragmentsOnCompositeTypesRule,
@@ -119,7 +121,7 @@ func ruleSet(introspection, hideSchema bool) []core.Rule {
 		rules.ScalarLeafsRule, rules.ValuesOfCorrectTypeRule)
 }
 
-// introspectionOffRule is the rule that rejects __schema and __type.
+// introspectionOffRule rejects documents that select __schema or __type.
 var introspectionOffRule = core.Rule{
 	Name: "IntrospectionOff",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
@@ -132,15 +134,16 @@ var introspectionOffRule = core.Rule{
 	},
 }
 
-// redactedMessages are messages for callers who may not see the schema. The keys are the rules with
-// messages that would reveal names of types, fields or arguments.
+// redactedMessages contains the error messages for callers who may not see the schema. The keys are
+// the names of gqlparser's rules. The original messages of these rules would reveal names of types,
+// fields or arguments.
 var redactedMessages = map[string]string{
 	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist on its parent type",
 	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot have this type condition",
 	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "this argument does not exist on this field or directive",
 	rules.PossibleFragmentSpreadsRule.Name:               "this fragment can never apply to its parent type",
 	rules.ProvidedRequiredArgumentsRule.Name:             "a required argument of this field or directive is missing",
-	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field requires a selection set, or does not allow a selection set",
+	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field must have a selection set, or must not have one",
 	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value does not have the expected type",
 	rules.VariablesInAllowedPositionRule.Name:            "this variable does not have the expected type",
 }

@@ -16,30 +16,31 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxIDDigits is the maximum number of digits of an ID that a client sends as a number.
+// maxIDDigits is the maximum length of an ID that a client sends as a number.
 const maxIDDigits = 64
 
-// maxQuotedBytes is the maximum length in bytes of a name or string that a message quotes from the
-// variables.
+// maxQuotedBytes is the maximum length in bytes of a client's name or string that an error message
+// quotes.
 const maxQuotedBytes = 50
 
 // coerceVariables validates the variables of a request and converts them to the values that the
-// executor expects (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). Integers
-// become int64, IDs become strings, lists become []any, and missing values get their defaults.
-// Without this step, the generated code would accept invalid values: "1" as a number, "yes" as
-// false, null as the ID "null". Custom scalars are not converted. Variables that the operation does
-// not define are ignored.
+// executor expects (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). For
+// example, integers become int64, IDs become strings, and lists become []any. If a variable is
+// missing, it gets its default value. Without this function, the generated code would accept
+// invalid values, such as the string "1" for a number. Custom scalars are not converted. Variables
+// that the operation does not declare are ignored.
 //
-// If hideSchema is true, messages contain only the names of types and fields that the client sent.
+// If hideSchema is true, error messages mention a type or a field only if the client sent its name.
 //
-// nonNullUses are the uses of nullable variables in positions that do not allow null. Validation
-// accepts such a use if the variable or the position has a default. If the variable is null, the
-// specification requires an error during execution
+// nonNullUses are the uses of nullable variables where null is not allowed. Validation accepts such
+// a use if there is a default value. If the request sets the variable to null, the specification
+// requires an error during execution
 // (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed). This function
 // returns the error before execution.
 //
-// It returns at most MaxErrors BAD_USER_INPUT errors, which contain the name of the variable and
-// the path of the value. It returns LIST_TOO_DEEP if a value exceeds the nesting limit.
+// The function returns at most errcode.MaxErrors errors. They contain the name of the variable and
+// the path of the value. If a value exceeds the nesting limit, the code is LIST_TOO_DEEP.
+// Otherwise, it is BAD_USER_INPUT.
 func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, values map[string]any, limits Limits, hideSchema bool, nonNullUses ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
 	c := coercer{schema: schema, hideSchema: hideSchema}
@@ -53,7 +54,7 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 			c.addError("must be defined")
 		case !ok:
 		case exceedsDepth(value, limits.ListDepth):
-			c.errs = append(c.errs, errcode.New(d.Position, LimitCodes.ListDepth, "variable %q nests lists and objects more than the allowed %d levels deep: send fewer levels, because no argument of this schema needs more", d.Variable, limits.ListDepth))
+			c.errs = append(c.errs, errcode.New(d.Position, LimitCodes.ListDepth, "variable %q nests lists and objects more than %d levels deep: send fewer levels, because no argument of this schema needs more", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}
@@ -76,9 +77,9 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	return variables, nil
 }
 
-// nonNullUsesRule returns a rule that reports no errors. It records the uses of nullable
-// variables in non-null positions in the document. Validation allows such a use if the variable or
-// the position has a default.
+// nonNullUsesRule returns a validation rule that reports no errors. Instead, it records in
+// d.nonNullUses where an operation uses a nullable variable although null is not allowed. gqlparser
+// accepts such a use if there is a default value.
 func (d *Document) nonNullUsesRule() core.Rule {
 	d.nonNullUses = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
@@ -91,8 +92,8 @@ func (d *Document) nonNullUsesRule() core.Rule {
 	}}
 }
 
-// exceedsDepth reports whether a value nests lists and objects more than limit levels deep. The
-// recursion of exceedsDepth stops at the limit.
+// exceedsDepth reports whether a value nests lists and objects more than limit levels deep. Its
+// recursion stops at the limit, so a deeply nested value cannot exhaust the stack.
 func exceedsDepth(value any, limit int) bool {
 	switch value := value.(type) {
 	case []any:
@@ -110,8 +111,8 @@ func exceedsDepth(value any, limit int) bool {
 	return false
 }
 
-// coercer coerces the variables of one operation. Its recursion is bounded: exceedsDepth limits the
-// nesting of values, and the parser limits the nesting of types.
+// coercer coerces the variables of one operation. Its recursion is limited, because exceedsDepth
+// limits the nesting of values and the parser limits the nesting of types.
 type coercer struct {
 	schema     *ast.Schema
 	hideSchema bool
@@ -120,7 +121,7 @@ type coercer struct {
 	errs       gqlerror.List
 }
 
-// addError adds an error about the value at c.path.
+// addError adds an error about the value at c.path, which is a path within the variable.
 func (c *coercer) addError(format string, args ...any) {
 	if len(c.errs) >= errcode.MaxErrors {
 		return
@@ -146,8 +147,7 @@ func (c *coercer) withPathElement(element string, coerce func()) {
 	c.path = c.path[:len(c.path)-1]
 }
 
-// defaultValue coerces a default value. The type of the value is valid, because validation has checked
-// the document.
+// defaultValue coerces the default value of a variable or of an input field.
 func (c *coercer) defaultValue(t *ast.Type, literal *ast.Value) any {
 	value, err := literal.Value(nil)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *coercer) value(t *ast.Type, value any) any {
 	}
 }
 
-// list coerces a list. A single value becomes a list with one element.
+// list coerces a list with elements of type t. A single value becomes a list with one element.
 func (c *coercer) list(t *ast.Type, value any) any {
 	values, ok := value.([]any)
 	if !ok {
@@ -248,8 +248,8 @@ func (c *coercer) addUnknownFieldError(definition *ast.Definition, name string) 
 	c.addError("has a field %q, which %s does not have", errcode.Excerpt(name, maxQuotedBytes), definition.Name)
 }
 
-// checkOneOf checks that an object of a type with @checkOneOf has exactly one field and that the field is not
-// null.
+// checkOneOf checks an object of an input type with @oneOf. The object must have exactly one field,
+// and the field must not be null.
 func (c *coercer) checkOneOf(definition *ast.Definition, values map[string]any) {
 	if len(values) != 1 {
 		c.addError("has %d fields, but exactly one is required", len(values))
@@ -293,8 +293,8 @@ func (c *coercer) scalar(name string, value any) any {
 	return value
 }
 
-// id coerces a string or an integer to an ID. It keeps all digits of an integer, which may exceed
-// 32 bits.
+// id coerces a string or an integer to an ID. It keeps all digits of an integer, even if the
+// integer has more than 32 bits.
 func (c *coercer) id(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -310,8 +310,8 @@ func (c *coercer) id(value any) any {
 	return nil
 }
 
-// toFloat converts a number from JSON or from the document. It returns false if the number exceeds
-// the range of a float64.
+// toFloat converts a number from the request's JSON or from the document. It returns false if the
+// value is not a number, or if it exceeds the range of a float64.
 func toFloat(value any) (float64, bool) {
 	switch value := value.(type) {
 	case json.Number:
@@ -327,15 +327,15 @@ func toFloat(value any) (float64, bool) {
 	return 0, false
 }
 
-// wholeNumber converts a number without a fraction. It accepts 1.0, because JSON does not
-// distinguish 1.0 from 1.
+// wholeNumber converts a number to a float64 and reports whether it has no fraction. It accepts
+// 1.0, because JSON does not distinguish 1.0 from 1.
 func wholeNumber(value any) (float64, bool) {
 	n, ok := toFloat(value)
 	return n, ok && n == math.Trunc(n)
 }
 
-// describeKind describes the kind of a value for a message, such as "a string". The message does not
-// contain the value, which can be long or secret.
+// describeKind returns the kind of a value for an error message, such as "a string". The message
+// does not contain the value itself, because it can be long or secret.
 func describeKind(value any) string {
 	switch value.(type) {
 	case string:

@@ -133,9 +133,9 @@ func TestVariables(t *testing.T) {
 		{"One", "one", `{"c":1}`, nil, `has a field "c"`},
 		{"Any", "any", `{"x":[1,"2",null]}`, object{"x": list{json.Number("1"), "2", nil}}, ""},
 		{"Any", "any", strings.Repeat("[", 8) + strings.Repeat("]", 8), list{list{list{list{list{list{list{list{}}}}}}}}, ""},
-		{"Any", "any", strings.Repeat("[", 9) + strings.Repeat("]", 9), nil, "more than the allowed 8"},
-		{"Any", "any", strings.Repeat(`{"x":`, 9000) + "1" + strings.Repeat("}", 9000), nil, "more than the allowed 8"},
-		{"Int", "int", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), nil, "more than the allowed 8"},
+		{"Any", "any", strings.Repeat("[", 9) + strings.Repeat("]", 9), nil, "more than 8 levels"},
+		{"Any", "any", strings.Repeat(`{"x":`, 9000) + "1" + strings.Repeat("}", 9000), nil, "more than 8 levels"},
+		{"Int", "int", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), nil, "more than 8 levels"},
 	} {
 		operation := operationOf(t, schema, fmt.Sprintf("query($v:%s){f(%s:$v)}", c.typ, c.argument))
 		got, errs := coerceVariables(schema, operation, jsonValue(t, `{"v":`+c.given+`}`), setting.OrDefaults(Limits{}), false)

@@ -7,29 +7,31 @@ import (
 )
 
 // FieldVisitor visits the fields of selection sets, including the fields in fragments. It does not
-// visit the selections below these fields. It visits each fragment at its first spread. If
-// that spread is conditional, it visits the fragment again at the first unconditional spread.
+// visit the selection sets of these fields. It visits a fragment at its first spread. If this
+// spread depends on a variable in @skip or @include, the fragment is visited again at its first
+// spread without such a variable.
 type FieldVisitor struct {
-	// Field is called for each field. optional reports whether @skip or @include with a variable
-	// applies to the field.
+	// Field is called for each field. optional is true if the field depends on a variable in @skip
+	// or @include.
 	Field func(f *ast.Field, optional bool)
-	// EvaluateConditions evaluates @skip and @include. in reports whether the selection is included.
-	// optional reports whether the inclusion depends on a variable. If EvaluateConditions is nil,
-	// every selection is included.
+	// EvaluateConditions evaluates @skip and @include. in is true if the directives include the
+	// selection. optional is true if the result depends on a variable. If EvaluateConditions is
+	// nil, every selection is included.
 	EvaluateConditions func(ast.DirectiveList) (in, optional bool)
-	// Satisfies contains the type conditions of the fragments to visit. If Satisfies is nil, all
-	// fragments are visited.
+	// Satisfies contains names of types. A fragment with a type condition is visited only if its
+	// type is in Satisfies. If Satisfies is nil, all fragments are visited.
 	Satisfies []string
-	// Visited is the number of visited selections, including selections that @skip or @include
-	// excludes.
+	// Visited is the number of visited selections. Selections that @skip or @include excludes are
+	// counted, too.
 	Visited int
-	// certain contains the names of the fragments that were spread without a condition. optional
-	// contains the names of the fragments that were spread with a condition.
+	// optional contains the names of the fragments with a spread that depends on a variable in
+	// @skip or @include. certain contains the names of the fragments with a spread that does not
+	// depend on one.
 	certain, optional []string
 }
 
-// Visit visits the fields of a selection set. optional reports whether a condition applies to the
-// entire set.
+// Visit visits the fields of a selection set. optional is true if the entire selection set depends
+// on a variable in @skip or @include.
 func (v *FieldVisitor) Visit(set ast.SelectionSet, optional bool) {
 	v.Visited += len(set)
 	for _, s := range set {
@@ -59,9 +61,9 @@ func (v *FieldVisitor) evaluateDirectives(directives ast.DirectiveList) (in, opt
 }
 
 // recordSpread records a spread of a fragment and reports whether to visit the fragment. optional
-// reports whether a condition applies to the spread. A fragment is visited at its first spread. If
-// that spread is conditional, the fragment is visited again at its first unconditional spread,
-// because the fragment's fields are then always selected.
+// is true if the spread depends on a variable in @skip or @include. A fragment is visited at its
+// first spread. If this spread is optional, the fragment is visited again at its first spread that
+// is not optional. The fragment's fields are then always selected.
 func (v *FieldVisitor) recordSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -1,6 +1,6 @@
-// Package explain describes the DynamoDB requests of an operation and their price, for
-// extensions.explain of a response. Within the module, it imports only dynamo/trace and
-// internal/price.
+// Package explain describes the DynamoDB requests of a GraphQL operation and their price. Clients
+// receive the description in extensions.explain of the response. Within the module, it imports only
+// dynamo/trace and internal/price.
 package explain
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/price"
 )
 
-// Explanation is the content of extensions.explain.
+// Explanation is the content of extensions.explain in a response.
 type Explanation struct {
 	Requests []Request `json:"requests"`
 	Totals   Totals    `json:"totals"`
 }
 
-// Request is a request to DynamoDB.
+// Request describes one request to DynamoDB.
 type Request struct {
 	AccessPattern string  `json:"accessPattern"`
 	Operation     string  `json:"operation"`
@@ -28,23 +28,26 @@ type Request struct {
 	ReadUnits     float64 `json:"readUnits"`
 	WriteUnits    float64 `json:"writeUnits"`
 	DurationMs    float64 `json:"durationMs"`
-	// Wave is the number of the round trip in which the request was sent, starting at 1.
+	// Wave is the number of the round trip to DynamoDB, starting at 1. Requests with the same
+	// number can run at the same time.
 	Wave int `json:"wave"`
 }
 
-// Totals contains the totals over all requests of an operation.
+// Totals contains the totals over all DynamoDB requests of an operation.
 type Totals struct {
 	Requests int `json:"requests"`
-	// RoundTrips is the length of the longest chain of dependent requests.
+	// RoundTrips is the number of round trips to DynamoDB that must take place one after another.
+	// It is the highest Wave of all requests.
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
 	// DollarsPerMillion is the price in US dollars of one million operations that consume the same
-	// read and write units.
+	// read and write units as this operation.
 	DollarsPerMillion json.Number `json:"dollarsPerMillion"`
 }
 
-// Describe returns the explanation of the requests in a trace.
+// Describe returns an Explanation of the DynamoDB requests in a trace. It uses prices to compute
+// Totals.DollarsPerMillion.
 func Describe(t *trace.Trace, prices price.Prices) Explanation {
 	requests := t.Requests()
 	e := Explanation{Requests: make([]Request, len(requests))}

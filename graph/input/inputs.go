@@ -1,5 +1,5 @@
 // Package input defines the input objects of mutations and converts them to commands of package
-// commerce. Within the module, it imports commerce and graph/operation.
+// commerce. Within the module, it imports only commerce and graph/operation.
 package input
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Validator collects the user errors of an input, so that one response contains all of them.
+// Validator collects the user errors of one input, so that one response can report all of them.
 type Validator struct {
-	// currency is the default currency of amounts.
+	// currency applies to amounts without a currency code.
 	currency   commerce.Currency
 	userErrors commerce.UserErrors
 }
@@ -25,17 +25,19 @@ func (c *Validator) reject(r commerce.UserError) {
 	}
 }
 
-// NewValidator returns a Validator for an input. currency is the default currency of amounts.
+// NewValidator returns a Validator for one input. currency applies to amounts without a currency
+// code.
 func NewValidator(currency commerce.Currency) *Validator { return &Validator{currency: currency} }
 
-// IdempotencyKey validates an idempotency key. It returns the empty string for nil.
+// IdempotencyKey validates and returns an idempotency key. If key is nil, it returns an empty
+// string.
 func (c *Validator) IdempotencyKey(key *string) string {
 	return parseOptional(c, func(s string) (string, error) {
 		return commerce.ParseSearchableName(s, commerce.MaxIdempotencyKey)
 	}, key, "idempotencyKey")
 }
 
-// Err returns the collected user errors, or nil if there are none.
+// Err returns the collected user errors as commerce.UserErrors, or nil if there are none.
 func (c *Validator) Err() error {
 	if len(c.userErrors) == 0 {
 		return nil
@@ -43,8 +45,8 @@ func (c *Validator) Err() error {
 	return c.userErrors
 }
 
-// parseValue parses the value of the input field with this path. If the value is invalid,
-// parseValue adds a user error to c.
+// parseValue parses the value of an input field. path is the path of the field within the input. If
+// the value is invalid, parseValue adds a user error to c.
 func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
@@ -53,7 +55,7 @@ func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...s
 	return parsed
 }
 
-// parseOptional parses an optional value like parseValue does. It returns the zero value for nil.
+// parseOptional is like parseValue, but v can be nil. In this case, it returns the zero value of T.
 func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
 		var zero T
@@ -62,8 +64,8 @@ func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path 
 	return parseValue(c, parse, *v, path...)
 }
 
-// parseChange parses the new value of a record's field. If v is nil, the record keeps its value,
-// and parseChange returns nil.
+// parseChange parses the new value of a record's field. If v is nil, the client did not send a new
+// value, so parseChange returns nil and the record keeps its value.
 func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
@@ -72,7 +74,7 @@ func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ..
 	return &parsed
 }
 
-// parseListChange is like parseChange, for a list.
+// parseListChange is like parseChange, but for a field with a list of values.
 func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v []V) *[]T {
 	if v == nil {
 		return nil
@@ -81,8 +83,9 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable parses the new value of a record's field. Clients can clear the field with null.
-// The result is nil if v is omitted, and a pointer to the zero value if v is null.
+// parseOmittable parses the new value of a record's field that clients can clear. If the client
+// omits v, the record keeps its value, and parseOmittable returns nil. If v is null, the field is
+// cleared, and parseOmittable returns a pointer to the zero value.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
@@ -93,13 +96,17 @@ func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.
 
 func parseName(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
-// The functions below are rules. A rule validates the value of an input field, and its name
-// determines the fields to which it applies. A generated Command method uses the most specific
-// rule. First, it looks for a rule for the command and the field (parseProductChangeUnitPrice),
-// then for the record and the field (parseEmployeeName), then for the field (parseEmail). If no
-// rule matches a string field, parseName applies.
+// A generated Command method parses each input field with one of the functions below. The code
+// generator selects the function by its name. It looks for these functions, in this order:
+//
+//  1. a function for the command and the field, such as parseProductChangeUnitPrice
+//  2. a function for the record and the field, such as parseEmployeeName
+//  3. a function for the field, such as parseEmail
+//
+// If there is no such function for a field of type String, the method uses parseName.
 
-// parseSortableName validates a name. Lists of records are searched or sorted by this name.
+// parseSortableName validates a name by which clients can search or sort records. Unlike parseName,
+// it does not allow the character "#".
 func parseSortableName(s string) (string, error) {
 	return commerce.ParseSearchableName(s, commerce.MaxName)
 }
@@ -119,7 +126,7 @@ func parseNote(s string) (string, error) { return parseOptionalText(s, commerce.
 
 func parseOptionalName(s string) (string, error) { return parseOptionalText(s, commerce.MaxName) }
 
-// parseOptionalText validates a name that may be empty.
+// parseOptionalText validates a text that can be empty.
 func parseOptionalText(s string, maxBytes int) (string, error) {
 	if s == "" {
 		return "", nil
@@ -157,13 +164,14 @@ func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	}
 }
 
-// parseUnitPrice validates a price. If the price has no currency, the default currency applies.
+// parseUnitPrice parses the price of a product. If in has no currency code, c.currency applies.
 func parseUnitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return parseMoney(c, commerce.ParsePrice, in, "unitPrice")
 }
 
-// parseExpectedTotal parses the total that an order must have. It allows more digits than
-// parseUnitPrice, because prices written by other software may have more digits.
+// parseExpectedTotal parses the total that the client expects for an order. It allows more digits
+// than parseUnitPrice, because other software can write product prices with more digits to the
+// table.
 func parseExpectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	if in == nil {
 		return nil
@@ -172,7 +180,7 @@ func parseExpectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	return &total
 }
 
-// parseMoney parses the amount of a field. If the amount has no currency, the default currency
+// parseMoney parses the amount of money in an input field. If in has no currency code, c.currency
 // applies.
 func parseMoney(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
@@ -186,9 +194,9 @@ func parseCurrencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// parseProductChangeUnitPrice parses the new price of a product. A price without a currency is in
-// the product's currency. The currency is unknown here, so the mutation validates the amount after
-// it has read the product.
+// parseProductChangeUnitPrice parses the new price of a product. If in has no currency code, the
+// price is in the product's currency. This function does not know that currency, so the mutation
+// validates the amount after it has read the product.
 func parseProductChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
@@ -200,7 +208,8 @@ func parseProductChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	return &p
 }
 
-// parseExpectedVersion returns the version that a record must have.
+// parseExpectedVersion returns the version that a record must have for the mutation to succeed. nil
+// means any version.
 func parseExpectedVersion(_ *Validator, v *int32) *int {
 	if v == nil {
 		return nil
@@ -212,7 +221,8 @@ func parseExpectedVersion(_ *Validator, v *int32) *int {
 // Command validates the input and returns a commerce.AccountRepChange.
 func (in AssignAccountRepInput) Command(c *Validator) commerce.AccountRepChange {
 	if !in.EmployeeID.IsSet() {
-		// A missing variable must not remove the account rep.
+		// An omitted employee ID is an error. If it meant null, a client that forgets to send the
+		// variable would remove the account rep by mistake.
 		c.reject(commerce.NewInvalidInput(commerce.FieldPath("employeeId"), "is missing: set an employee ID, or null to remove the account rep"))
 	}
 	return commerce.AccountRepChange{
@@ -236,10 +246,11 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 	return order
 }
 
-// Lines validates the input and returns its lines. They contain at most commerce.MaxLines different
-// products.
+// Lines validates the input and returns its order lines. They contain at most commerce.MaxLines
+// different products.
 //
-// It returns commerce.UserErrors of InvalidInput and TooManyLines.
+// If the input is invalid, Lines returns commerce.UserErrors with InvalidInput and TooManyLines
+// errors.
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	c := NewValidator("")
 	lines := parseOrderLines(c, in.Items)
@@ -252,8 +263,8 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	return lines, nil
 }
 
-// Quote returns a quote for the input. If the input is valid, Quote calls price with the lines. If
-// the input is invalid, the quote contains only the user errors.
+// Quote returns a quote for the input. If the input is valid, Quote calls price with the order
+// lines and returns its result. If the input is invalid, the quote contains only the user errors.
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {
@@ -281,11 +292,13 @@ func parseOrderLine(c *Validator, in *OrderLineInput, index string) commerce.Ord
 	}
 }
 
-// maxValidatedLines is the maximum number of lines in a list that is validated line by line. A
-// longer list is rejected, even if many lines have the same product.
+// maxValidatedLines is the maximum number of order lines in an input. It exceeds commerce.MaxLines,
+// because lines with the same product are combined later. Longer inputs are rejected before their
+// lines are validated.
 const maxValidatedLines = 10 * commerce.MaxLines
 
-// parseStatusChange returns the command that changes the status of an order.
+// parseStatusChange returns the command that changes the status of an order. The parameter to is
+// the new status.
 func parseStatusChange(c *Validator, to commerce.Status, id string, note *string, version *int32) commerce.OrderStatusChange {
 	return commerce.OrderStatusChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, id, "orderId"),

@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Measurement measures one operation for an Observer. The methods of a nil Measurement do nothing.
+// Measurement measures the duration and the DynamoDB requests of one operation for an Observer. The
+// methods of a nil Measurement do nothing.
 type Measurement struct {
 	operation Operation
 	observer  Observer
@@ -19,9 +20,9 @@ type Measurement struct {
 	usage     trace.Usage
 }
 
-// Begin begins a Measurement. The returned context counts the DynamoDB requests of the operation.
-// text is the text of the request's document. The Measurement is nil if o is nil or does not
-// observe the operation.
+// Begin starts a Measurement. The returned context counts the DynamoDB requests of the operation.
+// text is the text of the request's document. If o is nil or does not observe the operation, the
+// Measurement is nil.
 func Begin(ctx context.Context, o Observer, text string) (context.Context, *Measurement) {
 	if o == nil || !o.Observes(ctx) {
 		return ctx, nil
@@ -31,7 +32,8 @@ func Begin(ctx context.Context, o Observer, text string) (context.Context, *Meas
 	return m.usage.NewContext(ctx), m
 }
 
-// BeginEvent begins the Measurement of one execution of a subscription's operation for one event.
+// BeginEvent starts a Measurement for one event of a subscription. For each event, the server
+// executes the subscription's operation. d is the document, and chosen is the operation.
 func BeginEvent(ctx context.Context, o Observer, d *document.Document, chosen *ast.OperationDefinition) (context.Context, *Measurement) {
 	if o == nil {
 		return ctx, nil
@@ -44,8 +46,8 @@ func BeginEvent(ctx context.Context, o Observer, d *document.Document, chosen *a
 	return ctx, m
 }
 
-// SetOperation records the document of the request and the chosen operation. chosen is nil if the
-// document does not contain the requested operation.
+// SetOperation records the request's document and the operation to execute. If the document does
+// not contain the requested operation, chosen is nil.
 func (m *Measurement) SetOperation(d *document.Document, chosen *ast.OperationDefinition) {
 	if m == nil {
 		return
@@ -60,7 +62,7 @@ func (m *Measurement) SetOperation(d *document.Document, chosen *ast.OperationDe
 	}
 }
 
-// End ends the Measurement. errs are the errors of the operation.
+// End ends the Measurement and passes it to the Observer. errs are the errors of the operation.
 func (m *Measurement) End(ctx context.Context, errs gqlerror.List) {
 	if m == nil {
 		return

@@ -1,5 +1,5 @@
-// Package observe measures operations, and describes them for metrics, traces and logs. Within the
-// module, it imports only dynamo/trace and graph/document.
+// Package observe measures GraphQL operations and describes them for metrics, traces and logs.
+// Within the module, it imports only dynamo/trace and graph/document.
 package observe
 
 import (
@@ -9,42 +9,47 @@ import (
 	"time"
 )
 
-// Observer is notified of all operations of an executor. It must be safe for concurrent use.
+// Observer receives a description of each operation that an executor has finished. An
+// implementation must be safe for concurrent use.
 type Observer interface {
-	// Observes reports whether the operation with this context is observed. If not, the executor does
-	// not call EndOperation.
+	// Observes reports whether to observe the operation with the given context. If it returns
+	// false, the executor does not call EndOperation for the operation.
 	Observes(ctx context.Context) bool
-	// BeginEvent is called before an operation is executed for an event of a subscription. It returns
-	// the context of the execution.
+	// BeginEvent is called for each event of a subscription, before the operation is executed for
+	// the event. It returns the context of the execution.
 	BeginEvent(ctx context.Context) context.Context
-	// EndOperation is called once for each query, each mutation, each start of a subscription, and
-	// each event of a subscription. It is also called if the operation was refused. ctx is the context
-	// of the operation.
+	// EndOperation is called at the end of each query and each mutation. For a subscription, it is
+	// called once after the start and once after each event. It is also called for operations that
+	// the server refused. ctx is the context of the operation.
 	EndOperation(ctx context.Context, o Operation)
 }
 
 const (
-	// UntrustedName replaces the name of an operation if its document is not trusted. Clients choose
-	// the names in such documents, so the number of different names would be unlimited.
+	// UntrustedName replaces the name of an operation if its document is not trusted or the
+	// operation has no name. Clients choose the names in untrusted documents, so metrics would
+	// otherwise contain an unlimited number of names.
 	UntrustedName = "other"
-	// UnknownType is the type of an operation if its document was rejected.
+	// UnknownType is the type of an operation that the server could not find. For example, the
+	// request's document has a syntax error.
 	UnknownType = "unknown"
-	// OK is the code of an operation without errors. All other codes are error codes.
+	// OK is the code of an operation without errors. The code of any other operation is an error
+	// code.
 	OK = "OK"
 )
 
 // Operation describes a finished operation.
 type Operation struct {
-	// Name is the name of the operation if the document is trusted. Otherwise, Name is Other.
+	// Name is the name of the operation if the document is trusted and the operation has a name.
+	// Otherwise, it is UntrustedName.
 	Name string
-	// Type is query, mutation, subscription or UnknownType.
+	// Type is "query", "mutation", "subscription" or UnknownType.
 	Type string
-	// Event reports whether the operation was executed for an event of a subscription.
+	// Event is true if the operation was executed for an event of a subscription.
 	Event bool
-	// Codes are the codes of all errors in the response.
+	// Codes contains the codes of all errors in the response.
 	Codes []string
-	// Duration is the time from the start of the operation, or from the arrival of the event, until
-	// the response was complete.
+	// Duration is the time from the start of the operation until the response was complete. For an
+	// event, the time starts when the execution for the event begins.
 	Duration time.Duration
 	// Requests is the number of requests to DynamoDB. ReadUnits and WriteUnits are the capacity units
 	// that these requests consumed.
@@ -54,24 +59,26 @@ type Operation struct {
 	document string
 }
 
-// RefusedOperation returns the description of a request that was refused before its operation was known.
-// code is the error code.
+// RefusedOperation describes a request that the server refused before it knew the operation. code
+// is the error code of the refusal.
 func RefusedOperation(code string) Operation {
 	return Operation{Name: UntrustedName, Type: UnknownType, Codes: []string{code}}
 }
 
-// WithDocument returns a copy of the operation with the text of an untrusted document. Only
+// WithDocument returns a copy of the operation with the text of its untrusted document. Only
 // DocumentHash uses the text.
 func (o Operation) WithDocument(text string) Operation {
 	o.document = text
 	return o
 }
 
-// hashLength is the number of bytes of the hash that DocumentHash returns.
+// hashLength is the number of bytes of the hash that DocumentHash returns. Each byte becomes two
+// hexadecimal digits.
 const hashLength = 6
 
-// DocumentHash returns the first 12 hexadecimal digits of the SHA-256 of a document that is not
-// trusted. It returns an empty string for a trusted document, or if the request had no document.
+// DocumentHash returns the first 12 hexadecimal digits of the SHA-256 of the document's text. It
+// returns an empty string if Name already identifies the operation of a trusted document, or if the
+// request had no text.
 func (o *Operation) DocumentHash() string {
 	if o.document == "" {
 		return ""

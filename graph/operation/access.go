@@ -11,39 +11,43 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// AccessChecker checks whether a caller may use the fields of an operation. The @access directive in the
-// schema declares the permission that a field requires. The policy grants permissions to roles.
+// AccessChecker checks whether a caller may use the fields of an operation. The @access directive
+// in the schema declares the permission that a field requires. The policy grants permissions to
+// roles.
 //
-// Check rejects a field before anything is read if the caller's role does not have the permission.
-// A role can also have a permission only for the caller's own records. All other records then look
-// like missing records. They are hidden by the loaders (loaders.Viewer), by changes (change.Caller)
-// and by subscriptions (visibleChanges in package graph).
+// If the caller's role lacks a permission, Check rejects the operation before anything is read. A
+// role can also have a permission only for the caller's own records. All other records then look
+// like missing records. Three places hide them: the loaders (loaders.Viewer), changes
+// (change.Caller) and subscriptions (authorizedSource in package graph).
 //
 // An input field can require a permission in addition to the mutation's permission. Only the
 // mutation's permission decides which records the caller may change.
 type AccessChecker struct {
 	Policy commerce.Policy
-	// fields maps each field to the permission that it requires. A field without @access requires the
-	// permission of its type. If the type has no permission, but is a root type or has other fields
-	// with @access, the field requires undeclaredPermission. A forgotten @access therefore denies access.
+	// fields maps each field to the permission that it requires. A field without @access requires
+	// the permission of its type. If the type has no permission either, the field usually requires
+	// none. There is an exception for root types and for types that have other fields with @access.
+	// Their fields without @access require undeclaredPermission, so a forgotten @access denies
+	// access.
 	fields map[*ast.FieldDefinition]commerce.Permission
-	// TypePermissions are the permissions of types.
+	// TypePermissions maps the name of a type to the permission that its @access declares.
 	TypePermissions map[string]commerce.Permission
-	// inputs maps each input field to the permission that it requires, if there is one.
+	// inputs maps each input field with @access to the permission that it requires.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
-	// introspection reports whether introspection is enabled.
+	// introspection is true if introspection is enabled on the server.
 	introspection bool
 }
 
-// undeclaredPermission is the permission of a field with a forgotten @access. No policy grants it.
+// undeclaredPermission is the permission of a field whose @access was forgotten. No policy grants
+// it.
 const undeclaredPermission commerce.Permission = 0
 
-// accessDirective is the directive that declares permissions in the schema.
+// accessDirective is the name of the directive that declares permissions in the schema.
 const accessDirective = "access"
 
-// NewAccessChecker reads the required permissions from a schema. A nil policy means
-// commerce.StandardPolicy.
+// NewAccessChecker returns an AccessChecker for the permissions that a schema declares. If policy
+// is nil, commerce.StandardPolicy applies. introspection is true if introspection is enabled.
 func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection bool) AccessChecker {
 	a := AccessChecker{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, TypePermissions: map[string]commerce.Permission{},
@@ -76,7 +80,7 @@ func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection
 			guarded = guarded || declared
 		}
 		if !guarded {
-			continue // the field that returns the type requires the permission
+			continue // fields that return this type require the permission instead
 		}
 		for _, f := range d.Fields {
 			switch permission, declared := declaredPermission(f.Directives); {
@@ -92,7 +96,8 @@ func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection
 	return a
 }
 
-// declaredPermission returns the permission in @access. It returns false if there is no @access.
+// declaredPermission returns the permission in the @access directive. If there is no such
+// directive, it returns false.
 func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	d := directives.ForName(accessDirective)
 	if d == nil {
@@ -102,15 +107,17 @@ func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool
 	return p, true
 }
 
-// HidesSchema reports whether the principal may not use introspection. Messages for such a
-// principal must not mention parts of the schema that the request does not contain.
+// HidesSchema reports whether the principal may not see the schema, because introspection is
+// disabled or the principal lacks the permission for it. Error messages for such a principal may
+// mention a name of the schema only if the request contains it.
 func (a AccessChecker) HidesSchema(principal commerce.Principal) bool {
 	return !a.introspection || a.Policy.GrantForPrincipal(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
-// Check returns an error for each selected field that the caller's role may not use, and for each
-// input field with a value that the role may not set. It returns at most errcode.MaxErrors errors.
-// The variables must be coerced. The result does not depend on the IDs in the arguments.
+// Check returns an error for each selected field that the caller's role may not use. It also
+// returns an error for each input field that the caller's role may not set, if the request sets it.
+// There are at most errcode.MaxErrors errors. The variables must already be coerced. The result
+// does not depend on the IDs in the arguments, so it does not reveal whether a record exists.
 func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	allowed := func(p commerce.Permission) bool {
 		return a.Policy.GrantForPrincipal(principal, p) != commerce.GrantNone
@@ -130,7 +137,7 @@ func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, 
 	return c.errs
 }
 
-// accessCheck collects errors for fields of an operation that the principal may not use.
+// accessCheck collects an error for each field of an operation that the principal may not use.
 type accessCheck struct {
 	AccessChecker
 	principal commerce.Principal
@@ -138,7 +145,7 @@ type accessCheck struct {
 	errs      gqlerror.List
 }
 
-// literal checks a value in the document.
+// literal checks the input fields of a value in the document. t is the type of the value.
 func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 	switch v.Kind {
 	case ast.Variable:
@@ -152,7 +159,7 @@ func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 		for _, child := range v.Children {
 			f := definition.Fields.ForName(child.Name)
 			if f == nil {
-				continue // part of a custom scalar
+				continue // the object is the value of a custom scalar
 			}
 			if child.Value.Kind != ast.NullValue && (child.Value.Kind != ast.Variable || c.variables[child.Value.Raw] != nil) {
 				c.input(f, child.Position)
@@ -162,7 +169,8 @@ func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// value checks the coerced value of a variable.
+// value checks the input fields of a variable's coerced value. t is the type of the value, and
+// position is the position of the variable in the document.
 func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 	switch value := value.(type) {
 	case []any:
@@ -179,7 +187,7 @@ func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 	}
 }
 
-// input adds an error if the principal's role may not set an input field.
+// input adds an error if the principal's role may not set the input field f.
 func (c *accessCheck) input(f *ast.FieldDefinition, position *ast.Position) {
 	if permission, guarded := c.inputs[f]; guarded && c.Policy.GrantForPrincipal(c.principal, permission) == commerce.GrantNone {
 		c.addError(position, fmt.Sprintf("set the input field %q", f.Name))
@@ -192,9 +200,9 @@ func (c *accessCheck) addError(position *ast.Position, action string) {
 	}
 }
 
-// PermissionError returns the error for a caller with a role that lacks a permission. action is a
-// verb phrase, such as "use the field \"orders\"". For a caller without a token, the code is
-// UNAUTHENTICATED, because clients then ask the user to log in. Otherwise the code is FORBIDDEN.
+// PermissionError returns the error for a caller whose role lacks a permission. action is a verb
+// phrase for the message, such as "use the field \"orders\"". If the request has no token, the code
+// is UNAUTHENTICATED, so that the client asks the user to log in. Otherwise, the code is FORBIDDEN.
 func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
 		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: remove this part of the request, or send a token as Authorization: Bearer TOKEN", action)

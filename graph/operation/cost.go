@@ -14,36 +14,37 @@ import (
 )
 
 // An operation costs one point for each value that its response can contain. Scalars, list
-// elements, objects and nulls count as values. Reads and writes of DynamoDB cost additional points.
+// elements, objects and nulls count as values. DynamoDB reads and writes cost additional points.
 const (
-	// ListCost is the number of points for a page of a list. Reading a page can require a Query.
+	// ListCost is the number of points for each page of a list, because reading a page can require
+	// a DynamoDB Query.
 	ListCost = 10
-	// MutationCost is the number of points for a mutation, in addition to its write units. It covers
-	// the reads before the write.
+	// MutationCost is the number of points for each mutation, in addition to the points for its
+	// write units. It covers the reads before the write.
 	MutationCost = 10
-	// lineCost is the number of points for each line in the input of a mutation or quote. It covers
-	// the read of the line's product.
+	// lineCost is the number of points for each order line in the input of a mutation or a quote.
+	// It covers the read of the line's product.
 	lineCost = 1
-	// plainListLength is the assumed maximum length of a list of scalars or objects that is not a
-	// connection, such as phone numbers. Only phone numbers in external records can exceed it. A list
-	// of enum values has at most one element for each value of the enum. User errors have their own
-	// limit, MaxUserErrors.
+	// plainListLength is the assumed maximum length of most lists that are not connections, such as
+	// phone numbers. Only records that other software wrote to the table can have more phone
+	// numbers. costRuleOf assumes other lengths for some lists, such as lists of enum values or
+	// user errors.
 	plainListLength = commerce.MaxPhoneNumbers
 )
 
-// EntitiesField is the field of Query that federation gateways use to look up entities.
+// EntitiesField is the name of the Query field through which federation gateways look up entities.
 const EntitiesField = "_entities"
 
-// MaxRepresentations is the maximum number of entities in one _entities field. If the records of a
-// page refer to entities, a gateway requests these entities in one _entities field.
+// MaxRepresentations is the maximum number of entities that one _entities field can look up. If the
+// records of a page refer to entities, a gateway looks up all of them through one _entities field.
 const MaxRepresentations = 1000
 
 // MaxBatchKeys is the maximum number of keys for a field that looks up records by a list of keys,
-// such as productsBySku. One BatchGetItem can read this many records.
+// such as productsBySku. One BatchGetItem request can read this many records.
 const MaxBatchKeys = 100
 
-// BatchArgument returns the argument with the list of keys, for a field that looks up records by a
-// list of keys. It returns nil for other fields.
+// BatchArgument returns the argument that contains the list of keys, if a field looks up records by
+// a list of keys. For all other fields, it returns nil.
 func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 	if f.Type.Elem == nil || len(f.Arguments) != 1 || f.Arguments[0].Type.Elem == nil {
 		return nil
@@ -51,36 +52,38 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 	return f.Arguments[0]
 }
 
-// MaxUserErrors is the maximum number of user errors in a payload.
+// MaxUserErrors is the maximum number of user errors in the payload of a mutation.
 const MaxUserErrors = 50
 
-// Names of types and fields with special list lengths.
+// Names of the types and fields to which special list lengths apply.
 const (
-	// A Quote has at most one QuotedLine for each item of its input. All other lists of QuotedLine
-	// have up to commerce.MaxLines elements.
+	// A Quote has at most one QuotedLine for each order line of its input. All other lists of
+	// QuotedLine have at most commerce.MaxLines elements.
 	quoteType      = "Quote"
 	quotedLineType = "QuotedLine"
-	// A payload contains this user error at most once. The error contains a list of QuotedLine.
+	// priceChangedType is a user error that contains a list of QuotedLine. A payload contains it at
+	// most once, so the cost of the list counts only once.
 	priceChangedType = "PriceChanged"
-	// This input field contains the lines of an order.
+	// linesField is the input field that contains the lines of an order.
 	linesField = "items"
 )
 
-// CostCalculator computes and limits the costs of operations.
+// CostCalculator computes the cost of operations and rejects operations that exceed the limit.
 type CostCalculator struct {
 	limit int
-	// writeUnits returns the maximum write units of a mutation for an order with this many lines.
+	// writeUnits returns the maximum write units of a mutation for an order with the given number
+	// of lines.
 	writeUnits func(mutation string, lines int) float64
-	// enums is the number of values of each enum.
+	// enums maps the name of each enum to the number of its values.
 	enums map[string]float64
-	// hasLines is true for input types that list the lines of an order.
+	// hasLines contains true for each input type with a list of order lines.
 	hasLines map[string]bool
-	// listLengths are the lengths of lists in an introspection.
+	// listLengths contains the assumed lengths of lists in introspection queries.
 	listLengths listLengths
 }
 
-// NewCostCalculator returns the costs for operations of a schema. writeUnits returns the maximum write units
-// of a mutation's transaction, for an order with the given number of lines.
+// NewCostCalculator returns a CostCalculator for operations on the given schema. writeUnits returns
+// the maximum write units of a mutation's transaction, for an order with the given number of lines.
 func NewCostCalculator(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) CostCalculator {
 	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
@@ -92,9 +95,9 @@ func NewCostCalculator(schema *ast.Schema, limits document.Limits, writeUnits fu
 	return CostCalculator{limits.Cost, writeUnits, enums, lined, measureListLengths(schema)}
 }
 
-// Check returns an error if the cost of an operation exceeds the limit. The limit protects memory:
-// the response is built in memory, and each nested list multiplies its size. The number of reads
-// grows more slowly, because loaders read each record only once.
+// Check returns an error if the cost of an operation exceeds the limit. The limit protects the
+// server's memory, because the server builds the entire response in memory, and nested lists
+// multiply its size.
 func (c CostCalculator) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
@@ -102,18 +105,19 @@ func (c CostCalculator) Check(operation *ast.OperationDefinition, cost int) *gql
 	return errcode.New(operation.Position, document.LimitCodes.Cost, "the %s costs %d points, but the limit is %d: request smaller pages, fewer fields or fewer nested lists, because nested page sizes multiply", operation.Operation, cost, c.limit)
 }
 
-// costAmount is the cost of a selection. once is the cost that counts once. perRecord is the cost
-// that counts for each record of the surrounding page.
+// costAmount is the cost of a field or a selection set. once is the part that counts only once.
+// perRecord is the part that counts for each record of the page that contains the field.
 type costAmount struct{ once, perRecord float64 }
 
 func (a costAmount) plus(b costAmount) costAmount {
 	return costAmount{a.once + b.once, a.perRecord + b.perRecord}
 }
 
-// costRule determines the cost of a field from the cost of the selection below the field.
+// costRule describes how to compute the cost of a field from the cost of its selection set.
 type costRule struct {
 	kind costRuleKind
-	// base is the cost of the field itself. elements is the maximum number of list elements.
+	// base is the cost of the field itself. elements is the maximum number of list elements that
+	// the field returns, or 1 if it does not return a list.
 	base, elements float64
 	// line is the cost of each order line in the field's input, or 0 if the input has no order lines.
 	line float64
@@ -122,22 +126,24 @@ type costRule struct {
 type costRuleKind int
 
 const (
-	// costPerElement multiplies the cost of the selection by the number of elements.
+	// costPerElement multiplies the cost of the field's selection set by the number of list
+	// elements.
 	costPerElement costRuleKind = iota
-	// costPerPageRecord multiplies the cost of one record's selection by the page size.
+	// costPerPageRecord multiplies the cost of one record by the page size.
 	costPerPageRecord
-	// costScaledByParent applies to a field that lists the records of a connection, such as nodes, or
-	// the lines of a quote. The rule of the parent field multiplies the cost by the number of records.
+	// costScaledByParent applies to a list whose length only the parent field determines. Examples
+	// are the nodes of a connection and the lines of a quote. The rule of the parent field
+	// multiplies the cost by this length.
 	costScaledByParent
-	// costPerKey multiplies the cost of the selection by the number of keys that the field looks up.
+	// costPerKey multiplies the cost of the field's selection set by the number of keys that the
+	// field looks up.
 	costPerKey
-	// costPerQuoteLine multiplies the cost of one line's selection by the number of lines of the
-	// quote.
+	// costPerQuoteLine multiplies the cost of one line by the number of lines of the quote.
 	costPerQuoteLine
 )
 
-// costRuleOf returns the cost rule of a field. in is the position of the field within an introspection
-// query, or outsideIntrospection.
+// costRuleOf returns the cost rule of a field. in is the field's position in an introspection
+// query. For all other fields, in is outsideIntrospection.
 func (c CostCalculator) costRuleOf(f *Field, in introspectionPosition) costRule {
 	p := costRule{kind: costPerElement, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
@@ -187,11 +193,12 @@ func listsRecords(f *ast.Field) bool {
 	return f.ObjectDefinition.Name == quoteType && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// Cost returns the cost of an operation with these coerced variables. The cost does not depend on
-// the contents of the table. It is never lower than the number of values in the response.
+// Cost returns the maximum cost of an operation in points. The variables must already be coerced.
+// The cost does not depend on the records in the table. It is never lower than the number of values
+// in the response.
 func (p *Prepared) Cost(variables map[string]any) int {
 	const maxCost = 1 << 52                                                // nested page sizes can overflow an integer
-	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // averages in introspections can be fractions
+	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // average list lengths in introspection queries can be fractions
 }
 
 func (s *SelectionSet) totalCost(variables map[string]any) costAmount {
@@ -202,7 +209,7 @@ func (s *SelectionSet) totalCost(variables map[string]any) costAmount {
 	return total
 }
 
-// cost returns the cost of a field including the selection below the field.
+// cost returns the cost of a field, including the cost of its selection set.
 func (f *Field) cost(variables map[string]any) costAmount {
 	var below costAmount
 	if f.Set != nil {
@@ -215,7 +222,7 @@ func (f *Field) cost(variables map[string]any) costAmount {
 			single = cost
 			continue
 		}
-		below.once = max(below.once, cost) // each object has one of the types
+		below.once = max(below.once, cost) // an object has only one of the possible types
 	}
 	lines := 0.0
 	if f.costRule.line > 0 {
@@ -255,8 +262,8 @@ func (f *Field) costDependsOnVariables() bool {
 	return f.Set != nil && len(f.Set.variableCostFields) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.variableCostFields) > 0 })
 }
 
-// PageSize returns the maximum number of records of a page. If variables is nil and a variable sets
-// the size, it returns MaxPageSize.
+// PageSize returns the maximum number of records in the page that a field returns. If variables is
+// nil and a variable sets the page size, it returns MaxPageSize.
 func (f *Field) PageSize(variables map[string]any) int {
 	size := 0
 	for _, name := range []string{"first", "last"} {
@@ -284,7 +291,7 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(keys))))
 }
 
-// LinePoints returns the points for the order lines in the inputs of all root fields.
+// LinePoints returns the points for all order lines in the inputs of the operation's root fields.
 func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	for i := range p.Root.Fields {
 		if f := &p.Root.Fields[i]; f.costRule.line > 0 {
@@ -294,8 +301,8 @@ func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	return points
 }
 
-// maxLineCount returns the maximum number of lines in the input of a field. If variables is nil and a
-// variable contains the lines, it returns commerce.MaxLines.
+// maxLineCount returns the maximum number of order lines in the input of a field. If variables is
+// nil and a variable contains the lines, it returns commerce.MaxLines.
 func (f *Field) maxLineCount(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
@@ -311,8 +318,9 @@ func (f *Field) maxLineCount(variables map[string]any) int {
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }
 
-// MaxKeys returns the maximum number of records that a field looks up by a list of keys, for all
-// variables. It returns 0 for a field without a list of keys.
+// MaxKeys returns the maximum number of records that a field can look up by a list of keys. The
+// result applies to all values of the variables. If the field has no list of keys, MaxKeys returns
+// 0.
 func (f *Field) MaxKeys() int {
 	if f.costRule.kind == costPerQuoteLine {
 		return f.maxLineCount(nil)

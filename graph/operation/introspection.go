@@ -4,26 +4,27 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// introspectionPosition is a position within an introspection query. The position determines the
-// list lengths for the cost calculation.
+// introspectionPosition is the position of a field in an introspection query. The cost calculation
+// assumes different list lengths at different positions.
 type introspectionPosition int
 
 const (
-	// outsideIntrospection is a position outside of an introspection.
+	// outsideIntrospection is the position of a field that is not part of an introspection query.
 	outsideIntrospection introspectionPosition = iota
 	positionSchema
-	// positionAllTypes, allFields and allDirectives are positions where a selection applies to every
-	// type, field or directive of the schema. At these positions, average list lengths lead to an
-	// exact cost.
+	// positionAllTypes, positionAllFields and positionAllDirectives are positions where a selection
+	// set applies to every type, field or directive of the schema. At these positions, the average
+	// length of a list leads to the exact cost.
 	positionAllTypes
 	positionAllFields
 	positionAllDirectives
-	// positionElement is a single type, field or argument. It can be any element of the schema, so the
-	// maximum list lengths apply.
+	// positionElement is the position of a single type, field or argument. It can be any element of
+	// the schema, so the cost calculation assumes the maximum list lengths.
 	positionElement
 )
 
-// childPosition returns the position of the selection below a field at position p.
+// childPosition returns the position of the fields in the selection set of f. p is the position of
+// f.
 func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition {
 	switch {
 	case f.Name == "__schema":
@@ -43,8 +44,8 @@ func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition
 	}
 }
 
-// listLengths contains the lengths of the schema's lists by position and list name. Depending on
-// the position, a length is the average or the maximum.
+// listLengths contains the assumed length of each introspection list, by position and by the name
+// of the list. Depending on the position, this is the average or the maximum length.
 type listLengths map[introspectionPosition]map[string]float64
 
 func (s listLengths) length(list string, in introspectionPosition) float64 { return s[in][list] }

@@ -9,37 +9,41 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// These constants define the resources that one point pays for. The smallest request costs one
-// point, so CPUTimePerPoint is about its processor time, including HTTP. TestPointsPayForResources checks
-// that no operation uses more than three times the resources that its points pay for.
+// These constants define how much of each resource one point pays for. TestPointsPayForResources in
+// package graph checks that no operation uses more than three times the resources that its points
+// pay for.
 const (
-	// CPUTimePerPoint is the processor time that one point pays for, on the machine that was used to choose
-	// the costs. On other machines, tests use the time in which gqlparser parses about 200 fields.
+	// CPUTimePerPoint is the processor time that one point pays for. It is about the time of the
+	// smallest request, including HTTP, because that request costs one point. It was measured on
+	// one particular machine. On other machines, tests use the time in which gqlparser parses about
+	// 200 fields.
 	CPUTimePerPoint = 50 * time.Microsecond
-	// One point pays for BytesPerPoint bytes of a client's request, or of the data in a response.
+	// BytesPerPoint is the number of bytes that one point pays for. It applies to the bytes of a
+	// client's request and to the bytes of the data in a response.
 	BytesPerPoint = 1 << 10
-	// ReadUnitsPerPoint is the number of DynamoDB read capacity units.
+	// ReadUnitsPerPoint is the number of DynamoDB read capacity units that one point pays for.
 	ReadUnitsPerPoint = 1
-	// WriteUnitsPerPoint is the number of DynamoDB write capacity units.
+	// WriteUnitsPerPoint is the number of DynamoDB write capacity units that one point pays for.
 	WriteUnitsPerPoint = 1
-	// ParsedNodesPerPoint is the number of parsed document nodes that one point pays for. The server
-	// parses them in about CPUTimePerPoint.
+	// ParsedNodesPerPoint is the number of document nodes that the server parses for one point.
+	// This takes about CPUTimePerPoint.
 	ParsedNodesPerPoint = 50
-	// VisitedNodesPerPoint is the number of visited document nodes that one point pays for. The server
-	// visits them in about CPUTimePerPoint. The nodes of a fragment count once for each spread of the
-	// fragment.
+	// VisitedNodesPerPoint is the number of document nodes that the server visits for one point,
+	// after parsing. This takes about CPUTimePerPoint. The nodes of a fragment count once for each
+	// spread of the fragment.
 	VisitedNodesPerPoint = 250
 )
 
-// PreparationPoints returns the points for parsing, validating and preparing a document.
+// PreparationPoints returns the points for parsing, validating and preparing a document. w contains
+// the numbers of processed nodes.
 func PreparationPoints(w document.ProcessedNodes) int {
 	return w.Parsed/ParsedNodesPerPoint + w.Visited/VisitedNodesPerPoint
 }
 
-// WritePoints returns the points for write units.
+// WritePoints returns the points for DynamoDB write units.
 func WritePoints(units float64) float64 { return math.Ceil(units / WriteUnitsPerPoint) }
 
-// CountValues returns the number of values in a marshaled value, including the value itself.
+// CountValues returns the number of values in the result of a field, including the result itself.
 func CountValues(value graphql.Marshaler) int {
 	n := 1
 	switch value := value.(type) {

@@ -1,7 +1,8 @@
-// Package operation prepares operations for execution. A prepared operation is one tree of the
-// selected fields. The permission checks, the cost calculation and the execution all use this tree.
-// Within the module, the package imports commerce, graph/document and graph/errcode. Package graph
-// imports this package, so this package receives graph's generated code as arguments.
+// Package operation prepares GraphQL operations for execution. A prepared operation is a tree of
+// the selected fields. The permission checks, the cost calculation and the execution all use this
+// tree. Within the module, the package imports only commerce, graph/document and graph/errcode. It
+// cannot import package graph, which imports it. Its functions therefore receive the generated code
+// of package graph as arguments.
 package operation
 
 import (
@@ -18,89 +19,98 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Prepared is an operation that is ready to execute with one combination of @skip and @include
-// conditions. Fragments are merged, the conditions are evaluated, and arguments without variables
-// are converted.
+// Prepared is an operation that is ready to execute. It applies to one combination of @skip and
+// @include values. Its tree contains the fields of all fragments, but not the fields that @skip or
+// @include excludes. Valid arguments without variables are already converted.
 //
-// Requests with the same conditions share the tree. After Prepare, only ResponseBytes changes.
+// Requests with the same @skip and @include values share a Prepared. After preparation, only
+// ResponseBytes changes.
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// variableFields are the fields with variables in their arguments. For each execution,
-	// VariableArguments converts these arguments.
+	// variableFields are the fields whose arguments contain variables or are invalid. For each
+	// execution, VariableArguments converts these arguments.
 	variableFields []*Field
-	// permissions are the permissions that the selected fields require, and the permissions that input
-	// fields in their arguments may require.
+	// permissions contains the permissions that the selected fields require. It also contains the
+	// permissions that input fields in the arguments can require.
 	permissions []commerce.Permission
-	// fields is the number of fields in the tree. TooLarge reports that the operation has more than
-	// MaxExpanded fields, and that the tree is therefore incomplete.
+	// fields is the number of fields in the tree. If TooLarge is true, the operation has more than
+	// document.MaxExpandedNodes fields, and the tree is incomplete.
 	fields   int
 	TooLarge bool
-	// visited is the number of selections that Prepare visited to build the tree.
+	// visited is the number of selections that Prepare has visited to build the tree.
 	visited int
-	// bytes is the estimated memory of the tree.
+	// bytes is the estimated memory of the tree in bytes.
 	bytes int
-	// ResponseBytes is the size of the latest response in bytes, at most MaxInitialResponseCapacity.
+	// ResponseBytes is the size of the latest response in bytes, but at most
+	// MaxInitialResponseCapacity. The buffer for the next response starts with this capacity.
 	ResponseBytes atomic.Int64
 }
 
-// MaxInitialResponseCapacity limits the initial capacity of a response's buffer in bytes. Without this limit,
-// one large response would make all later responses allocate as much memory.
+// MaxInitialResponseCapacity is the maximum initial capacity of a response's buffer in bytes. The
+// initial capacity is the size of the operation's previous response. Without a maximum, one large
+// response would make all later responses of the operation allocate as much memory.
 const MaxInitialResponseCapacity = 1 << 20
 
-// SelectionSet contains the selected fields of one object type at one path of the response.
+// SelectionSet contains the fields that the operation selects on one object type, at one path of
+// the response.
 type SelectionSet struct {
 	Type   *ast.Definition
 	Fields []Field
-	// Reads are the fields that may require further DynamoDB reads after the record has been read.
+	// Reads are the fields that may require further DynamoDB reads after the record itself has been
+	// read.
 	Reads []*Field
-	// variableCostFields are the fields with costs that depend on variables. cost is the total cost of
+	// variableCostFields are the fields whose cost depends on variables. cost is the total cost of
 	// all other fields.
 	cost               costAmount
 	variableCostFields []*Field
 }
 
-// Field is one field of a selection set, including the selection below the field.
+// Field is one field of a selection set, including the field's own selection set.
 type Field struct {
 	*ast.Field
-	// Number identifies the field within its type; see execute_generated.go.
+	// Number identifies the field within its type. The file graph/execute_generated.go contains the
+	// numbers.
 	Number int
-	// Key is the JSON text before the value in the response: the quoted response name and a colon. It
-	// starts with a comma unless the field is the first one.
+	// Key is the JSON text before the field's value in the response. It consists of the quoted
+	// response name and a colon. For all fields except the first one, it starts with a comma.
 	Key string
-	// Path is the dotted path from the root of the response. A leaf field has a path only if a
-	// hand-written resolver may read records for it.
+	// Path is the field's path in the response, with dots between the names. A leaf field has a
+	// path only if its hand-written resolver may read records.
 	Path string
-	// Selections are the merged selection sets of the document.
+	// Selections are the field's selection sets in the document. If the document selects the field
+	// several times, there can be several.
 	Selections []ast.SelectionSet
-	// Set is the selection of the field's object type. For an interface or union, Members are the
-	// selections of the possible types, in alphabetical order of the types.
+	// Set is the selection set for the object type that the field returns. If the field returns an
+	// interface or a union, Members is used instead. It contains one selection set for each
+	// possible type, in alphabetical order of the types.
 	Set     *SelectionSet
 	Members []*SelectionSet
-	// Records are the selections of the records that the field returns. For a connection, these are
-	// the selections of nodes and of edges { node }.
+	// Records are the selection sets for the records that the field returns. For a connection,
+	// these are the selection sets of nodes and of edges { node }.
 	Records []*SelectionSet
-	// reader converts the field's GraphQL arguments. It is nil if there are none. arguments contains
-	// the result. If the result depends on variables, the slice from VariableArguments contains it
-	// instead, at the index slot.
+	// reader converts the field's arguments. It is nil if the field has no arguments. If the
+	// arguments are valid and contain no variables, the field arguments contains the result.
+	// Otherwise, the slice from VariableArguments contains the result at the index slot.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
-	// The fields of pageInfo that the operation selects.
+	// PageInfo reports which fields of pageInfo the operation selects.
 	PageInfo PageInfoSelection
-	// SelectsItemCount reports whether "itemCount" is selected beside the field.
+	// SelectsItemCount is true if the selection set that contains this field also selects
+	// "itemCount".
 	SelectsItemCount bool
-	// Optional reports whether variables decide if the field is selected. Only PrepareForAllVariables sets
-	// Optional.
+	// Optional is true if the field is selected only for some values of the variables. Only
+	// PrepareForAllVariables sets it.
 	Optional bool
-	// Permission is the permission that a guarded field requires.
+	// Permission is the permission that the field requires. It applies only if guarded is true.
 	Permission commerce.Permission
 	guarded    bool
 	costRule   costRule
 }
 
-// Field numbers of introspection fields: TypenameField is __typename in every type, and
-// IntrospectionField is __schema or __type.
+// TypenameField is the Field.Number of __typename in every type. IntrospectionField is the
+// Field.Number of __schema and __type.
 const (
 	TypenameField      = -1
 	IntrospectionField = -2
@@ -109,25 +119,26 @@ const (
 // ObjectType describes an object, interface or union of the schema. Generated code contains the
 // description of each type.
 type ObjectType struct {
-	// Satisfies is set for an object type. It contains the type conditions that the type matches.
-	// Members is set for an interface or union. It contains the possible object types.
+	// Satisfies is set only for an object type. It contains the type conditions of the fragments
+	// that apply to the type. Members is set only for an interface or union. It contains the
+	// possible object types.
 	Satisfies, Members []string
-	// Field returns the number of a field (Field.Number) and the function that reads its arguments.
-	// The number is 0 if the field does not exist.
+	// Field returns the number of a field (Field.Number) and the function that converts the field's
+	// arguments. If the field does not exist, the number is 0.
 	Field func(name string) (number int, read ArgumentsReader)
 }
 
-// ArgumentsReader converts the arguments of a field to the generated struct for its resolver.
-// generated is the executionContext of gqlgen.
+// ArgumentsReader converts the arguments of a field to the generated struct that the field's
+// resolver receives. generated is the executionContext of gqlgen.
 type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
-// ReadArguments converts the arguments of a field, using the values in variables.
+// ReadArguments converts the arguments of a field with the given values of the variables.
 func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
-// ArgumentsIn returns the arguments of a field, or nil if they are invalid. varying is the result
-// of VariableArguments for the current execution.
+// ArgumentsIn returns the converted arguments of a field. If the arguments are invalid, it returns
+// nil. varying is the result of VariableArguments for the current execution.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
@@ -135,8 +146,8 @@ func (f *Field) ArgumentsIn(varying []any) any {
 	return varying[f.slot]
 }
 
-// VariableArguments reads all arguments that contain variables, for use with ArgumentsIn. The
-// result contains nil for invalid arguments.
+// VariableArguments converts all arguments that contain variables or are invalid. Pass the result
+// to ArgumentsIn. It contains nil for each field with invalid arguments.
 func (p *Prepared) VariableArguments(ctx context.Context, generated any, variables map[string]any) []any {
 	if len(p.variableFields) == 0 {
 		return nil
@@ -150,9 +161,9 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 	return arguments
 }
 
-// Prepare returns the prepared operation for these variables. The document caches the prepared
-// operation if its memory limit allows it. work counts the visited selections. It is zero for a
-// cached operation.
+// Prepare returns the prepared operation for the given variables. The document caches the prepared
+// operation if its memory limit allows it. work counts the selections that Prepare visited. If the
+// operation was already cached, work is zero.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.ProcessedNodes) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
@@ -185,9 +196,9 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// possiblyIncluded evaluates @skip and @include for PrepareForAllVariables, which has no variables. in reports
-// whether some variables select the field or fragment. optional reports whether variables decide
-// the selection.
+// possiblyIncluded evaluates @skip and @include for PrepareForAllVariables, which does not know the
+// values of variables. in is false if a constant condition excludes the field or fragment. optional
+// is true if a variable decides whether the field or fragment is selected.
 func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -208,16 +219,17 @@ type Preparer struct {
 	schema *ast.Schema
 	access AccessChecker
 	costs  CostCalculator
-	// types returns the generated description of a type, or the zero value for an introspection type.
-	// generated is the executionContext of gqlgen, which reads arguments.
+	// types returns the generated description of a type. For an introspection type, it returns the
+	// zero value. generated is the executionContext of gqlgen, which is needed to convert
+	// arguments.
 	types     func(name string) ObjectType
 	generated any
-	// slots limits the number of trees that are built concurrently to the number of processors,
-	// because building a tree is CPU-bound.
+	// slots limits how many trees are built at the same time. The limit is the number of
+	// processors, because building a tree is CPU-bound.
 	slots chan struct{}
 }
 
-// NewPreparer returns a preparer for operations of a schema.
+// NewPreparer returns a Preparer for operations on the given schema.
 func NewPreparer(schema *ast.Schema, access AccessChecker, costs CostCalculator, types func(name string) ObjectType, generated any) *Preparer {
 	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
@@ -230,13 +242,13 @@ func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast
 	return b.out
 }
 
-// PrepareForAllVariables prepares an operation for all variables. It includes fields that are selected only
-// with some variables, and marks them as Optional.
+// PrepareForAllVariables prepares an operation for all possible values of its variables. The result
+// includes fields that are selected only for some values, and marks them as Optional.
 func (p *Preparer) PrepareForAllVariables(operation *ast.OperationDefinition) *Prepared {
 	return p.build(operation, possiblyIncluded)
 }
 
-// rootType returns the root type of an operation.
+// rootType returns the root type for queries, mutations or subscriptions.
 func rootType(schema *ast.Schema, operation ast.Operation) *ast.Definition {
 	switch operation {
 	case ast.Mutation:
@@ -255,23 +267,25 @@ type treeBuilder struct {
 	out        *Prepared
 }
 
-// mergedField has all selections of one response name.
+// mergedField combines all fields of a selection set that have the same response name. Field is the
+// first of them, and sets contains the selection sets of all of them.
 type mergedField struct {
 	*ast.Field
 	sets     []ast.SelectionSet
 	optional bool
 }
 
-// fieldMerger merges the fields of selection sets by response name
+// fieldMerger merges fields with the same response name
 // (https://spec.graphql.org/September2025/#CollectFields()).
 type fieldMerger struct {
 	fields []mergedField
-	// indexes maps response names to indexes of fields. It is nil while there are few fields.
+	// indexes maps a response name to an index in fields. It is nil if there are at most
+	// maxLinearSearchFields fields.
 	indexes map[string]int
 }
 
-// maxLinearSearchFields is the maximum number of fields that are searched linearly. With more fields, a map is
-// faster.
+// maxLinearSearchFields is the maximum number of fields for which find searches the slice. For more
+// fields, a map is faster.
 const maxLinearSearchFields = 12
 
 func (m *fieldMerger) find(alias string) int {
@@ -309,8 +323,8 @@ func (m *fieldMerger) merge(f *ast.Field, optional bool) {
 // Bytes returns the estimated memory of the prepared operation.
 func (p *Prepared) Bytes() int { return p.bytes }
 
-// Estimated sizes in bytes: of a tree including its map entry in the document, of a selection set,
-// of a field, and of a pointer to a field. TestPreparedMemoryEstimates checks the estimates.
+// These constants are estimated sizes in bytes. treeBytes includes the map entry of a prepared
+// operation in its document. TestPreparedMemoryEstimates in package graph checks the estimates.
 const (
 	treeBytes         = 640
 	selectionSetBytes = 112
@@ -318,13 +332,14 @@ const (
 	pointerBytes      = 8
 )
 
-// selectionSet prepares the selection of an object type.
+// selectionSet merges selection sets and prepares the result for one object type. path is the path
+// of the object in the response.
 func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet, path string, in introspectionPosition) *SelectionSet {
 	objectType := b.types(typ.Name)
 	m := fieldMerger{}
 	visit := document.FieldVisitor{EvaluateConditions: b.conditions, Satisfies: objectType.Satisfies, Field: m.merge}
 	if visit.Satisfies == nil {
-		visit.Satisfies = []string{typ.Name} // an introspection type
+		visit.Satisfies = []string{typ.Name} // introspection types have no generated description
 	}
 	for _, set := range sets {
 		visit.Visit(set, false)
@@ -353,7 +368,7 @@ func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet,
 	return s
 }
 
-// field prepares a field.
+// field fills f with the prepared form of a merged field. parent is the type that has the field.
 func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, path string, needsComma bool, in introspectionPosition) {
 	f.Field, f.Selections, f.Optional = merged.Field, merged.sets, merged.optional
 	f.Key = strconv.Quote(f.Alias) + ":" // names contain no characters that JSON escapes
@@ -396,7 +411,7 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 	f.costRule = b.costs.costRuleOf(f, in)
 }
 
-// children prepares the selection below a field.
+// children prepares the selection sets of a field that returns objects.
 func (b *treeBuilder) children(f *Field, in introspectionPosition) {
 	typ := b.schema.Types[f.Definition.Type.Name()]
 	if typ.IsAbstractType() {
@@ -439,8 +454,9 @@ func (b *treeBuilder) addPermission(permission commerce.Permission) {
 	}
 }
 
-// readConstantArguments reads the arguments of a field if they contain no variables. Invalid arguments are read
-// again for each object, so that the error has the path of the object.
+// readConstantArguments converts the arguments of a field now if they are valid and contain no
+// variables. All other arguments are converted again for each execution. An error for an invalid
+// argument then contains the path of the object with the field.
 func (b *treeBuilder) readConstantArguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
@@ -456,8 +472,8 @@ func (b *treeBuilder) readConstantArguments(f *Field) {
 	b.out.bytes += 2 * pointerBytes
 }
 
-// argumentBytes estimates the memory of an argument's converted value in bytes. It assumes that
-// objects are maps.
+// argumentBytes returns the estimated memory of a converted argument in bytes. It assumes that
+// objects are converted to maps.
 func argumentBytes(v *ast.Value) int {
 	const value, object, name = 40, 448, 40
 	bytes := value
@@ -472,7 +488,7 @@ func argumentBytes(v *ast.Value) int {
 	return bytes
 }
 
-// containsVariable reports whether arguments contain a variable.
+// containsVariable reports whether any of the arguments contains a variable.
 func containsVariable(arguments ast.ArgumentList) bool {
 	return slices.ContainsFunc(arguments, func(a *ast.Argument) bool { return valueContainsVariable(a.Value) })
 }
@@ -481,21 +497,22 @@ func valueContainsVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return valueContainsVariable(c.Value) })
 }
 
-// ReadsDirective is the directive that declares the access patterns of a field.
+// ReadsDirective is the name of the directive that declares the access patterns of a field.
 const ReadsDirective = "reads"
 
-// IsPrefixArgument reports whether an argument limits a list to names with a prefix. An empty
-// prefix does not limit the list.
+// IsPrefixArgument reports whether an argument, such as namePrefix, limits a list to names with a
+// prefix. An empty prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// hasHandWrittenRead reports whether the schema declares a leaf field with @reads(byHand). The
-// hand-written resolver of such a field may read records.
+// hasHandWrittenRead reports whether the schema declares a field with @reads(byHand). A field with
+// this directive has a hand-written resolver that may read records.
 func hasHandWrittenRead(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
 }
 
-// mayTriggerRead reports whether a field may require a further read after its record has been read.
+// mayTriggerRead reports whether a field may require a further DynamoDB read after its record has
+// been read.
 func mayTriggerRead(f *Field) bool {
 	switch {
 	case f.Name == EntitiesField || hasHandWrittenRead(f.Definition):
@@ -507,8 +524,8 @@ func mayTriggerRead(f *Field) bool {
 	}
 }
 
-// SelectsFieldWithReads reports whether any of the selections contains the field with this name, and the
-// field may require further DynamoDB reads.
+// SelectsFieldWithReads reports whether any of the selection sets contains a field with the given
+// name that may require further DynamoDB reads.
 func SelectsFieldWithReads(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
@@ -520,18 +537,19 @@ func SelectsFieldWithReads(selections []*SelectionSet, name string) bool {
 	return false
 }
 
-// HasReads reports whether the selection has fields that may require further reads.
+// HasReads reports whether the selection set contains fields that may require further DynamoDB
+// reads.
 func (s *SelectionSet) HasReads() bool { return len(s.Reads) > 0 }
 
-// MemberSelections returns the selection for the object type typ. The field must return an
-// interface or union.
+// MemberSelections returns the selection set for the object type typ. The field must return an
+// interface or a union that includes this type.
 func (f *Field) MemberSelections(typ string) []*SelectionSet {
 	i := slices.IndexFunc(f.Members, func(s *SelectionSet) bool { return s.Type.Name == typ })
 	return f.Members[i : i+1]
 }
 
-// each calls do for every field of the selection, including nested fields, in the order of the
-// document.
+// each calls do for every field of the selection set, including nested fields. A field precedes its
+// nested fields.
 func (s *SelectionSet) each(do func(*Field)) {
 	for i := range s.Fields {
 		f := &s.Fields[i]

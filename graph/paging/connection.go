@@ -4,13 +4,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Connection is one page of a list. Cursors are created only if the client requests them.
+// Connection is one page of a list, as a GraphQL connection. Cursors are created only if the client
+// requests them.
 type Connection[T any] struct {
 	Page  dynamo.Page[T]
 	scope CursorScope
 }
 
-// NewConnection returns the connection of a page. list identifies the list that contains the page.
+// NewConnection returns the connection for a page. list identifies the list that contains the page.
 func NewConnection[T any](slice dynamo.Page[T], list CursorScope) *Connection[T] {
 	return &Connection[T]{Page: slice, scope: list}
 }
@@ -22,7 +23,8 @@ type Edge[T any] struct {
 	scope    *CursorScope
 }
 
-// PageInfo reports whether other pages exist, and returns the first and last cursors of the page.
+// PageInfo reports whether the list has more records before or after the page. It also returns the
+// cursors of the first and the last record of the page.
 type PageInfo struct {
 	HasNextPage, HasPreviousPage bool
 	positions                    []string
@@ -42,21 +44,21 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 	return edges
 }
 
-// PageInfo returns the value of the field pageInfo.
+// PageInfo returns the value of the connection's field pageInfo.
 func (c *Connection[T]) PageInfo() *PageInfo {
 	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: c.Page.ItemPositions(), scope: &c.scope}
 }
 
-// Node returns the record.
+// Node returns the record of the edge.
 func (e *Edge[T]) Node() T { return e.node }
 
 // Cursor returns the cursor of the record.
 func (e *Edge[T]) Cursor() string { return e.scope.Encode(e.position) }
 
-// StartCursor returns the cursor of the first record, or nil if the page is empty.
+// StartCursor returns the cursor of the page's first record, or nil if the page is empty.
 func (p *PageInfo) StartCursor() *string { return p.cursor(0) }
 
-// EndCursor returns the cursor of the last record, or nil if the page is empty.
+// EndCursor returns the cursor of the page's last record, or nil if the page is empty.
 func (p *PageInfo) EndCursor() *string { return p.cursor(len(p.positions) - 1) }
 
 func (p *PageInfo) cursor(index int) *string {

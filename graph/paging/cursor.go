@@ -10,57 +10,61 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A cursor is the base64url encoding of a version, a signature and a position. The signature covers
-// the position, and the name and arguments of the list. A cursor contains no key of the table and
-// no shard, so it stays valid if keys or shards change.
+// A cursor is the base64url encoding of a version, a signature and a record's position in a list.
+// The signature covers the position, the field that returns the list, and the arguments of the
+// list. A cursor contains neither a complete DynamoDB key nor a shard number. It therefore stays
+// valid if the format of keys or the number of shards changes.
 
 const (
 	cursorVersion = 1
-	// signatureSize is the number of bytes of the truncated HMAC-SHA-256 in a cursor.
+	// signatureSize is the size of the signature in a cursor in bytes. The signature is a truncated
+	// HMAC-SHA-256.
 	signatureSize = 12
-	// maxPositionBytes is the maximum size of a position in bytes. It is below DynamoDB's limit of 1,024
-	// bytes for a sort key, because key prefixes and key conditions add text to the position.
+	// maxPositionBytes is the maximum size of a position in bytes. It is lower than 1,024, which is
+	// DynamoDB's limit for a sort key. The difference is reserved for the text that key prefixes
+	// and key conditions add to the position.
 	maxPositionBytes = 1000
 )
 
-// CursorSigner signs and verifies the cursors of all lists. Copies of Cursors share their keys.
+// CursorSigner signs and verifies the cursors of all lists. Copies of a CursorSigner share its
+// keys.
 type CursorSigner struct{ keys *atomic.Pointer[cursorKeys] }
 
-// cursorKeys are the keys for cursors. New cursors are signed with current. previous is nil if the
-// key has never changed.
+// cursorKeys contains the keys for cursors. New cursors are signed with current. Cursors that were
+// signed with previous are still valid. If the key has never changed, previous is nil.
 type cursorKeys struct{ current, previous []byte }
 
-// NewCursorSigner returns Cursors that sign with a key. Servers with the same key accept each other's
-// cursors.
+// NewCursorSigner returns a CursorSigner that signs with the given key. Servers with the same key
+// accept each other's cursors.
 func NewCursorSigner(key []byte) CursorSigner {
 	c := CursorSigner{keys: new(atomic.Pointer[cursorKeys])}
 	c.keys.Store(&cursorKeys{current: key})
 	return c
 }
 
-// ChangeKey replaces the key. Cursors signed with the previous key remain valid until the next
-// change.
+// ChangeKey replaces the key. Cursors that were signed with the replaced key remain valid until the
+// next call of ChangeKey.
 func (c CursorSigner) ChangeKey(key []byte) {
 	c.keys.Store(&cursorKeys{current: key, previous: c.keys.Load().current})
 }
 
-// CursorScope identifies the list that a cursor belongs to. It consists of a field and its arguments,
-// except the arguments that choose the page.
+// CursorScope identifies the list that a cursor belongs to. It consists of the field that returns
+// the list, and of the field's arguments except "first", "after", "last" and "before". If the list
+// belongs to a record, the record's ID counts as an argument.
 type CursorScope struct {
 	cursors CursorSigner
 	field   string
-	// arguments are the arguments of the list as text. If the list has too many arguments, the last
-	// element contains all remaining arguments. Most pages require no cursor, so joining all arguments
-	// in advance would usually be wasted work.
+	// arguments contains the arguments of the list as text. If there are more than
+	// maxListArguments, the last element contains all remaining arguments.
 	arguments     [maxListArguments]string
 	argumentCount int
 }
 
-// maxListArguments is the length of Scope.arguments.
+// maxListArguments is the length of CursorScope.arguments.
 const maxListArguments = 2
 
-// ScopeOfList identifies the list that a field returns for these arguments. The arguments are in text
-// form.
+// ScopeOfList returns the scope of the list that a field returns for the given arguments. Each
+// argument is the text form of its value.
 func (c CursorSigner) ScopeOfList(field string, arguments ...string) CursorScope {
 	s := CursorScope{cursors: c, field: field}
 	for _, a := range arguments {
@@ -69,17 +73,17 @@ func (c CursorSigner) ScopeOfList(field string, arguments ...string) CursorScope
 	return s
 }
 
-// addArgument adds an argument.
+// addArgument adds an argument of the list to the scope.
 func (s *CursorScope) addArgument(argument string) {
 	if s.argumentCount < maxListArguments {
 		s.arguments[s.argumentCount] = argument
 		s.argumentCount++
 		return
 	}
-	s.arguments[maxListArguments-1] += "\x00" + argument // the separator that sign writes
+	s.arguments[maxListArguments-1] += "\x00" + argument // the same separator as in sign
 }
 
-// sign signs a position with a key and returns the signature.
+// sign returns the signature of a position in the list, created with the given key.
 func (s CursorScope) sign(key []byte, position string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte{cursorVersion})
@@ -93,7 +97,7 @@ func (s CursorScope) sign(key []byte, position string) []byte {
 	return mac.Sum(nil)[:signatureSize]
 }
 
-// Encode returns the cursor of a position.
+// Encode returns the cursor for a position in the list.
 func (s CursorScope) Encode(position string) string {
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
@@ -102,10 +106,10 @@ func (s CursorScope) Encode(position string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Decode returns the position in a cursor.
+// Decode verifies a cursor and returns the position that it contains.
 //
 // It accepts only cursors that Encode created for the same list with the current or the previous
-// key. For other cursors, it returns a commerce.InvalidError.
+// key. For all other cursors, it returns a commerce.InvalidError.
 func (s CursorScope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPositionBytes) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")

@@ -1,5 +1,5 @@
 // Package paging implements pagination: page arguments, signed cursors and connections. Within the
-// module, it imports commerce, dynamo and graph/operation.
+// module, it imports only commerce, dynamo and graph/operation.
 package paging
 
 import (
@@ -11,8 +11,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments are the arguments that choose a page. Beyond reports which of hasNextPage and
-// hasPreviousPage the query selects.
+// Arguments contains the arguments that choose a page of a list. Beyond reports whether the query
+// selects hasNextPage and hasPreviousPage, because the server must then check whether there are
+// more records.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -21,17 +22,19 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// pageRequest validates the arguments and returns the page request. Only this function decides the size of
-// a page.
+// pageRequest validates the arguments and returns the page request for the list. No other function
+// decides the size of a page.
 //
-// It returns a commerce.InvalidError with the name of the invalid argument.
+// If an argument is invalid, pageRequest returns a commerce.InvalidError with the name of the
+// argument.
 func (p Arguments) pageRequest(list CursorScope) (dynamo.PageRequest, error) {
 	page := dynamo.PageRequest{Limit: operation.DefaultPageSize, DetectMore: p.Beyond.HasNextPage}
 	size, argument := p.First, "first"
 	if p.Last != nil && p.First != nil {
 		return page, commerce.ErrorWithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
 	}
-	// If a client sets "before" without a size, the page contains the last records before the cursor.
+	// If the client sets "last", or sets only "before", the page contains the last records of the
+	// range. The range ends at the cursor in "before", or at the end of the list.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
 		page.FromEnd, page.DetectMore = true, p.Beyond.HasPreviousPage
 		size, argument = p.Last, "last"
@@ -56,20 +59,21 @@ func (p Arguments) pageRequest(list CursorScope) (dynamo.PageRequest, error) {
 	return page, nil
 }
 
-// Request is a request for one page of the list that a field returns. The loader identifies the
-// page by Key. A cursor identifies the list by Scope, which omits the arguments that choose the
-// page.
+// Request is a request for one page of the list that a field returns. Key identifies the page for
+// the loader. Scope identifies the list for cursors. It does not include the page arguments,
+// because a cursor is valid for all pages of its list.
 type Request struct {
 	Key   dynamo.ListRequest
 	Scope CursorScope
-	// Err is the first error of an argument.
+	// Err is the error of the first invalid argument.
 	Err error
-	// empty reports whether an argument makes the list empty.
+	// empty is true if the list is empty because no record can match an argument.
 	empty bool
 }
 
-// NewRequest returns the request for the list that a field returns. parent is the ID of the record
-// that owns the list. Lists of Query have no parent.
+// NewRequest returns the request for the list that a field returns. If the list belongs to a
+// record, such as the orders of a customer, parent is the ID of this record. Lists of Query have no
+// parent.
 func (c CursorSigner) NewRequest(field string, parent ...string) Request {
 	q := Request{Scope: c.ScopeOfList(field)}
 	for _, id := range parent {
@@ -79,7 +83,7 @@ func (c CursorSigner) NewRequest(field string, parent ...string) Request {
 	return q
 }
 
-// reject stores the error of an argument unless another error is already stored.
+// reject stores the error of an argument, unless q already contains an error.
 func (q *Request) reject(argument string, err error) {
 	if q.Err == nil {
 		q.Err = commerce.ErrorWithArgument(argument, err)
@@ -87,7 +91,8 @@ func (q *Request) reject(argument string, err error) {
 }
 
 // FilterPartition limits the list to one partition, such as the products of a category. text is the
-// value in the partition key. The list is empty if no key can contain the text.
+// value in the partition key, such as the name of the category. If no key can contain the text, the
+// list is empty.
 func (q *Request) FilterPartition(text string) {
 	text, err := commerce.ParseSearchText(text, maxFilterBytes)
 	if err != nil {
@@ -97,7 +102,8 @@ func (q *Request) FilterPartition(text string) {
 	q.Scope.addArgument(text)
 }
 
-// FilterOptionalPartition calls Text unless text is nil. It reports whether it called Text.
+// FilterOptionalPartition calls FilterPartition if text is not nil. It reports whether it has
+// called FilterPartition.
 func (q *Request) FilterOptionalPartition(text *string) bool {
 	if text == nil {
 		return false
@@ -106,23 +112,24 @@ func (q *Request) FilterOptionalPartition(text *string) bool {
 	return true
 }
 
-// Prefix limits a list that is sorted by name to the names that begin with a text, ignoring case.
-// If the text is nil or empty, Prefix does not limit the list and returns false. The list is empty
-// if no name can begin with the text.
+// Prefix limits a list that is sorted by name to the names that begin with a text. Case is ignored.
+// If the text is nil or empty, Prefix does not limit the list and returns false. If no name can
+// begin with the text, the list is empty.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
 	}
 	q.empty = q.empty || len(*text) > maxFilterBytes
 	q.Key.Range = dynamo.NamePrefixRange(*text)
-	q.Scope.addArgument("#" + commerce.FoldName(*text)) // '#' distinguishes the prefix from the argument of Text
+	q.Scope.addArgument("#" + commerce.FoldName(*text)) // '#' distinguishes a prefix from the text of FilterPartition
 	return true
 }
 
-// maxFilterBytes is the maximum size of a search text in bytes. Every key can contain a text of this size.
+// maxFilterBytes is the maximum size of a search text in bytes. A text of this size fits into every
+// key.
 const maxFilterBytes = 256
 
-// FilterStatus limits a list of orders to one status.
+// FilterStatus limits a list of orders to the orders with one status.
 func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	if status == 0 {
 		q.reject(argument, commerce.NewInvalidError("is missing: set a status"))
@@ -130,8 +137,9 @@ func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	q.addStatuses(dynamo.NewStatusSet(status))
 }
 
-// FilterStatuses limits a list of orders to several statuses. nil means all statuses, and an empty slice
-// means an empty list. It reports whether the slice contains a status.
+// FilterStatuses limits a list of orders to the orders with one of several statuses. If statuses is
+// nil, it does not limit the list. If statuses is empty but not nil, the list is empty.
+// FilterStatuses reports whether statuses contains at least one status.
 func (q *Request) FilterStatuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.NewStatusSet(statuses...))
@@ -143,8 +151,8 @@ func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Scope.addArgument(strconv.Itoa(int(set)))
 }
 
-// FilterTimeRange limits a list of orders to orders placed within a time range. It reports whether
-// it limits the list.
+// FilterTimeRange limits a list of orders to the orders that were placed in a time range. If r is
+// nil or has neither a start nor an end, it does not limit the list and returns false.
 func (q *Request) FilterTimeRange(argument string, r *commerce.TimeRange) bool {
 	var times commerce.TimeRange
 	if r != nil {
@@ -168,8 +176,8 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// FilterDateRange limits a list of employees to employees hired within a date range. It reports whether
-// it limits the list.
+// FilterDateRange limits a list of employees to the employees who were hired in a date range. If r
+// is nil or has neither a start nor an end, it does not limit the list and returns false.
 func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
 	if r != nil {
@@ -184,7 +192,8 @@ func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	return days != (commerce.DateRange{})
 }
 
-// SetPage sets the page. It must be called after the methods for all other arguments.
+// SetPage sets the page of the list. Call it after the methods for all other arguments, because a
+// cursor is valid only for a list with the same arguments.
 func (q *Request) SetPage(p Arguments) {
 	if q.Err == nil {
 		q.Key.Page, q.Err = p.pageRequest(q.Scope)

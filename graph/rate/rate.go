@@ -1,5 +1,5 @@
-// Package rate limits the cost of the requests of each principal over time. Within the module, it
-// imports graph/errcode and internal/setting.
+// Package rate limits the cost of each principal's requests over time. Within the module, it
+// imports only graph/errcode and internal/setting.
 package rate
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Options configure the rate limit, which is a token bucket for each principal. Requests take
-// points from the bucket, and points are restored over time.
+// Options configures the rate limit. Each principal has a token bucket that contains points.
+// Requests take points from the bucket, and the bucket regains points over time.
 type Options struct {
-	// Burst is the capacity of a bucket in points. A new bucket is full. 0 disables the limit. If
-	// Burst is below Limits.Cost, operations that cost more than Burst are rejected with
-	// TOO_EXPENSIVE.
+	// Burst is the capacity of a bucket in points. A new bucket is full. If Burst is 0, there is no
+	// rate limit. If Burst is lower than document.Limits.Cost, operations that cost more than Burst
+	// are rejected with TOO_EXPENSIVE.
 	Burst int
-	// Restore is the number of points that a caller regains per second, at least 1.
+	// Restore is the number of points that a bucket regains per second. The minimum is 1.
 	Restore int
-	// Now is the clock. Sleep waits for d, or until the context ends. If either is nil, the real clock
-	// is used.
+	// Now returns the current time. Sleep waits for the duration d, or until the context ends. If a
+	// function is nil, the real clock is used instead.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
 // DefaultOptions returns the options for a server that authenticates callers. A page of 20 records
-// with ten fields costs about 250 points. The defaults allow 800 such pages in a burst, and 8 pages
-// per second over time. An empty bucket is full again after 100 seconds.
+// with ten fields costs about 250 points. Each principal can therefore request 800 such pages at
+// once, and then 8 pages per second. An empty bucket is full again after 100 seconds.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
 // SettingDefinitions returns the settings of the rate limit. Burst has no default here, because its
@@ -43,35 +43,36 @@ func (o *Options) SettingDefinitions() []setting.Setting {
 	}
 }
 
-// maxBuckets is the maximum number of buckets. Each bucket takes about 100 bytes. When there are
-// too many, the least recently used bucket is dropped. Its principal then starts again with a full
+// maxBuckets is the maximum number of buckets. Each bucket takes about 100 bytes. If there are too
+// many buckets, the least recently used one is dropped. Its principal then starts again with a full
 // bucket.
 const maxBuckets = 1 << 16
 
-// unitsPerPoint is the number of units in a point. Buckets count in these units, so that the amount
-// restored in each nanosecond is a whole number.
+// unitsPerPoint is the number of units in one point. Buckets count in these small units, because a
+// bucket then regains a whole number of units in each nanosecond.
 const unitsPerPoint = int64(time.Second)
 
-// Limiter holds the token buckets of all principals. It is safe for concurrent use. A nil Limiter
-// does not limit callers.
+// Limiter contains the token buckets of all principals. It is safe for concurrent use. A nil
+// Limiter does not limit callers.
 type Limiter struct {
 	Options
 	mu      sync.Mutex
 	buckets *simplelru.LRU[string, *bucket]
 }
 
-// bucket is the balance of a principal.
+// bucket is the token bucket of one principal.
 type bucket struct {
-	// balance is the number of units in the bucket at updatedAt, from 0 to the capacity.
+	// balance is the number of units in the bucket at the time updatedAt. It is never negative and
+	// never exceeds the capacity.
 	balance int64
-	// updatedAt is the time of the last update.
+	// updatedAt is the time of the last update of balance.
 	updatedAt time.Time
-	// turn is a semaphore for the principal's waiting events. Only the event that holds the semaphore
-	// sleeps in Wait. turn is nil until an event waits.
+	// turn is a semaphore for subscription events of the principal that wait for points. Only the
+	// event that holds the semaphore sleeps in Wait. Until the first event waits, turn is nil.
 	turn chan struct{}
 }
 
-// NewLimiter returns a Limiter. It returns nil if Burst is 0.
+// NewLimiter returns a Limiter with the given options. If Burst is 0, it returns nil.
 func NewLimiter(r Options) *Limiter {
 	if r.Burst <= 0 {
 		return nil
@@ -96,8 +97,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// withBucket restores the points of a principal's bucket up to the current time. It then calls do
-// with the bucket.
+// withBucket adds the points that a principal's bucket has regained since its last update. It then
+// calls do with the bucket.
 func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +108,7 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 		b = &bucket{balance: r.capacity(), updatedAt: now}
 		r.buckets.Add(principal, b)
 	}
-	if since := now.Sub(b.updatedAt); since > 0 { // the clock may have been set back
+	if since := now.Sub(b.updatedAt); since > 0 { // since is negative if the clock was set back
 		if missing := r.capacity() - b.balance; int64(since) > missing/int64(r.Restore) {
 			b.balance = r.capacity()
 		} else {
@@ -123,8 +124,8 @@ func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
 // Take takes points from a principal's bucket. If the bucket has too few points, Take takes none
 // and returns the time until a retry can succeed. paid is the number of points that the request has
-// already paid. A retry must pay them again, so they increase this time. points must not exceed the
-// capacity of a bucket.
+// already paid. A retry must pay them again, so they increase the returned time. points must not
+// exceed the capacity of a bucket.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true
@@ -141,19 +142,21 @@ func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, 
 	return wait, ok
 }
 
-// Deduct takes points that were used without a reservation. It does not reduce the balance below 0.
+// Deduct takes points for work that has already been done without a reservation. If the bucket has
+// too few points, its balance becomes 0.
 func (r *Limiter) Deduct(principal string, points int) {
 	if r != nil && points > 0 {
 		r.withBucket(principal, func(b *bucket) { b.balance = max(0, b.balance-int64(points)*unitsPerPoint) })
 	}
 }
 
-// refund refunds points.
+// refund returns points to a principal's bucket, up to the capacity of the bucket.
 func (r *Limiter) refund(principal string, points int) {
 	r.withBucket(principal, func(b *bucket) { b.balance = min(b.balance+int64(points)*unitsPerPoint, r.capacity()) })
 }
 
-// waitSemaphore returns the semaphore for the waiting events of a principal.
+// waitSemaphore returns the semaphore for the subscription events of a principal that wait for
+// points.
 func (r *Limiter) waitSemaphore(principal string) (turn chan struct{}) {
 	r.withBucket(principal, func(b *bucket) {
 		if b.turn == nil {
@@ -164,7 +167,7 @@ func (r *Limiter) waitSemaphore(principal string) (turn chan struct{}) {
 	return turn
 }
 
-// Available returns the number of whole points in a principal's bucket.
+// Available returns the number of points in a principal's bucket, rounded down.
 func (r *Limiter) Available(principal string) (points int) {
 	r.withBucket(principal, func(b *bucket) { points = int(b.balance / unitsPerPoint) })
 	return points

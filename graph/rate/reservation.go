@@ -17,9 +17,9 @@ import (
 // amount.
 const MinRequestCost = 1
 
-// Charge takes MinRequestCost plus more points for a request before its execution, but at most the
-// capacity of the bucket. paid is the number of points that it has taken. If the bucket has too few
-// points, Charge takes none and returns the time until there are enough.
+// Charge takes points for a request before its execution. paid is the number of these points. It is
+// MinRequestCost + more, but at most the capacity of the bucket. If the bucket has too few points,
+// Charge takes none, and wait is the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -33,9 +33,9 @@ func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Durati
 // the execution begins, and Settle refunds the unused points. A nil Limiter returns nil
 // Reservations.
 //
-// The actual cost depends on the response, the reads and the writes. A record that the principal
-// may not read costs the same as a missing record. The cost therefore does not reveal whether a
-// record exists.
+// The actual cost of an execution depends on its response, its reads and its writes. A record that
+// the principal may not read costs the same as a missing record. The cost therefore does not reveal
+// whether a record exists.
 type Reservation struct {
 	limiter   *Limiter
 	principal string
@@ -44,9 +44,9 @@ type Reservation struct {
 	requested, paid int
 }
 
-// Reserve takes the points for the cost of an operation. It does not take the points that the
-// request has already paid. If the bucket has too few points, Reserve takes none and returns the
-// time until there are enough.
+// Reserve takes the points for the cost of an operation, minus the points that the request has
+// already paid. If the bucket has too few points, Reserve takes none and returns the time until
+// there are enough.
 func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0
@@ -58,11 +58,12 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 	return &Reservation{limiter: r, principal: principal, requested: cost, paid: max(paid, MinRequestCost)}, 0
 }
 
-// Wait reserves the cost of one event of a subscription. It waits until there are enough points, so
-// an event may be late but is never lost. Only one waiting event of a principal sleeps until points
-// are restored. If all waiting events slept, thousands could wake up for the same points.
+// Wait reserves the points for one event of a subscription. It waits until the bucket has enough
+// points. The rate limit can therefore delay events, but it never drops them. For each principal,
+// only one waiting event sleeps until there are enough points, and the others wait for their turn.
+// If all of them slept, thousands could wake up at the same time and compete for the same points.
 //
-// It returns the error of ctx if ctx ends.
+// If ctx ends, Wait returns the error of ctx.
 func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -87,8 +88,9 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	return nil, ctx.Err()
 }
 
-// Settle refunds the points that were not spent, or takes the points that were spent beyond the
-// reservation. If response is not nil, Settle adds the cost to its extensions.
+// Settle ends the reservation. spent is the actual cost of the execution. Settle refunds the points
+// that were not spent, or takes the points that were spent beyond the reservation. If response is
+// not nil, Settle adds the cost to its extensions.
 func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return
@@ -104,7 +106,7 @@ func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	}
 }
 
-// CostExtension is the content of extensions.cost. All values are whole points.
+// CostExtension is the content of extensions.cost in a response. All values are numbers of points.
 type CostExtension struct {
 	Requested   int `json:"requested"`
 	Actual      int `json:"actual"`
@@ -113,7 +115,7 @@ type CostExtension struct {
 	RestoreRate int `json:"restoreRate"`
 }
 
-// addCostExtension adds extensions.cost.
+// addCostExtension adds the cost of a request to the extensions of its response.
 func (r *Limiter) addCostExtension(extensions map[string]any, principal string, requested, actual int) map[string]any {
 	if extensions == nil {
 		extensions = map[string]any{}
@@ -125,7 +127,7 @@ func (r *Limiter) addCostExtension(extensions map[string]any, principal string, 
 // RateLimitedResponse returns the response to a request that exceeds the rate limit.
 func (r *Limiter) RateLimitedResponse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
 	extensions := r.addCostExtension(nil, principal, requested, actual)
-	// Round up. Otherwise a client that retries after exactly this time would be rejected again.
+	// The time is rounded up, because a client that retries too early would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
 	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d are available: retry in %s seconds, or request fewer fields; the limit is %d points, and %d are restored per second",
 		requested, extensions["cost"].(CostExtension).Available, strconv.FormatFloat(seconds, 'f', -1, 64), r.Burst, r.Restore)

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Each Append function appends a scalar to b as JSON. The output is equal to the output of the
-// scalar's Marshal function.
+// Each Append function appends the JSON form of a scalar to b. The output is the same as the output
+// of the scalar's Marshal function.
 
 // AppendID appends an ID.
 func AppendID(b []byte, s string) []byte { return AppendString(b, s) }
@@ -26,22 +26,22 @@ func AppendDateTime(b []byte, t time.Time) []byte {
 // AppendInt appends an Int.
 func AppendInt(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i), 10) }
 
-// AppendInt32 appends an Int.
+// AppendInt32 appends an Int from an int32.
 func AppendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i), 10) }
 
 // AppendBoolean appends a Boolean.
 func AppendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// AppendText appends a JSON string. The function text appends the content of the string. The
-// content must not require escaping.
+// AppendText appends a JSON string. The function text appends the content of the string without
+// quotes. It must not append characters that JSON requires to be escaped.
 func AppendText(b []byte, text func([]byte) []byte) []byte {
 	b = append(b, '"')
 	b = text(b)
 	return append(b, '"')
 }
 
-// AppendString appends a JSON string. Like gqlgen, it escapes only the characters that JSON
-// requires, with upper-case hexadecimal digits, and copies invalid UTF-8 unchanged.
+// AppendString appends a JSON string. The output is the same as gqlgen's: only the characters that
+// JSON requires to be escaped are escaped, and invalid UTF-8 is copied unchanged.
 func AppendString(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	b = append(b, '"')

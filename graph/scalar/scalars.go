@@ -1,5 +1,5 @@
-// Package scalar marshals and unmarshals the scalars of the schema. Within the module, it imports
-// only commerce.
+// Package scalar marshals and unmarshals the scalars of the GraphQL schema. Within the module, it
+// imports only commerce.
 package scalar
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// dateTimeLayout is the format of RFC 3339 in UTC, with milliseconds. Order IDs have the same
-// precision.
+// dateTimeLayout is the layout of a DateTime in responses: RFC 3339 in UTC, with milliseconds. The
+// time in an order ID also has milliseconds.
 const dateTimeLayout = "2006-01-02T15:04:05.000Z"
 
 // MarshalDateTime marshals a DateTime.
@@ -35,8 +35,9 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	})
 }
 
-// unmarshalTime parses a string. noun describes the value in messages. It must not be the name of a
-// type, because messages must not reveal a hidden schema. form is an example of the format.
+// unmarshalTime parses a date or a time. It uses noun and form in the error message for an invalid
+// value. noun describes the value. It must not be the name of a GraphQL type, because error
+// messages must not reveal a hidden schema. form is an example of a valid value.
 func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	if v == nil {
@@ -64,8 +65,8 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 // MarshalDecimal marshals a Decimal.
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalDecimal unmarshals a Decimal from a string or a number. The parser may have converted a
-// number to a float64. A float64 is exact for the 15 digits that an amount can have.
+// UnmarshalDecimal unmarshals a Decimal from a string or a number. A number can be a float64, which
+// keeps 15 digits. This is enough, because prices have at most 15 digits.
 //
 // It returns a commerce.InvalidError if v is neither a string nor a number.
 func UnmarshalDecimal(v any) (string, error) {

@@ -1,4 +1,4 @@
-// Package accept parses lists of weighted elements, as in the header fields Accept and
+// Package accept parses HTTP headers that list alternatives with weights, such as Accept and
 // Accept-Encoding (https://www.rfc-editor.org/rfc/rfc9110#section-12.4). It imports only the
 // standard library.
 package accept
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SplitElements splits the values of a header field at their commas and drops empty elements. It also splits
-// at a comma in a quoted string, because no element that the server supports contains quotes.
+// SplitElements splits the values of a header at each comma and drops empty elements. It ignores
+// quotes, because no element that the server supports contains a quoted string.
 func SplitElements(values []string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(strings.Join(values, ","), ",") {
@@ -20,9 +20,9 @@ func SplitElements(values []string) []string {
 	return elements
 }
 
-// Weight returns the q parameter of an element. The argument is the part of the element after its
-// first semicolon. If q is missing, the weight is 1. If q is malformed, the weight is 0, which
-// means "not acceptable".
+// Weight returns the weight of an element, which is the value of its parameter q. parameters is the
+// text after the element's first semicolon. If q is missing, the weight is 1. If q is malformed,
+// the weight is 0, which means "not acceptable".
 func Weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")

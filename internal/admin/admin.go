@@ -1,5 +1,6 @@
 // Package admin serves metrics, profiles, the configuration and health checks for operators. It
-// uses a listener that is separate from the public listener. It imports only the standard library.
+// uses its own listener, which is separate from the public one. It imports only the standard
+// library.
 package admin
 
 import (
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// Paths of the admin listener. The health checks have the same paths as on the public listener.
+// Paths of the admin listener. Health checks have the same paths as on the public listener.
 const (
 	PathMetrics = "/metrics"
 	PathConfig  = "/config"
@@ -27,18 +28,18 @@ const (
 type Options struct {
 	// Metrics serves PathMetrics.
 	Metrics http.Handler
-	// Config writes the server's configuration, without secrets, as the response of PathConfig. If
-	// Config is nil, the admin listener does not serve PathConfig.
+	// Config writes the response for PathConfig, which is the server's configuration without
+	// secrets. If Config is nil, the admin listener does not serve PathConfig.
 	Config func(io.Writer) error
-	// Health serves the paths in HealthPaths.
+	// Health serves all paths in HealthPaths.
 	Health      http.Handler
 	HealthPaths []string
-	// Log receives a message if Config fails.
+	// If Config fails, a message is written to Log.
 	Log *slog.Logger
 }
 
-// NewHandler returns the handler of the admin listener. The listener does not authenticate requests, so
-// clients must not be able to reach it.
+// NewHandler returns the handler of the admin listener. The handler does not authenticate requests,
+// so clients must not be able to reach the listener.
 func NewHandler(opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+PathMetrics, opts.Metrics)
@@ -62,7 +63,7 @@ func NewHandler(opts Options) http.Handler {
 	return mux
 }
 
-// Time limits of the admin listener. Responses have no time limit, because a profile can take
+// Limits of the admin listener. There is no time limit for responses, because a profile can take
 // minutes.
 const (
 	headerTimeout = 5 * time.Second
@@ -71,14 +72,15 @@ const (
 	maxHeader     = 16 << 10
 )
 
-// Listener serves the handler of New.
+// Listener is the running admin listener.
 type Listener struct {
 	server   *http.Server
 	listener net.Listener
 	stopped  chan error
 }
 
-// Listen opens the address and serves h on it.
+// Listen listens on the TCP address addr and serves h in the background. The HTTP server writes its
+// errors to log at the debug level.
 func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -99,7 +101,7 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 }
 
 // onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address.
-// It protects a listener on a loopback address from DNS rebinding: without the check, a website
+// This protects a listener on a loopback address from DNS rebinding. Without the check, a website
 // could make a browser on this machine read the metrics and profiles.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,14 +110,14 @@ func onlyLocalHosts(next http.Handler) http.Handler {
 			host = strings.Trim(r.Host, "[]")
 		}
 		if host != "localhost" && net.ParseIP(host) == nil {
-			http.Error(w, "the admin listener accepts only localhost and IP addresses in the Host header", http.StatusForbidden)
+			http.Error(w, "the Host header is not allowed: the admin listener accepts only localhost and IP addresses", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// Addr returns the address of the admin listener.
+// Addr returns the network address of the admin listener.
 func (a *Listener) Addr() net.Addr { return a.listener.Addr() }
 
 // Close stops the admin listener. Requests in progress have one second to finish.
@@ -131,8 +133,9 @@ func (a *Listener) Close() error {
 	return nil
 }
 
-// ParseAddr converts the text of a setting to an address host:port. If the text is only a port, the
-// host is 127.0.0.1, so that the listener is not public by mistake.
+// ParseAddr converts the text of a setting to an address of the form host:port. If the text is only
+// a port, the host is 127.0.0.1, so that the listener is not public by mistake. If the port is
+// invalid, ParseAddr returns false.
 func ParseAddr(text string) (string, bool) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

@@ -2,13 +2,13 @@ package admission
 
 import "context"
 
-// Caller identifies the client or principal that uses the capacity of a pool. Each caller has a
-// share of each pool. Without authentication, all requests have the same caller, the zero value.
+// Caller identifies the client that uses the capacity of a pool. Each caller has a share of each
+// pool. If authentication is disabled, all requests have the same caller, the zero value.
 type Caller struct {
 	// Key identifies the caller.
 	Key string
-	// Anonymous reports whether the caller has no verified token. The Key of such a caller is a
-	// network address. All anonymous callers together can use at most half of a pool.
+	// Anonymous is true if the caller has no verified token. Key is then a network address. All
+	// anonymous callers together can use at most half of a pool.
 	Anonymous bool
 	// Weight multiplies the caller's share of a pool. 0 means 1.
 	Weight int
@@ -27,5 +27,5 @@ func CallerFromContext(ctx context.Context) Caller {
 	return c
 }
 
-// weight returns the factor that multiplies the caller's share.
+// weight returns the factor by which the caller's share is multiplied.
 func (c Caller) weight() int64 { return int64(max(1, c.Weight)) }

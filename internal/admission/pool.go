@@ -7,40 +7,46 @@ import (
 )
 
 // shareFactor limits the capacity of each caller. A caller can use at most shareFactor times the
-// capacity that is still free. A single caller can therefore use seven eighths of a pool, and each
-// of two callers seven fifteenths. Some capacity always remains free for another caller.
+// capacity that is still free. A single caller can therefore use seven eighths of a pool. If there
+// are two callers, each of them can use seven fifteenths. Some capacity always remains free for
+// another caller.
 //
-// Network switches with shared buffers use the same method, which is called dynamic thresholds (A.
+// When other callers use more capacity, a caller can exceed its share. The pool then does not take
+// capacity away from the caller, but grants it no more.
+//
+// Network switches share their buffers in the same way. They call the method dynamic thresholds (A.
 // Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
-// IEEE/ACM Transactions on Networking 6, 1998). When the free capacity shrinks, a caller may exceed
-// its limit. The pool does not revoke the caller's capacity, but grants it no more.
+// IEEE/ACM Transactions on Networking 6, 1998).
 const shareFactor = 7
 
 // anonymousDivisor limits the capacity of anonymous callers. All of them together can use at most
 // the size of the pool divided by anonymousDivisor.
 const anonymousDivisor = 2
 
-// Pool is an amount of capacity that callers share. Callers acquire capacity and release it. A Pool
-// is safe for concurrent use.
+// Pool is a limited amount of capacity that callers share. Callers acquire capacity and later
+// release it. A Pool is safe for concurrent use.
 type Pool struct {
 	PoolDeclaration
 	size int64
-	// TryAcquire returns full if the pool is exhausted, and exceeded if only the caller's share is
-	// exhausted.
+	// full is the refusal if the pool is exhausted. exceeded is the refusal if only the caller's
+	// share is exhausted.
 	full, exceeded Refusal
 
 	mu sync.Mutex
 	// used is the capacity that all callers use together. usedByAnonymous is the capacity that all
-	// anonymous callers use together. usedByKey maps Caller.Key to the capacity that the caller uses.
+	// anonymous callers use together. usedByKey maps each Caller.Key to the capacity that the
+	// caller uses.
 	used, usedByAnonymous int64
 	usedByKey             map[string]int64
-	// waiting is a heap of the callers that wait for capacity. queues maps Caller.Key to the elements
-	// of waiting.
+	// waiting is a heap of the callers that wait for capacity. queues maps each Caller.Key to the
+	// same elements.
 	waiting queueHeap
 	queues  map[string]*callerQueue
-	// grants is the number of times that a waiting caller has been granted capacity.
+	// grants counts how often the pool has granted capacity to a waiting caller.
 	grants uint64
-	// fullRefusals and shareRefusals count failed calls of TryAcquire, by reason.
+	// fullRefusals and shareRefusals count the failed calls of TryAcquire. fullRefusals counts
+	// those that failed because the pool was exhausted. shareRefusals counts those that failed
+	// because only the caller's share was exhausted.
 	fullRefusals, shareRefusals uint64
 }
 
@@ -50,9 +56,9 @@ func newPool(d PoolDeclaration) *Pool {
 	return p
 }
 
-// TryAcquire acquires n units of capacity for a caller without waiting. It returns nil, or the
-// reason why the capacity is not available. If n exceeds the size of the pool, TryAcquire acquires
-// the whole pool, but only if no caller uses the pool.
+// TryAcquire acquires n units of capacity for a caller without waiting. If it succeeds, it returns
+// nil. Otherwise, it returns the reason. If n exceeds the size of the pool, TryAcquire acquires the
+// whole pool, but only if no caller uses the pool.
 func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	if n <= p.UncountedUpTo {
 		return nil
@@ -73,7 +79,7 @@ func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	}
 }
 
-// Release releases n units that the caller has acquired.
+// Release releases n units of capacity that the caller has acquired.
 func (p *Pool) Release(c Caller, n int) {
 	if n <= p.UncountedUpTo {
 		return
@@ -84,9 +90,9 @@ func (p *Pool) Release(c Caller, n int) {
 	p.grantWaiting()
 }
 
-// countedUnits returns the capacity that the pool counts for a request of n units: at least Minimum, and
-// at most the size of the pool. For an anonymous caller, the maximum is the total capacity of
-// anonymous callers.
+// countedUnits returns the number of units that the pool counts for a request of n units. It is at
+// least Minimum. It is at most the size of the pool or, for an anonymous caller, the total capacity
+// of anonymous callers.
 func (p *Pool) countedUnits(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
@@ -95,8 +101,8 @@ func (p *Pool) countedUnits(c Caller, n int) int64 {
 	return min(int64(max(n, p.Minimum)), maximum)
 }
 
-// Transfer transfers n units of capacity from one caller to another. The new owner may then exceed
-// its share.
+// Transfer transfers n units of capacity from one caller to another. It always succeeds, even if
+// the new owner then exceeds its share.
 func (p *Pool) Transfer(from, to Caller, n int) {
 	if n <= p.UncountedUpTo {
 		return
@@ -109,7 +115,7 @@ func (p *Pool) Transfer(from, to Caller, n int) {
 }
 
 // Acquire waits until the caller can use n more units of capacity, and acquires them. If several
-// callers wait, Acquire serves the caller that uses the least capacity first. If ctx ends first,
+// callers wait, the pool first serves the caller that uses the least capacity. If ctx ends first,
 // Acquire returns the error of ctx.
 func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	part := p.countedUnits(c, n)
@@ -137,7 +143,7 @@ func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-w.granted: // granted at the same moment
+	case <-w.granted: // the pool granted the capacity while ctx ended
 		p.addUsage(c, -part)
 	default:
 		q.remove(w)
@@ -146,7 +152,7 @@ func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	return ctx.Err()
 }
 
-// Used returns the capacity that all callers use.
+// Used returns the capacity that all callers use together.
 func (p *Pool) Used() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,15 +166,16 @@ func (p *Pool) UsedBy(c Caller) int {
 	return int(p.usedByKey[c.Key])
 }
 
-// Waiting returns how many callers wait.
+// Waiting returns the number of callers that wait for capacity.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting)
 }
 
-// Refusals returns how many calls of TryAcquire have failed: full because the pool was exhausted,
-// and share because the caller's share was exhausted.
+// Refusals returns how many calls of TryAcquire have failed. full counts those that failed because
+// the pool was exhausted. share counts those that failed because only the caller's share was
+// exhausted.
 func (p *Pool) Refusals() (full, share uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +189,8 @@ func (p *Pool) ExceedsShare(c Caller) bool {
 	return p.refusal(c, 0) != nil
 }
 
-// refusal returns nil if the caller can acquire part units now. Otherwise, it returns the reason.
+// refusal returns nil if the caller can acquire part units of capacity now. Otherwise, it returns
+// the reason.
 func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	free := p.size - p.used
 	switch {
@@ -201,7 +209,7 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	return nil
 }
 
-// addUsage adds part to the capacity that the caller uses. A negative part releases capacity.
+// addUsage adds part units to the capacity that the caller uses. A negative part releases capacity.
 func (p *Pool) addUsage(c Caller, part int64) {
 	p.used += part
 	if c.Anonymous {
@@ -217,10 +225,10 @@ func (p *Pool) addUsage(c Caller, part int64) {
 	}
 }
 
-// grantWaiting grants capacity to waiting callers. It skips callers whose share is exhausted, and
-// anonymous callers if the pool has too little capacity for them. If the pool has too little
-// capacity for any other caller, grantWaiting stops. If it continued, smaller requests could make
-// this caller wait forever.
+// grantWaiting grants capacity to waiting callers. It skips a caller whose share is exhausted. It
+// also skips an anonymous caller if the pool has too little capacity for anonymous callers. If the
+// pool has too little capacity for a caller that is not anonymous, grantWaiting stops. Otherwise,
+// smaller requests of other callers could make this caller wait forever.
 func (p *Pool) grantWaiting() {
 	var passed []*callerQueue
 	for len(p.waiting) > 0 {
@@ -250,7 +258,7 @@ func (p *Pool) grantWaiting() {
 	}
 }
 
-// waiter is one waiting request for capacity.
+// waiter is one request that waits for capacity.
 type waiter struct {
 	amount  int64
 	granted chan struct{}
@@ -261,13 +269,13 @@ type callerQueue struct {
 	pool    *Pool
 	caller  Caller
 	waiters []*waiter
-	// lastGrant is the value of Pool.grants at the caller's last grant of capacity. index is the
-	// position of the queue in Pool.waiting.
+	// lastGrant is the value of Pool.grants when the pool last granted capacity to the caller.
+	// index is the index of this queue in Pool.waiting.
 	lastGrant uint64
 	index     int
 }
 
-// remove removes a waiting request.
+// remove removes a waiting request from the queue.
 func (q *callerQueue) remove(w *waiter) {
 	for i := range q.waiters {
 		if q.waiters[i] == w {

@@ -30,41 +30,43 @@ const (
 	poolCount
 )
 
-// PoolDeclaration declares a pool. The pool's setting, its row in docs/limits.md, its error messages
-// and the tests of its shares derive from the declaration.
+// PoolDeclaration declares a pool. The pool's setting, its error messages and its row in
+// docs/limits.md derive from the declaration. The tests of the pool's shares also derive from it.
 type PoolDeclaration struct {
-	// Name is the pool's name in refusals and in the docs.
+	// Name is the name of the pool in error messages and in the docs.
 	Name string
 	// Counts describes what the pool counts, such as "requests in progress".
 	Counts string
-	// Setting is the environment variable for the size of the pool, and Default is the default size.
-	// If the size derives from another pool or from the machine, both fields are empty, and
-	// DerivedFrom describes the size.
+	// Setting is the environment variable for the size of the pool, and Default is the default
+	// size. If the size depends on another pool or on the machine, both fields are empty.
+	// DerivedFrom then describes the size.
 	Setting     string
 	Default     int
 	DerivedFrom string
-	// Meaning describes the setting in the docs. If Meaning is empty, Counts is used instead.
+	// Meaning is the description of the setting in the docs. If Meaning is empty, the docs use
+	// Counts instead.
 	Meaning string
 	derive  func(Sizes) int
-	// Size is the capacity of all callers together.
+	// Size is the capacity that all callers can use together.
 	Size int
-	// An amount up to UncountedUpTo does not count against the pool. A larger amount counts as at
-	// least Minimum.
+	// The pool does not count requests for up to UncountedUpTo units. It counts all other requests
+	// as at least Minimum units.
 	UncountedUpTo, Minimum int
-	// Waits reports whether callers wait for capacity. If Waits is false, their requests are refused.
+	// If Waits is true, requests wait until the pool has capacity. If Waits is false, they are
+	// refused.
 	Waits bool
-	// Code is the error code of a refusal. It is empty if the pool does not cause an error for the
-	// client. Status is the HTTP status of a refusal. It is 0 if the refusal has no HTTP status.
+	// Code is the error code of a refusal. It is empty if the client does not receive an error.
+	// Status is the HTTP status of a refusal. It is 0 if the refusal has no HTTP status of its own.
 	Code   string
 	Status int
 	// Consequence describes what happens if the pool is exhausted. It is set only if Code is empty.
 	Consequence string
-	// Advice describes what a refused client can do instead of trying again later.
+	// Advice describes what the client can do after a refusal, other than try again later.
 	Advice string
 }
 
-// Sizes contains the size of each pool. The size of a pool without a setting is ignored. 0 means
-// the default size.
+// Sizes contains the size of each pool. 0 means the default size. The sizes of pools without a
+// setting are ignored, because they are computed.
 type Sizes [poolCount]int
 
 const statusServiceUnavailable = 503
@@ -86,7 +88,7 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 	},
 	PoolRequestBodies: {
 		Name: "bodies", Counts: "bytes of request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:       "bytes of request bodies over 16 KiB, and separately of responses over 16 KiB",
+		Meaning:       "bytes of request bodies over 16 KiB; the same limit applies to responses over 16 KiB",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	PoolRequests: {
@@ -94,7 +96,7 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer requests at the same time",
 	},
 	PoolParsing: {
-		Name: "preparations", Counts: "parsing of new documents, and of request bodies over 16 KiB", DerivedFrom: "all processors but one",
+		Name: "preparations", Counts: "request bodies over 16 KiB and new documents being parsed", DerivedFrom: "all processors but one",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "waits",
 	},
 	PoolOperationCost: {
@@ -111,7 +113,7 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete other operations first",
 	},
 	PoolSubscriptionMemory: {
-		Name: "subscriptionMemory", Counts: "bytes of subscriptions' variables and distinct documents", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Name: "subscriptionMemory", Counts: "bytes of the documents and variables of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the same document as other subscriptions, with different variables",
 	},
 	PoolSubscriptionCatchUps: {
@@ -119,7 +121,7 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 		Waits: true, Consequence: "waits",
 	},
 	PoolEventCost: {
-		Name: "events", Counts: "cost points of the operations that new events of subscriptions start", DerivedFrom: "a quarter of `cost`",
+		Name: "events", Counts: "cost points of subscription events in progress", DerivedFrom: "a quarter of `cost`",
 		derive: func(s Sizes) int { return s[PoolOperationCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "waits",
 	},
 }
@@ -134,7 +136,7 @@ func (s *Sizes) Settings() (rows []setting.Setting) {
 	return rows
 }
 
-// withDefaults returns the sizes of all pools.
+// withDefaults returns the sizes with default sizes and computed sizes filled in.
 func (s Sizes) withDefaults() Sizes {
 	for id, d := range &poolDeclarations {
 		s[id] = cmp.Or(s[id], d.Default)
@@ -150,7 +152,7 @@ func (s Sizes) withDefaults() Sizes {
 // Controller contains the pools of a server. It is safe for concurrent use.
 type Controller [poolCount]*Pool
 
-// New returns a Controller with pools of the given sizes.
+// New returns a Controller with pools of the given sizes. A size of 0 means the default size.
 func New(s Sizes) *Controller {
 	c := new(Controller)
 	for id, size := range s.withDefaults() {
@@ -171,9 +173,9 @@ func (c *Controller) Sizes() (s Sizes) {
 	return s
 }
 
-// AcquireCatchUp waits until the pool has capacity for a subscription to read the events that it
-// missed. ctx contains the caller. The subscription calls done after it has read the events. If ctx
-// ends first, AcquireCatchUp returns the error of ctx.
+// AcquireCatchUp waits until the pool PoolSubscriptionCatchUps has capacity for a subscription that
+// reads missed events. ctx contains the caller. After reading the events, the subscription calls
+// done. If ctx ends before the pool has capacity, AcquireCatchUp returns the error of ctx.
 func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
 	caller, pool := CallerFromContext(ctx), c[PoolSubscriptionCatchUps]
 	if err := pool.Acquire(ctx, caller, 1); err != nil {

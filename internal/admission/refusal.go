@@ -8,19 +8,19 @@ import (
 // Refusal is the reason why a pool does not grant capacity to a caller.
 type Refusal struct {
 	pool *Pool
-	// shareExceeded reports whether the caller has reached its share, although the pool has free
+	// shareExceeded is true if the caller has reached its share, although the pool has free
 	// capacity.
 	shareExceeded bool
 }
 
-// Pool returns the declaration of the pool.
+// Pool returns the declaration of the pool that refused the caller.
 func (r *Refusal) Pool() *PoolDeclaration { return &r.pool.PoolDeclaration }
 
 // ShareExceeded reports whether the refusal is due to the caller's share. If it returns false, the
 // pool is exhausted.
 func (r *Refusal) ShareExceeded() bool { return r.shareExceeded }
 
-// Error describes the refusal and what the client can do.
+// Error describes the refusal and what the client can do about it.
 func (r *Refusal) Error() string {
 	d := r.Pool()
 	if r.shareExceeded {

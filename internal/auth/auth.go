@@ -1,11 +1,14 @@
 // Package auth authenticates callers by their tokens.
 //
-// A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that an identity provider has signed.
-// The package verifies the signature with keys that the operator has configured, never with a key
-// from the token. The keys are in a JWKS at a URL or in a file (keys.go, keyring.go, source.go).
-// Alternatively, the issuer and the server share a secret. The claims of the token determine the
-// principal (claims.go). Tokens of open connections are rechecked periodically (watch.go). Package
-// go-jose parses tokens and verifies signatures.
+// A token is a JSON Web Token (JWT, https://www.rfc-editor.org/rfc/rfc7519). It is signed by an
+// identity provider, which is called the issuer. The package verifies the signature only with keys
+// that the operator has configured. It never uses a key from the token itself. The operator
+// configures either a set of public keys (a JWKS) or a secret that the issuer and the server share.
+// The JWKS is read from a URL or a file.
+//
+// The claims in a token determine the caller's ID, role and customer. While a connection is open,
+// its token is checked again periodically. The library go-jose parses tokens and verifies
+// signatures.
 package auth
 
 import (
@@ -27,37 +30,38 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// ErrUnauthenticated reports that a token is not valid. Errors that wrap ErrUnauthenticated contain
-// the reason, but no part of the token. The reason is for the log only.
+// ErrUnauthenticated means that a token is not valid. Errors that wrap ErrUnauthenticated contain
+// the reason, but no part of the token. Write the reason to the log only, and do not send it to the
+// client.
 var ErrUnauthenticated = errors.New("the token is not valid")
 
-// ErrInvalidSignature reports that the signature of a token does not match any key. It wraps
-// ErrUnauthenticated.
+// ErrInvalidSignature means that no key with a token's key ID and algorithm verifies the token's
+// signature. It wraps ErrUnauthenticated.
 var ErrInvalidSignature = newUnauthenticated("its signature does not match the key")
 
 // newUnauthenticated returns an error that wraps ErrUnauthenticated and contains a reason. The
 // reason must not contain any part of a token.
 func newUnauthenticated(reason string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, reason) }
 
-// Identity is the result of authenticating a token.
+// Identity describes the caller that a valid token identifies.
 type Identity struct {
 	Principal commerce.Principal
 	// Expires is the expiry time of the token plus Options.Leeway.
 	Expires time.Time
-	// signature contains the key that verified the token. Watch uses it to detect that the key has
-	// been removed.
+	// signature identifies the key that verified the token. Watch uses it to detect that this key is
+	// no longer configured.
 	signature *verificationKey
 }
 
-// verificationKey identifies the key that verified a token. keyID and algorithm are the kid and alg
-// of the token's header.
+// verificationKey identifies the key that verified a token. keyID and algorithm are the values of
+// kid and alg in the token's header.
 type verificationKey struct {
 	keyID     string
 	algorithm jose.SignatureAlgorithm
 	key       any
 }
 
-// matchesKey reports whether key is the key that verified the signature.
+// matchesKey reports whether key equals the key that verified the token.
 func (s *verificationKey) matchesKey(key any) bool {
 	switch own := s.key.(type) {
 	case []byte:
@@ -70,53 +74,57 @@ func (s *verificationKey) matchesKey(key any) bool {
 	}
 }
 
-// Limits of Options.
+// Limits for the values in Options.
 const (
-	// MinSecretBytes is the minimum length of a secret in bytes
-	// (https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
+	// MinSecretBytes is the minimum length of a secret in bytes. See
+	// https://www.rfc-editor.org/rfc/rfc7518#section-3.2.
 	MinSecretBytes = 32
-	// MaxLeeway is the maximum of Options.Leeway.
+	// MaxLeeway is the maximum value of Options.Leeway.
 	MaxLeeway = 5 * time.Minute
 )
 
-// Options configure how tokens are verified.
+// Options configures how an Authenticator verifies tokens.
 type Options struct {
-	// JWKS is the URL or the file name of the JSON Web Key Set (JWKS). It is empty if Secret is set.
+	// JWKS is the URL or the file name of the JSON Web Key Set (JWKS) with the issuer's public keys.
+	// Set either JWKS or Secret.
 	JWKS string
 	// Secret is the secret that the issuer and the server share. It must have at least MinSecretBytes
-	// bytes. It is empty if JWKS is set.
+	// bytes. Set either JWKS or Secret.
 	Secret []byte
-	// Issuer is the required iss claim of a token. Audience is a required value of the aud claim.
+	// Issuer is the value that the iss claim of each token must have. Audience is a value that the aud
+	// claim of each token must contain.
 	Issuer, Audience string
-	// Leeway is the tolerated clock difference between the issuer and the server. The maximum is
-	// MaxLeeway.
+	// Leeway is the tolerated difference between the clocks of the issuer and the server. The maximum
+	// is MaxLeeway.
 	Leeway time.Duration
 	// RoleClaim is the name of the claim that contains the role. CustomerClaim is the name of the
-	// claim that contains the customer's ID. Only tokens with RoleCustomer must have this claim.
+	// claim that contains the customer's ID. A token needs the customer claim only if its role is
+	// commerce.RoleCustomer.
 	RoleClaim, CustomerClaim string
-	// CustomerExists reports whether a customer's record exists. Authenticate rejects the tokens of
-	// customers without a record, and returns the errors of CustomerExists. If CustomerExists is nil,
-	// Authenticate skips this check.
+	// CustomerExists reports whether the store contains a record of a customer. If there is no record,
+	// Authenticate rejects the customer's tokens. If CustomerExists returns an error, Authenticate
+	// returns the same error. If CustomerExists is nil, Authenticate skips this check.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
-	// Log is the logger for changes of the keys and for errors when reading the keys.
+	// Log is the logger for changes of the keys and for errors while reading the keys.
 	Log *slog.Logger
-	// Verifications limits how many signatures are verified concurrently. If it is nil, New creates a
-	// pool of the default size.
+	// Verifications limits how many signatures the server verifies concurrently. If it is nil, New
+	// creates a pool of the default size.
 	Verifications *admission.Pool
-	// RefreshOnUse makes the Authenticator refresh the JWKS only when it verifies a token. A process
-	// cannot refresh the JWKS in the background if it is frozen between requests, as in AWS Lambda.
+	// If RefreshOnUse is true, the Authenticator refreshes the JWKS only when it verifies a token. If
+	// it is false, the Authenticator also refreshes the JWKS in the background. Set RefreshOnUse in
+	// AWS Lambda, because Lambda freezes the process between requests.
 	RefreshOnUse bool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
-	// AfterFunc calls f in its own goroutine after d. stop cancels the call. If AfterFunc is nil, New
-	// uses time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after the duration d. The function stop cancels the call.
+	// If AfterFunc is nil, New uses time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// keyFinder finds the keys that can verify a token. kid and algorithm are the kid and alg of the
-// token's header. kid is empty if the header has no kid.
+// keyFinder finds the keys that can verify a token. The parameters kid and algorithm are the values
+// of kid and alg in the token's header. If the header has no kid, the parameter kid is empty.
 type keyFinder interface {
-	// find returns the matching keys. If the kid is unknown, find may read the JWKS again.
+	// find returns the matching keys. If no key has the kid, find may read the JWKS again.
 	find(kid string, algorithm jose.SignatureAlgorithm) []any
 	// cached returns the matching keys that are already in memory, so it never blocks.
 	cached(kid string, algorithm jose.SignatureAlgorithm) []any
@@ -125,13 +133,13 @@ type keyFinder interface {
 // Authenticator verifies tokens. It is safe for concurrent use.
 type Authenticator struct {
 	opts Options
-	// algorithms are the accepted signature algorithms: public-key algorithms if the keys are in a
-	// JWKS, and HMAC algorithms if the key is a secret.
+	// algorithms are the accepted signature algorithms. They are public-key algorithms if Options.JWKS
+	// is set, and HMAC algorithms if Options.Secret is set.
 	algorithms []jose.SignatureAlgorithm
 	keys       keyFinder
 	customers  *customerCache
-	// verifiedTokens caches verified signatures. The key of an entry is the SHA-256 of the token. An
-	// entry is valid only while the key that verified its token is configured.
+	// verifiedTokens maps the SHA-256 hash of a token to the key that verified the token's signature.
+	// An entry is valid only while that key is configured.
 	verifiedTokens *lru.Cache[[sha256.Size]byte, *verificationKey]
 }
 
@@ -139,10 +147,10 @@ type Authenticator struct {
 // megabytes of memory.
 const maxVerifiedTokens = 10_000
 
-// New returns an Authenticator. If JWKS is set, New reads the JWKS and refreshes it periodically
-// until ctx ends.
+// New returns an Authenticator. If Options.JWKS is set, New reads the JWKS. It then refreshes the
+// JWKS in the background until ctx ends, unless Options.RefreshOnUse is set.
 //
-// New returns an error if the options are invalid or no keys can be read.
+// New returns an error if the options are invalid or if it cannot read any keys.
 func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -159,9 +167,9 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	case opts.RoleClaim == "" || opts.CustomerClaim == "":
 		return nil, errors.New("the names of the role claim and of the customer claim are required")
 	case opts.Leeway < 0 || opts.Leeway > MaxLeeway:
-		return nil, fmt.Errorf("the leeway must be 0s to %s, not %s", MaxLeeway, opts.Leeway)
+		return nil, fmt.Errorf("the leeway must be from 0s to %s, but is %s", MaxLeeway, opts.Leeway)
 	case (opts.JWKS == "") == (len(opts.Secret) == 0):
-		return nil, errors.New("set either a JWKS or a secret")
+		return nil, errors.New("either a JWKS or a secret is required, but not both")
 	}
 	verified, err := lru.New[[sha256.Size]byte, *verificationKey](maxVerifiedTokens)
 	if err != nil {
@@ -193,9 +201,9 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	return a, nil
 }
 
-// ChangeSecret replaces the secret, which must have at least MinSecretBytes bytes. Tokens signed
-// with the previous secret are no longer valid. ChangeSecret has no effect if the keys are in a
-// JWKS.
+// ChangeSecret replaces the secret that the issuer and the server share. The new secret must have
+// at least MinSecretBytes bytes. After the change, tokens signed with the previous secret are not
+// valid. If Options.JWKS is set, ChangeSecret has no effect.
 func (a *Authenticator) ChangeSecret(key []byte) {
 	if s, ok := a.keys.(*sharedSecret); ok {
 		s.key.Store(&key)
@@ -204,8 +212,9 @@ func (a *Authenticator) ChangeSecret(key []byte) {
 
 // Authenticate verifies a token and returns the identity in its claims.
 //
-// It returns ErrUnauthenticated if the token is not valid, or an error of Options.CustomerExists or
-// of ctx.
+// If the token is not valid, the error wraps ErrUnauthenticated. Authenticate can also return an
+// error of Options.CustomerExists. If ctx ends while the token waits to be verified, Authenticate
+// returns the error of ctx.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
 	payload, signature, err := a.verify(ctx, token)
 	if err != nil {
@@ -222,11 +231,13 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	return identity, nil
 }
 
-// HasWaitingVerifications reports whether any request waits for the verification of a signature.
+// HasWaitingVerifications reports whether a request is waiting until the server can verify its
+// token. A request waits if the maximum number of verifications is in progress.
 func (a *Authenticator) HasWaitingVerifications() bool { return a.opts.Verifications.Waiting() > 0 }
 
-// customerExists returns ErrUnauthenticated if the identity has a customer that does not exist. It
-// returns the errors of Options.CustomerExists.
+// customerExists returns nil if the identity's customer exists, or if the identity has no customer.
+// If the customer does not exist, the error wraps ErrUnauthenticated. customerExists can also
+// return an error of Options.CustomerExists.
 func (a *Authenticator) customerExists(ctx context.Context, identity Identity) error {
 	if identity.Principal.Customer == "" {
 		return nil
@@ -241,18 +252,18 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 	}
 }
 
-// maxTokenBytes is the maximum length of a token in bytes. Most tokens have one or two thousand
-// bytes.
+// maxTokenBytes is the maximum length of a token in bytes. Most tokens have only one or two
+// thousand bytes.
 const maxTokenBytes = 8 << 10
 
-// verify verifies the signature of a token. It returns the token's payload, and a signature that
-// identifies the key.
+// verify verifies the signature of a token. It returns the token's payload and the key that
+// verified the signature.
 func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *verificationKey, error) {
 	if len(token) > maxTokenBytes {
 		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))
 	}
-	// The base64 decoder ignores line breaks. Without this check, different strings would decode to
-	// the same token.
+	// Reject line breaks and all other characters outside base64url. The base64 decoder ignores line
+	// breaks, so without this check, several strings would decode to the same token.
 	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !isBase64URLRune(r) }) {
 		return nil, nil, newUnauthenticated("it contains a character that is not allowed in tokens")
 	}
@@ -261,7 +272,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *veri
 		return nil, nil, newUnauthenticated("its algorithm is not accepted")
 	}
 	if err != nil {
-		return nil, nil, newUnauthenticated("it is malformed") // err repeats parts of the token
+		return nil, nil, newUnauthenticated("it is malformed") // omit err, because it contains parts of the token
 	}
 	header := signed.Signatures[0].Header
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} {
@@ -274,13 +285,13 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *veri
 	if len(keys) == 0 {
 		return nil, nil, newUnauthenticated("no key matches its key ID and algorithm")
 	}
-	// If the token's signature is in the cache, it is not verified again. So a valid token does not
-	// wait while the signatures of forged tokens are verified. The claims are checked in any case.
+	// If the cache contains the token, do not verify its signature again. A valid token therefore does
+	// not wait while other clients send forged tokens. Authenticate still checks the claims.
 	id := sha256.Sum256([]byte(token))
 	if known, ok := a.verifiedTokens.Get(id); ok && slices.ContainsFunc(keys, known.matchesKey) {
 		return signed.UnsafePayloadWithoutVerification(), known, nil
 	}
-	// Verifying a signature can take milliseconds, and any client can cause a verification. So a pool
+	// Verifying a signature can take milliseconds, and any client can send tokens. The pool therefore
 	// limits the number of concurrent verifications.
 	caller := admission.CallerFromContext(ctx)
 	if err := a.opts.Verifications.Acquire(ctx, caller, 1); err != nil {
@@ -297,8 +308,8 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *veri
 	return nil, nil, ErrInvalidSignature
 }
 
-// isBase64URLRune reports whether r is in the base64url alphabet
-// (https://www.rfc-editor.org/rfc/rfc4648#section-5).
+// isBase64URLRune reports whether r is in the base64url alphabet. See
+// https://www.rfc-editor.org/rfc/rfc4648#section-5.
 func isBase64URLRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // parseClaims validates the claims of a token and returns the identity in the claims. It decodes
-// the JSON strictly: names are case-sensitive, and duplicate names are rejected.
+// the claims with go-jose's JSON decoder, which rejects duplicate names and distinguishes upper and
+// lower case in names.
 func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	var standard jwt.Claims
 	var all map[string]json.RawMessage
@@ -28,7 +29,7 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	}
 	expected := jwt.Expected{Issuer: a.opts.Issuer, AnyAudience: jwt.Audience{a.opts.Audience}, Time: a.opts.Now()}
 	if err := standard.ValidateWithLeeway(expected, a.opts.Leeway); err != nil {
-		return Identity{}, newUnauthenticated(err.Error()) // err is a fixed sentence without any claim
+		return Identity{}, newUnauthenticated(err.Error()) // err is a fixed message without any part of the token
 	}
 	role, ok := roleFromClaim(all[a.opts.RoleClaim])
 	if !ok {
@@ -53,9 +54,10 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	return identity, nil
 }
 
-// roleFromClaim returns the role in a claim, which is a string or a list of strings. It ignores
-// unknown strings, because issuers also list other groups in the same claim. It returns false if
-// the claim contains no role or different roles.
+// roleFromClaim returns the role in the role claim of a token. The claim must be a string or a list
+// of strings. roleFromClaim ignores strings that are not roles, because issuers also list other
+// groups in the same claim. If the claim contains no role or different roles, roleFromClaim returns
+// false.
 func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
@@ -76,10 +78,10 @@ func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 	return found, found != 0
 }
 
-// principalID returns a hash that identifies the holder of a token. Subjects are unique only within
-// their issuer, and a subject can act for several customers. So the hash includes the issuer, the
-// subject and the customer. Each part is preceded by its length, so that "ab", "c" and "a", "bc"
-// have different hashes.
+// principalID returns a hash that identifies the holder of a token. A subject is unique only within
+// its issuer, and one subject can act for several customers. The hash therefore includes the
+// issuer, the subject and the customer. The length of each value precedes the value, so that the
+// values "ab" and "c" have another hash than "a" and "bc".
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
 	for _, part := range []string{issuer, subject, string(customer)} {
@@ -88,14 +90,16 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// hashedNamePrefix is the prefix of an actor name that is the hash of a subject.
+// hashedNamePrefix is the prefix of a name that actorName has derived from the hash of a subject.
 const hashedNamePrefix = "sha256:"
 
-// actorName returns the name that order events show for the subject of a token. Issuers can choose
-// any subject of up to 255 characters
-// (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). actorName returns a hash if the
-// subject is too long, contains # or a character outside visible ASCII, or looks like a reserved
-// name.
+// actorName returns the name that an order's events show for the holder of a token. Usually, the
+// name is the token's subject. However, an issuer can choose any subject of up to 255 characters.
+// See https://openid.net/specs/openid-connect-core-1_0.html#IDToken.
+//
+// If the subject is not a valid name, actorName returns a hash of the subject. A valid name has at
+// most commerce.MaxIDLength bytes and contains only visible ASCII characters except #. It must not
+// begin with hashedNamePrefix, and must differ from the name of the anonymous admin.
 func actorName(subject string) string {
 	invalid := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
 	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashedNamePrefix) && subject != commerce.AnonymousAdmin().Name {

@@ -10,45 +10,46 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// customerCache caches whether customers exist, so that a request does not need to read the
-// customer's record.
+// customerCache caches whether customers exist, so that most requests need not read the customer's
+// record from the store.
 type customerCache struct {
 	lookup func(context.Context, commerce.CustomerID) (bool, error)
 	now    func() time.Time
 	cache  *lru.Cache[commerce.CustomerID, cachedCustomer]
-	// lookups merges concurrent lookups of the same customer.
+	// lookups merges concurrent lookups of the same customer into one lookup.
 	lookups singleflight.Group
 }
 
-// cachedCustomer is the cached result of a lookup.
+// cachedCustomer is the cached result of looking up one customer.
 type cachedCustomer struct {
 	exists  bool
 	expires time.Time
 }
 
 const (
-	// maxCachedCustomers is the capacity of the cache.
+	// maxCachedCustomers is the maximum number of customers in the cache.
 	maxCachedCustomers = 10_000
-	// existsTTL is how long a customer is cached as existing. After a customer is deleted, the server
-	// accepts the customer's tokens for at most existsTTL. It closes open connections within existsTTL
-	// plus recheckInterval. The documentation promises one minute.
+	// existsTTL is how long the cache reports that a customer exists. If a customer is deleted, the
+	// server still accepts the customer's tokens for up to existsTTL. It closes the customer's open
+	// connections within existsTTL plus recheckInterval. This sum must stay below one minute, because
+	// docs/authentication.md promises that the server closes connections within a minute.
 	existsTTL = 30 * time.Second
-	// missingTTL is how long a customer is cached as missing. It is short, because the customer's
-	// record may be created after the token.
+	// missingTTL is how long the cache reports that a customer does not exist. It is short, because a
+	// new customer's record may be created shortly after the customer's first token.
 	missingTTL = 5 * time.Second
-	// customerLookupTimeout is the timeout of a lookup.
+	// customerLookupTimeout is the timeout for looking up a customer in the store.
 	customerLookupTimeout = 5 * time.Second
 )
 
 func newCustomerCache(ask func(context.Context, commerce.CustomerID) (bool, error), now func() time.Time) *customerCache {
 	seen, err := lru.New[commerce.CustomerID, cachedCustomer](maxCachedCustomers)
 	if err != nil {
-		panic(err) // the size is a constant above zero
+		panic(err) // lru.New fails only if the size is not positive
 	}
 	return &customerCache{lookup: ask, now: now, cache: seen}
 }
 
-// exists reports whether a customer exists. It returns the errors of the lookup and does not cache
+// exists reports whether a customer exists. It returns errors of the lookup, but does not cache
 // them.
 func (c *customerCache) exists(ctx context.Context, id commerce.CustomerID) (bool, error) {
 	if c.lookup == nil {
@@ -58,7 +59,7 @@ func (c *customerCache) exists(ctx context.Context, id commerce.CustomerID) (boo
 		return s.exists, nil
 	}
 	exists, err, _ := c.lookups.Do(string(id), func() (any, error) {
-		// The lookup does not end with this caller's context, because other callers may wait for its
+		// The lookup continues if this caller's context ends, because other callers may wait for the same
 		// result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), customerLookupTimeout)
 		defer cancel()

@@ -12,37 +12,38 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// keyring stores the keys of a JWKS in memory. It refreshes them periodically, and when a token has
-// an unknown key ID. If a refresh fails, the previous keys remain in use.
+// keyring stores the keys of a JWKS in memory. It reads the JWKS again periodically, and when a
+// token has an unknown key ID. If a refresh fails, the previous keys remain in use.
 type keyring struct {
 	source    jwksSource
 	log       *slog.Logger
 	now       func() time.Time
 	afterFunc func(time.Duration, func()) (stop func() bool)
-	// If refreshOnUse is true, there are no periodic refreshes. Instead, find refreshes keys that are
-	// older than source.refreshInterval.
+	// If refreshOnUse is true, the keyring does not refresh the keys periodically. Instead, find
+	// refreshes keys that are older than source.refreshInterval.
 	refreshOnUse bool
 
-	// keys is replaced only if the new keys differ. So a changed pointer means that the keys have
-	// changed.
+	// keys points to the current keys. refresh replaces the pointer only if the new keys differ, so a
+	// new pointer means that the keys have changed.
 	keys atomic.Pointer[keyset]
 	// lastAttempt is the time of the last attempt to read the keys, in nanoseconds since 1970.
 	lastAttempt atomic.Int64
-	// refreshes merges concurrent refreshes.
+	// refreshes merges concurrent refreshes into one refresh.
 	refreshes singleflight.Group
 }
 
-// find returns the keys that can verify a token. It first refreshes the keys if the key ID is
-// unknown, or if refreshOnUse is set and the keys are too old. Any client can send unknown key IDs,
-// so source.minInterval limits how often find refreshes the keys.
+// find returns the keys that can verify a token. If the key ID is unknown, find first refreshes the
+// keys. If refreshOnUse is set, find also refreshes keys that are older than
+// source.refreshInterval. Any client can send unknown key IDs, so source.minInterval limits how
+// often find refreshes the keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	fresh := !r.refreshOnUse || r.wasReadWithin(r.source.refreshInterval)
 	if known && fresh || r.wasReadWithin(r.source.minInterval) {
 		return keys
 	}
-	// All waiting requests share this refresh, so it does not use the context of a single request. The
-	// source has its own timeout.
+	// Several requests may wait for this refresh, so it must not end with the context of one of them.
+	// The HTTP client that reads the JWKS has its own timeout.
 	_, _, _ = r.refreshes.Do("", func() (any, error) {
 		if !r.wasReadWithin(r.source.minInterval) {
 			r.refreshAndLog(context.Background())
@@ -52,14 +53,14 @@ func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return r.cached(kid, algorithm)
 }
 
-// cached returns the keys for a token. It does not refresh the keys.
+// cached returns the keys that can verify a token. It does not refresh the keys.
 func (r *keyring) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, _ := r.keys.Load().find(kid, algorithm)
 	return keys
 }
 
 // wasReadWithin reports whether the last attempt to read the keys was less than d ago. It compares
-// times of the wall clock, because the monotonic clock can stop while the process is frozen.
+// wall-clock times, because the monotonic clock can stop while AWS Lambda freezes the process.
 func (r *keyring) wasReadWithin(d time.Duration) bool {
 	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < d
 }
@@ -75,7 +76,8 @@ func (r *keyring) refreshPeriodically(ctx context.Context) {
 	})
 }
 
-// refreshAndLog refreshes the keys and logs changes and failures.
+// refreshAndLog refreshes the keys. It logs a message if the keys have changed or the refresh
+// fails.
 func (r *keyring) refreshAndLog(ctx context.Context) {
 	before := r.keys.Load()
 	switch err := r.refresh(ctx); {
@@ -87,11 +89,11 @@ func (r *keyring) refreshAndLog(ctx context.Context) {
 	}
 }
 
-// refresh reads the keys and stores them if they have changed. It returns the errors of the source
-// and of parseKeys.
+// refresh reads the JWKS and stores its keys if they have changed. It returns an error if the JWKS
+// cannot be read or parseKeys rejects it.
 func (r *keyring) refresh(ctx context.Context) (err error) {
 	defer func() {
-		// An unrecovered panic in a background goroutine would end the process.
+		// Recover from a panic, because a panic in a background goroutine would end the process.
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 		}

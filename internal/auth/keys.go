@@ -21,13 +21,14 @@ func publicKeyAlgorithms() []jose.SignatureAlgorithm {
 	}
 }
 
-// secretAlgorithms returns the algorithms that are accepted if the key is a shared secret.
+// secretAlgorithms returns the algorithms that are accepted if the issuer and the server share a
+// secret.
 func secretAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.HS256, jose.HS384, jose.HS512}
 }
 
-// sharedSecret is a keyFinder with one key, the secret that the issuer and the server share. The key has
-// no ID, so the kid of a token is ignored.
+// sharedSecret is a keyFinder with one key, the secret that the issuer and the server share. The
+// secret has no key ID, so sharedSecret ignores the kid of a token.
 type sharedSecret struct{ key atomic.Pointer[[]byte] }
 
 func (s *sharedSecret) find(string, jose.SignatureAlgorithm) []any { return []any{*s.key.Load()} }
@@ -36,20 +37,20 @@ func (s *sharedSecret) cached(kid string, algorithm jose.SignatureAlgorithm) []a
 	return s.find(kid, algorithm)
 }
 
-// publicKey is a public key with the algorithms that it may be used with. The algorithms prevent
-// algorithm confusion attacks, which use, for example, the text of an RSA public key as an HMAC
-// secret.
+// publicKey is a public key with the algorithms that it may be used with. The list of algorithms
+// prevents algorithm confusion attacks. In such an attack, a forged token has an HMAC signature,
+// and the secret of the HMAC is the text of an RSA public key.
 type publicKey struct {
 	id         string
 	public     any
 	algorithms []jose.SignatureAlgorithm
 }
 
-// keyset contains the usable keys of a JWKS.
+// keyset contains those keys of a JWKS that can verify tokens.
 type keyset []publicKey
 
-// find returns the keys for a token, and reports whether the set contains the token's kid. For a
-// token without a kid, it returns a key only if exactly one key has the algorithm.
+// find returns the keys that can verify a token, and reports whether a key has the token's kid. If
+// the token has no kid, find returns a key only if exactly one key supports the algorithm.
 func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []any, known bool) {
 	for _, k := range s {
 		if kid != "" && k.id != kid {
@@ -69,21 +70,21 @@ func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []
 // maxKeys is the maximum number of keys in a JWKS. Typical issuers publish two or three keys.
 const maxKeys = 100
 
-// minRSABits is the minimum size of an RSA key in bits
-// (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose enforces a maximum.
+// minRSABits is the minimum size of an RSA key in bits. See
+// https://www.rfc-editor.org/rfc/rfc7518#section-3.3.
 const minRSABits = 2048
 
-// parseKeys parses a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). As the RFC requires,
-// it skips keys that are unusable or not for signatures.
+// parseKeys parses a JWKS. As RFC 7517 recommends, it skips keys that cannot verify signatures. See
+// https://www.rfc-editor.org/rfc/rfc7517#section-5.
 //
-// It returns an error if no key is usable. The error contains no part of the text, because the
-// operator may have named a file with a secret by mistake.
+// If no key is usable, parseKeys returns an error. The error contains no part of the text, because
+// the operator may have configured the file of a secret by mistake.
 func parseKeys(text []byte) (keyset, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
-		return nil, errors.New(`this is not a JWKS: expected a JSON object with the member "keys", {"keys": [...]}`)
+		return nil, errors.New(`the content is not a JWKS: expected a JSON object with the member "keys", such as {"keys": [...]}`)
 	}
 	if len(set.Keys) == 0 {
 		return nil, errors.New("the JWKS has no keys")
@@ -107,9 +108,10 @@ func parseKeys(text []byte) (keyset, error) {
 	return keys, nil
 }
 
-// parseKey parses a key. If the key is unusable, parseKey returns the reason.
+// parseKey parses one key of a JWKS. If the key cannot verify signatures, the second result is the
+// reason. Otherwise, the second result is empty.
 func parseKey(text []byte) (publicKey, string) {
-	// go-jose does not expose these members.
+	// The type jose.JSONWebKey has no fields for these members of a key, so decode them separately.
 	var members struct {
 		Operations []string        `json:"key_ops"`
 		Private    json.RawMessage `json:"d"`
@@ -123,7 +125,7 @@ func parseKey(text []byte) (publicKey, string) {
 	}
 	var parsed jose.JSONWebKey
 	if err := parsed.UnmarshalJSON(text); err != nil {
-		return publicKey{}, "has an unknown key type, or is malformed"
+		return publicKey{}, "has an unknown key type or is malformed"
 	}
 	if parsed.Use != "" && parsed.Use != "sig" || members.Operations != nil && !slices.Contains(members.Operations, "verify") {
 		return publicKey{}, "is not for signatures"
@@ -136,7 +138,7 @@ func parseKey(text []byte) (publicKey, string) {
 		}
 		k.algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 	case *ecdsa.PublicKey:
-		// Each curve has one algorithm (https://www.rfc-editor.org/rfc/rfc7518#section-3.4).
+		// Each elliptic curve has one algorithm. See https://www.rfc-editor.org/rfc/rfc7518#section-3.4.
 		k.algorithms = map[string][]jose.SignatureAlgorithm{"P-256": {jose.ES256}, "P-384": {jose.ES384}, "P-521": {jose.ES512}}[public.Params().Name]
 	case ed25519.PublicKey:
 		k.algorithms = []jose.SignatureAlgorithm{jose.EdDSA}
@@ -145,7 +147,7 @@ func parseKey(text []byte) (publicKey, string) {
 		k.algorithms = slices.DeleteFunc(k.algorithms, func(a jose.SignatureAlgorithm) bool { return string(a) != parsed.Algorithm })
 	}
 	if len(k.algorithms) == 0 {
-		return publicKey{}, "has an algorithm that is unknown or does not match its type"
+		return publicKey{}, "has an algorithm that is unknown or does not match the key type"
 	}
 	return k, ""
 }

@@ -20,16 +20,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MintingKey signs tokens for development. In production, the issuer signs tokens.
+// MintingKey is a key that signs tokens for development. In production, only the issuer signs
+// tokens.
 type MintingKey struct {
 	private   any
 	algorithm jose.SignatureAlgorithm
-	// keyID is the key's thumbprint (https://www.rfc-editor.org/rfc/rfc7638). It is empty for a
-	// secret.
+	// keyID is the key's thumbprint, as defined in https://www.rfc-editor.org/rfc/rfc7638. If the key
+	// is a secret, keyID is empty.
 	keyID string
 }
 
-// NewMintingKey generates an Ed25519 key.
+// NewMintingKey generates a new Ed25519 key pair for signing tokens.
 func NewMintingKey() (*MintingKey, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -38,23 +39,24 @@ func NewMintingKey() (*MintingKey, error) {
 	return newMintingKey(private)
 }
 
-// NewSecretMintingKey returns a key that signs tokens with a secret. The server must have the same
-// secret, with at least MinSecretBytes bytes.
+// NewSecretMintingKey returns a key that signs tokens with a secret. The secret must have at least
+// MinSecretBytes bytes, and the server must be configured with the same secret.
 func NewSecretMintingKey(secret []byte) *MintingKey {
 	return &MintingKey{private: secret, algorithm: jose.HS256}
 }
 
-// pemType is the PEM type of PKCS #8 (https://www.rfc-editor.org/rfc/rfc7468#section-10).
+// pemType is the label of a PEM block with a private key in PKCS #8 format. See
+// https://www.rfc-editor.org/rfc/rfc7468#section-10.
 const pemType = "PRIVATE KEY"
 
-// ParseMintingKey parses a private key in PKCS #8 PEM format. The key is an Ed25519, elliptic-curve
-// or RSA key.
+// ParseMintingKey parses a private key in PKCS #8 PEM format. The key must be an Ed25519,
+// elliptic-curve or RSA key.
 //
-// It returns an error that describes the problem and contains no part of the key.
+// The errors of ParseMintingKey contain no part of the key.
 func ParseMintingKey(text []byte) (*MintingKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
-		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key`, or convert your key with `openssl pkcs8 -topk8 -nocrypt`", pemType)
+		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key FILE`, or convert your key with `openssl pkcs8 -topk8 -nocrypt`", pemType)
 	}
 	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -92,12 +94,13 @@ func (k *MintingKey) publicJWK() *jose.JSONWebKey {
 	return &p
 }
 
-// JWKS returns the JSON of a JWKS with the public key.
+// JWKS returns a JSON Web Key Set that contains the public key. It must not be called if the key is
+// a secret.
 func (k *MintingKey) JWKS() ([]byte, error) {
 	return json.MarshalIndent(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{*k.publicJWK()}}, "", "  ")
 }
 
-// PEM returns the private key in PEM format.
+// PEM returns the private key in PKCS #8 PEM format. If the key is a secret, PEM returns an error.
 func (k *MintingKey) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
@@ -106,8 +109,8 @@ func (k *MintingKey) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// Mint returns a signed token. An Authenticator with the given options accepts the token from now
-// until now plus ttl.
+// Mint returns a signed token for an Authenticator with the given options. The token expires at now
+// plus ttl. If customer is empty, the token has no customer claim.
 func (k *MintingKey) Mint(opts Options, subject string, role commerce.Role, customer commerce.CustomerID, now time.Time, ttl time.Duration) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.keyID}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {

@@ -18,23 +18,22 @@ type jwksSource struct {
 	read func(context.Context) ([]byte, error)
 	// refreshInterval is the interval between periodic reads.
 	refreshInterval time.Duration
-	// minInterval is the minimum interval between two reads of the JWKS if tokens have unknown key
-	// IDs.
+	// minInterval is the minimum interval between two reads that tokens with unknown key IDs cause.
 	minInterval time.Duration
 }
 
-// maxJWKSBytes is the maximum length of a JWKS in bytes. A JWKS with certificates has about ten
-// thousand bytes.
+// maxJWKSBytes is the maximum length of a JWKS in bytes. Even a JWKS with certificates usually has
+// only about ten thousand bytes.
 const maxJWKSBytes = 256 << 10
 
-// fetchTimeout is the timeout for fetching a JWKS.
+// fetchTimeout is the timeout for fetching a JWKS from a URL.
 const fetchTimeout = 5 * time.Second
 
-// FilePollInterval is the interval between two reads of a file with keys.
+// FilePollInterval is the interval between two reads of a file that contains keys or a secret.
 const FilePollInterval = 10 * time.Second
 
-// newJWKSSource returns the source for a URL or a file name. It returns the errors of
-// CheckJWKSLocation.
+// newJWKSSource returns the source for a URL or a file name. If the location is invalid, it returns
+// the error of CheckJWKSLocation.
 func newJWKSSource(location string) (jwksSource, error) {
 	if err := CheckJWKSLocation(location); err != nil {
 		return jwksSource{}, err
@@ -49,8 +48,7 @@ func newJWKSSource(location string) (jwksSource, error) {
 func newHTTPClient() *http.Client {
 	return &http.Client{
 		Timeout: fetchTimeout,
-		// Redirects are not followed, because the target may have other keys and has not been validated
-		// by CheckJWKSLocation.
+		// Do not follow redirects, because CheckJWKSLocation has not validated the target of a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -58,10 +56,11 @@ func newHTTPClient() *http.Client {
 func isURL(location string) bool { return strings.Contains(location, "://") }
 
 // CheckJWKSLocation validates the location of a JWKS. Any file name is valid. A URL must use https,
-// so that an attacker cannot replace the keys in transit. http is allowed for the local machine
-// only.
+// so that an attacker cannot replace the keys in transit. An http URL is valid only for the local
+// machine.
 //
-// CheckJWKSLocation returns an error that describes what to change.
+// The error of CheckJWKSLocation describes what to change. It does not contain the location,
+// because a URL can contain a password.
 func CheckJWKSLocation(location string) error {
 	if !isURL(location) {
 		return nil
@@ -71,11 +70,11 @@ func CheckJWKSLocation(location string) error {
 	case err != nil || u.Host == "":
 		return errors.New("is not a valid URL: set it to a URL such as https://id.example.com/.well-known/jwks.json, or to a file name")
 	case u.User != nil:
-		return errors.New("has a user in its URL: remove the user, because public keys need no credentials")
+		return errors.New("has a user name in its URL: remove the user name, because public keys need no credentials")
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	}
-	return errors.New("is not an https URL, so an attacker could replace the keys: use https (http is allowed on this machine only), or a file")
+	return errors.New("is not an https URL, so an attacker could replace the keys: use an https URL or a file; http is allowed only for this machine")
 }
 
 func isLoopback(host string) bool {
@@ -102,7 +101,7 @@ func fetchJWKS(ctx context.Context, client *http.Client, location string) ([]byt
 	r.Header.Set("Accept", "application/jwk-set+json, application/json")
 	response, err := client.Do(r)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // a url.Error repeats the URL, and its query may be a secret
+		err = wrapped.Err // omit the url.Error, because it contains the URL, which may contain a secret
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the JWKS from %s: %w", r.URL.Host, err)
@@ -113,7 +112,7 @@ func fetchJWKS(ctx context.Context, client *http.Client, location string) ([]byt
 		if response.StatusCode/100 == 3 {
 			hint = ": redirects are not followed, so set the final URL"
 		}
-		return nil, fmt.Errorf("fetch the JWKS from %s: the response is %s%s", r.URL.Host, response.Status, hint)
+		return nil, fmt.Errorf("fetch the JWKS from %s: the response status is %s%s", r.URL.Host, response.Status, hint)
 	}
 	text, err := readJWKS(response.Body)
 	if err != nil {
@@ -122,7 +121,7 @@ func fetchJWKS(ctx context.Context, client *http.Client, location string) ([]byt
 	return text, nil
 }
 
-// readJWKS reads a JWKS of at most maxJWKSBytes bytes.
+// readJWKS reads a JWKS from r. If the JWKS exceeds maxJWKSBytes, readJWKS returns an error.
 func readJWKS(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxJWKSBytes+1))
 	if err == nil && len(text) > maxJWKSBytes {

@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// recheckInterval is the interval between two checks of an open connection's token. A check reads
-// only the customer's record. The result is cached for existsTTL, so all connections of the
-// customer share one read.
+// recheckInterval is the interval between two checks of an open connection's token. A check may
+// read the customer's record from the store. The result is cached for existsTTL, so all connections
+// of a customer share one read.
 const recheckInterval = 15 * time.Second
 
 // Watch calls onInvalid once, in its own goroutine, when the identity's token is no longer valid.
-// This happens if the token expires, its key is removed, or its customer is deleted. If the lookup
-// of the customer fails, the watch continues. The returned function stops the watch.
+// This happens if the token expires, its key is removed from the configured keys, or its customer
+// is deleted. If looking up the customer fails, the watch continues. The function stop ends the
+// watch.
 func (a *Authenticator) Watch(identity Identity, onInvalid func(error)) (stop func()) {
 	w := &tokenWatch{authenticator: a, identity: identity, onInvalid: onInvalid}
 	w.schedule(0)
 	return w.cancel
 }
 
-// tokenWatch checks the token of one connection periodically. Between two checks it uses only a timer
-// and no goroutine.
+// tokenWatch checks the token of one connection periodically. Between two checks, a tokenWatch uses
+// only a timer and no goroutine.
 type tokenWatch struct {
 	authenticator *Authenticator
 	identity      Identity
@@ -37,7 +38,7 @@ type tokenWatch struct {
 	stopTimer func() bool
 }
 
-// schedule schedules the next check.
+// schedule starts the timer for the next check, unless the watch has been stopped.
 func (w *tokenWatch) schedule(after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,14 +57,14 @@ func (w *tokenWatch) check() {
 		return
 	}
 	if err != nil {
-		// The same problem also makes requests fail, and their errors are logged at error level. The
-		// recheck may fail for thousands of connections, so its error is logged at debug level.
+		// Log this error only at debug level, because the check may fail for thousands of connections at
+		// once. The same problem makes requests fail, and their errors are logged at error level.
 		w.authenticator.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
 	}
 	w.schedule(min(recheckInterval, w.identity.Expires.Sub(w.authenticator.opts.Now())))
 }
 
-// markStopped stops the watch and reports whether the watch was active.
+// markStopped marks the watch as stopped. It reports whether the watch was active before the call.
 func (w *tokenWatch) markStopped() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,11 +83,11 @@ func (w *tokenWatch) cancel() {
 // recheck checks whether a verified token has expired, and whether its key and its customer still
 // exist.
 //
-// It returns ErrUnauthenticated if the token is no longer valid, or an error of
-// Options.CustomerExists.
+// If the token is no longer valid, the error wraps ErrUnauthenticated. recheck can also return an
+// error of Options.CustomerExists.
 func (a *Authenticator) recheck(identity Identity) (err error) {
 	defer func() {
-		// An unrecovered panic in the timer's goroutine would end the process.
+		// Recover from a panic, because a panic in the timer's goroutine would end the process.
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 			a.opts.Log.Error("rechecking the token of an open connection panicked", "error", fmt.Sprintf("%v\n%s", err, debug.Stack()))

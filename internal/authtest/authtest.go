@@ -1,5 +1,6 @@
-// Package authtest creates keys, valid tokens and forged tokens for tests. It has its own signing
-// code, so that it does not have the same bugs as the library that verifies tokens.
+// Package authtest creates keys, valid tokens and forged tokens for tests. Its signing code does
+// not use go-jose, the library that verifies the tokens. A bug in go-jose therefore cannot affect
+// both sides of a test.
 package authtest
 
 import (
@@ -18,12 +19,12 @@ import (
 	"testing"
 	"time"
 
-	// Register the hash functions of the algorithms.
+	// These imports register the hash functions that Key.sign uses.
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 )
 
-// Issuer and Audience are the iss and aud claims that Claims returns.
+// Issuer and Audience are the values of the iss and aud claims that Claims returns.
 const (
 	Issuer   = "https://id.example/"
 	Audience = "https://shop.example/graphql"
@@ -32,27 +33,27 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims returns the claims of a token that is valid for one hour from now. The claims in others
-// replace the default claims. A nil value in others removes the claim.
+// Claims returns the claims of a token that expires one hour after now. A claim in others replaces
+// the default claim with the same name. If a value in others is nil, Claims omits the claim.
 func Claims(now time.Time, others Object) Object {
 	return override(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
 
-// override copies the members of others to o. It removes members with a nil value.
+// override copies the members of others to o, and then removes all members with a nil value from o.
 func override(o, others Object) Object {
 	maps.Copy(o, others)
 	maps.DeleteFunc(o, func(_ string, v any) bool { return v == nil })
 	return o
 }
 
-// Key signs tokens.
+// Key is a key that signs tokens.
 type Key struct {
 	ID, Algorithm string
 	// Private is a crypto.Signer, or a []byte for a symmetric key.
 	Private any
 }
 
-// NewKey generates a key for an algorithm: EdDSA, or RS, PS or ES followed by 256, 384 or 512.
+// NewKey generates a key for a JWT signature algorithm, such as EdDSA, RS256, PS384 or ES512.
 func NewKey(t testing.TB, id, algorithm string) Key {
 	t.Helper()
 	var private crypto.Signer
@@ -71,8 +72,8 @@ func NewKey(t testing.TB, id, algorithm string) Key {
 	return Key{id, algorithm, private}
 }
 
-// JWK returns the public key as a JWK. The members of others replace the default members. A nil
-// value in others removes the member.
+// JWK returns the public key as a JSON Web Key. A member of others replaces the default member with
+// the same name. If a value in others is nil, JWK omits the member.
 func (k Key) JWK(t testing.TB, others Object) Object {
 	t.Helper()
 	jwk := Object{"kid": k.ID, "alg": k.Algorithm, "use": "sig"}
@@ -80,7 +81,7 @@ func (k Key) JWK(t testing.TB, others Object) Object {
 	case *rsa.PublicKey:
 		jwk["kty"], jwk["n"], jwk["e"] = "RSA", base64URL(public.N.Bytes()), base64URL(big.NewInt(int64(public.E)).Bytes())
 	case *ecdsa.PublicKey:
-		point, err := public.Bytes() // the byte 4, x and y
+		point, err := public.Bytes() // the byte 4, followed by the coordinates x and y
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,14 +93,15 @@ func (k Key) JWK(t testing.TB, others Object) Object {
 	return override(jwk, others)
 }
 
-// JWKS returns the JSON of a JWKS that contains the given keys.
+// JWKS returns a JSON Web Key Set that contains the given keys.
 func JWKS(t testing.TB, jwks ...Object) []byte {
 	t.Helper()
 	return encode(t, Object{"keys": jwks})
 }
 
-// Token returns a signed token. claims is an Object, or a []byte with the exact payload. Members of
-// header replace the default members of the token's header.
+// Token returns a signed token. claims is an Object, or a []byte with the exact payload. A member
+// of header replaces the default member with the same name in the token's header. If a value in
+// header is nil, Token omits the member.
 func (k Key) Token(t testing.TB, claims any, header Object) string {
 	t.Helper()
 	payload, raw := claims.([]byte)
@@ -109,8 +111,8 @@ func (k Key) Token(t testing.TB, claims any, header Object) string {
 	return AssembleToken(encode(t, override(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
 }
 
-// AssembleToken returns a token with the given parts, which need not be valid. sign returns the
-// signature of input.
+// AssembleToken returns a token with the given header and payload, which need not be valid. The
+// function sign must return the signature of its input.
 func AssembleToken(header, payload []byte, sign func(input []byte) []byte) string {
 	input := base64URL(header) + "." + base64URL(payload)
 	return input + "." + base64URL(sign([]byte(input)))

@@ -28,7 +28,8 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc schedules f. Advance calls f when the clock has advanced by d. stop cancels the call.
+// AfterFunc schedules f. Advance calls f when it has advanced the clock by d. The function stop
+// cancels the call and reports whether f was still scheduled.
 func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,22 +42,23 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// PendingTimers returns the number of scheduled functions.
+// PendingTimers returns the number of scheduled functions that have not been called or canceled.
 func (c *Clock) PendingTimers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.timers)
 }
 
-// remove removes a timer and reports whether the timer was scheduled. c.mu must be held.
+// remove removes a timer and reports whether the timer was still scheduled. The caller must hold
+// c.mu.
 func (c *Clock) remove(t *timer) bool {
 	before := len(c.timers)
 	c.timers = slices.DeleteFunc(c.timers, func(scheduled *timer) bool { return scheduled == t })
 	return len(c.timers) < before
 }
 
-// Advance advances the clock by d. It calls the scheduled functions in the order of their times.
-// During each call, the clock shows the time at which the function was due.
+// Advance advances the clock by d. It calls the functions that become due, in the order of their
+// due times. During each call, Now returns the due time of the function.
 func (c *Clock) Advance(d time.Duration) {
 	until := c.Now().Add(d)
 	for {

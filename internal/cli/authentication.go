@@ -14,15 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// checkServeConfig checks the settings that only the server needs. ORDERGRAPH_AUTH must be set, so
-// that a DynamoDB table is never open to everyone by mistake. If callers use tokens, the cursor key
-// must be a secret.
+// checkServeConfig checks the settings that only the server requires. For a DynamoDB table,
+// ORDERGRAPH_AUTH must be set, so that the table is never open to everyone by mistake. If callers
+// use tokens, the key that signs cursors must be a secret.
 //
-// The error describes what to set.
+// The error describes which setting to change.
 func checkServeConfig(cfg config.Config) error {
 	switch {
 	case cfg.Auth == "":
-		return fmt.Errorf("ORDERGRAPH_AUTH is not set: set it to %s to require a token with each request (docs/authentication.md), or to %s to let everyone who reaches the server read and change everything", config.AuthJWT, config.AuthNone)
+		return fmt.Errorf("ORDERGRAPH_AUTH is not set: set it to %s to require a token with each request, or to %s to let everyone who reaches the server read and change everything; see docs/authentication.md", config.AuthJWT, config.AuthNone)
 	case cfg.Auth == config.AuthNone && cfg.AuthFromAlias && cfg.Store == config.DynamoDB:
 		return fmt.Errorf("AUTH=%[1]s is not accepted with a DynamoDB table, because AUTH may be set for other software: set ORDERGRAPH_AUTH=%[1]s instead, to let everyone who reaches the server read and change everything", config.AuthNone)
 	case len(cfg.CursorKey) == 0:
@@ -31,15 +31,15 @@ func checkServeConfig(cfg config.Config) error {
 	return nil
 }
 
-// configureAuth configures the server to verify tokens if ORDERGRAPH_AUTH is jwt. Until ctx ends,
-// the server refreshes the public keys (JWKS) that verify the tokens. configureAuth returns an
-// error if the keys cannot be read.
+// If ORDERGRAPH_AUTH is jwt, configureAuth configures the server to verify tokens. The server
+// refreshes the public keys that verify tokens (JWKS) until ctx ends. If the keys cannot be read,
+// configureAuth returns an error.
 func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options, env Environment) error {
 	if cfg.Auth != config.AuthJWT {
 		return nil
 	}
 	jwt := cfg.JWT
-	jwt.RefreshOnUse = opts.Graph.Feed == nil // in AWS Lambda
+	jwt.RefreshOnUse = opts.Graph.Feed == nil // a server without a change feed runs in AWS Lambda
 	jwt.Log, jwt.Verifications, jwt.AfterFunc = opts.Log, opts.Admission[admission.PoolTokenVerifications], env.AfterFunc
 	jwt.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		return customerExists(ctx, opts.Graph.Store, id)
@@ -52,7 +52,8 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 	return nil
 }
 
-// watchSecrets rereads the files that contain secrets until ctx ends, and applies changed secrets.
+// watchSecrets periodically reads the files that contain secrets, until ctx ends. If a secret has
+// changed, the server uses the new secret.
 func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, env Environment) {
 	config.WatchSecrets(ctx, cfg, config.WatchOptions{
 		Log: opts.Log, AfterFunc: env.AfterFunc,
@@ -67,8 +68,8 @@ func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, e
 	})
 }
 
-// customerExists reports whether the record of a customer exists. An unreadable record counts as
-// existing.
+// customerExists reports whether the table contains a record of a customer. A record that cannot be
+// decoded counts as existing.
 func customerExists(ctx context.Context, store *dynamo.Store, id commerce.CustomerID) (bool, error) {
 	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
 	if err != nil {

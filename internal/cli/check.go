@@ -14,20 +14,20 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitIncomplete is the exit status of the command check if an error or interruption stopped it, or
-// records are unverified. If a completed check leaves inconsistencies, the exit status is
-// exitFailed.
+// exitIncomplete is the exit status of the command check if an error or a signal stopped the check,
+// or if it could not verify some records. If the check was not stopped and inconsistencies remain,
+// the exit status is exitFailed.
 const exitIncomplete = 3
 
-// checkSegments is the number of table segments that are scanned in parallel. checkConcurrency is
-// the number of other parallel requests. Higher numbers would leave too little capacity for the
-// servers.
+// checkSegments is the number of table segments that the command check scans in parallel.
+// checkConcurrency is the maximum number of its other parallel requests. Higher numbers would leave
+// too little of the table's capacity for the servers.
 const (
 	checkSegments    = 4
 	checkConcurrency = 8
 )
 
-// exitStatusError is an error that determines the exit status of the command. If err is nil, the
+// exitStatusError is an error that determines the exit status of the program. If err is nil, the
 // command has already printed the reason.
 type exitStatusError struct {
 	status int
@@ -48,7 +48,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
 		defineStoreFlags(set, &env)
 		set.BoolVar(&repair, "repair", false, "repair the inconsistencies that can be repaired automatically")
-		set.BoolVar(&asJSON, "json", false, "write one line of JSON per inconsistency, and one for the summary")
+		set.BoolVar(&asJSON, "json", false, "write one line of JSON for each inconsistency, and one line for the summary")
 	}, nil)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// checkTable checks the table, writes the inconsistencies that it finds, and returns the summary.
+// checkTable checks the table, writes the inconsistencies and the summary, and returns the summary.
 func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
 	store, cfg, err := openStore(ctx, "check", env)
 	if err != nil {
@@ -94,7 +94,7 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	opts.OnProgress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
-	// A check can take an hour, so print the summary of an incomplete check, too.
+	// A check can take an hour, so print the summary even if the check is incomplete.
 	out.writeSummary(summary, err == nil)
 	switch {
 	case err != nil:
@@ -105,8 +105,8 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	return summary, nil
 }
 
-// stickyErrorWriter is a writer that keeps its first error. Callers can ignore the errors of single
-// writes and check err at the end.
+// stickyErrorWriter is a writer that stores its first error in err. Callers can ignore the errors
+// of single writes and check err after the last write.
 type stickyErrorWriter struct {
 	w   io.Writer
 	err error
@@ -125,12 +125,12 @@ func (f *stickyErrorWriter) Write(b []byte) (int, error) {
 type checkOutput interface {
 	writeDrift(check.Drift)
 	writeUnverified(check.UnverifiedRecord)
-	// writeSummary writes the last lines of the output. complete reports whether the check read the whole
-	// table.
+	// writeSummary writes the summary after all results. complete reports whether the check read the
+	// whole table.
 	writeSummary(s check.Summary, complete bool)
 }
 
-// checkTextOutput writes text for people.
+// checkTextOutput writes the results as text for people.
 type checkTextOutput struct {
 	w      io.Writer
 	repair bool
@@ -154,7 +154,7 @@ func (t *checkTextOutput) writeDrift(d check.Drift) {
 	fmt.Fprintf(t.w, "%s  %s %s: %s%s\n", d.Kind, d.PK, d.SK, d.Detail, note)
 }
 
-// findKind returns the kind with the given name.
+// findKind returns the kind of inconsistency with the given name.
 func findKind(name string) repair.DriftKind {
 	for _, c := range repair.DriftKinds() {
 		if c.Name == name {
@@ -199,8 +199,8 @@ func (t *checkTextOutput) writeSummary(s check.Summary, complete bool) {
 	fmt.Fprintln(t.w, t.outcomeLine(s, complete))
 }
 
-// outcomeLine returns the last line of the output: the number of remaining inconsistencies, and what to
-// do about them.
+// outcomeLine returns the last line of the output. It contains the number of remaining
+// inconsistencies, and describes what to do about them.
 func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
 	left := s.UnrepairedCount()
 	byRepair := left - s.ByHand
@@ -232,8 +232,9 @@ func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
 	}
 }
 
-// checkJSONOutput writes one line of JSON per inconsistency and per unverified record, and one for the
-// summary. The underlying stickyErrorWriter keeps write errors.
+// checkJSONOutput writes one line of JSON for each inconsistency and each unverified record, and
+// then one line for the summary. It ignores write errors, because the encoder writes to a
+// stickyErrorWriter that stores them.
 type checkJSONOutput struct{ w *json.Encoder }
 
 func (j *checkJSONOutput) writeDrift(d check.Drift) { _ = j.w.Encode(d) }

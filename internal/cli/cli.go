@@ -1,5 +1,5 @@
-// Package cli implements the commands of the program ordergraph. It reads the configuration and
-// runs the other packages.
+// Package cli implements the commands of the program ordergraph. Each command reads the
+// configuration and calls the packages that do its work.
 package cli
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Environment is the process environment of a command.
+// Environment contains everything that a command uses of its process, such as standard output.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -43,34 +43,35 @@ type Environment struct {
 	// NAME=value. If Environ is nil, misspelled names are not detected.
 	Getenv  func(string) string
 	Environ func() []string
-	// OnListening, if set, is called with the server's address when the server listens.
+	// OnListening, if not nil, is called with the server's address when the server accepts
+	// connections.
 	OnListening func(net.Addr)
-	// AfterFunc calls f in its own goroutine after d. Commands use AfterFunc to reread the files of
-	// keys and secrets. If it is nil, they use time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after the duration d. Commands use AfterFunc for periodic
+	// work, such as reading the files of secrets again. If AfterFunc is nil, they use time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
-	// closers contains functions that close the stores that a command has opened. run calls them when
-	// the command has ended.
+	// closers contains a function for each store that a command has opened. The function closes the
+	// store, and run calls it when the command has ended.
 	closers *[]func() error
 	// flags maps the name of a setting's environment variable to the value of the setting's flag.
 	flags map[string]string
 }
 
-// Exit statuses.
+// Exit statuses of the program. The command check also uses exitIncomplete.
 const (
 	exitOK = iota
 	exitFailed
 	exitUsage
 )
 
-// usageError reports invalid arguments.
+// usageError is the error for invalid arguments.
 type usageError struct{ problem string }
 
 func (e usageError) Error() string { return e.problem }
 
-// Run runs the command in args, until the command ends or ctx is canceled. args does not include
-// the name of the program. Run returns the exit status: 0 for success, 1 for failure, 2 for invalid
-// arguments. The command check can also return exitIncomplete.
+// Run runs the command in args until the command ends or ctx is canceled. args does not include the
+// name of the program. Run returns the exit status: 0 for success, 1 for failure, or 2 for invalid
+// arguments. For the command check, the exit status can also be exitIncomplete.
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var usage usageError
@@ -140,8 +141,8 @@ func run(ctx context.Context, args []string, env Environment) error {
 
 func isHelpFlag(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// parseArgs parses the flags of a command, which must precede the other arguments. It stores the
-// other arguments in words, and returns an error if there are more than most.
+// parseArgs parses the arguments of a command. All flags must precede the other arguments, which
+// parseArgs stores in words. The parameter most is the maximum number of these other arguments.
 func parseArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	if define != nil {
@@ -162,8 +163,7 @@ func parseArgs(command string, args []string, most int, define func(*flag.FlagSe
 	return nil
 }
 
-// parseMixedArgs is like parseArgs, but accepts flags before, between and after the other
-// arguments.
+// parseMixedArgs is like parseArgs, but flags can also follow the other arguments.
 func parseMixedArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	define(set)
@@ -182,7 +182,8 @@ func parseMixedArgs(command string, args []string, most int, define func(*flag.F
 	}
 }
 
-// parseFlags parses the flags in args, up to the first argument that is not a flag.
+// parseFlags parses the flags at the beginning of args. It stops at the first argument that is not
+// a flag.
 func parseFlags(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
@@ -215,8 +216,8 @@ func withTableName(cfg config.Config, err error) error {
 	return &tableError{table: cfg.Table.Table, err: err}
 }
 
-// describeError returns the message that a command prints for an error. If the cause is known, the
-// message describes how to fix it.
+// describeError returns the message that a command prints for an error. For a known problem, the
+// message describes how to fix the problem.
 func describeError(err error, getenv func(string) string) string {
 	name := ""
 	if e := (*tableError)(nil); errors.As(err, &e) {
@@ -231,7 +232,7 @@ func describeError(err error, getenv func(string) string) string {
 	case errors.Is(err, table.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
 	case errors.Is(err, table.ErrStreamViewType):
-		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; other software must then read the new stream", name, err, name)
+		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; other software that reads the stream must then switch to the new stream", name, err, name)
 	case errors.Is(err, table.ErrAccessDenied):
 		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the IAM role, and the IAM policy (%s)", rootMessage(err))
 	case errors.As(err, &clock):
@@ -247,8 +248,8 @@ func describeError(err error, getenv func(string) string) string {
 	}
 }
 
-// rootMessage returns the innermost message of an error, which comes from the network or from
-// DynamoDB.
+// rootMessage returns the message of DynamoDB or of the network that an error wraps. If the error
+// wraps neither, rootMessage returns the error's own message.
 func rootMessage(err error) string {
 	if errors.Is(err, table.ErrNotDynamoDB) {
 		return "the endpoint is not DynamoDB"
@@ -263,8 +264,8 @@ func rootMessage(err error) string {
 }
 
 // openStore opens the store for a command that reads or writes records. The store is a DynamoDB
-// table, or the embedded store in a file. openStore returns an error for the embedded store in
-// memory, because its data exists only inside the server's process.
+// table, or an embedded store in a file. For an embedded store in memory, openStore returns an
+// error, because the data of such a store exists only in the process of the server.
 func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
 	cfg, err := env.readConfig()
 	if err != nil {
@@ -277,8 +278,8 @@ func openStore(ctx context.Context, command string, env Environment) (*dynamo.St
 	return store, cfg, err
 }
 
-// openConfiguredStore opens the configured store, and the Source that reports the store's changes to
-// subscriptions. The store writes its messages to log.
+// openConfiguredStore opens the configured store. It also returns the feed.Source from which
+// subscriptions receive the changes in the store. The store writes its log messages to log.
 func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	opts := cfg.Table
 	opts.Log = log
@@ -298,8 +299,8 @@ func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment
 	return store, feed.StreamSource(streams, feed.StreamOptions{}), err
 }
 
-// openEmbeddedStore opens the embedded store in the file at path, or in memory if path is empty. The store
-// is closed when the command has ended.
+// openEmbeddedStore opens an embedded store in the file at path. If path is empty, the store is in
+// memory. The store is closed when the command has ended.
 func openEmbeddedStore(path string, env Environment) (*embedded.Store, error) {
 	if path == "" {
 		engine := embedded.New()
@@ -313,7 +314,7 @@ func openEmbeddedStore(path string, env Environment) (*embedded.Store, error) {
 	return engine, err
 }
 
-// startTimeout limits the time of the checks that run before the server starts.
+// startTimeout limits the time for opening and checking the store before the server starts.
 const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
@@ -353,7 +354,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	events := store.OpenFeed(source, feed.Options{Log: log, AcquireRead: pools.AcquireCatchUp})
 	defer events.Close()
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // stops refreshing the JWKS
+	defer stop() // stops the periodic refresh of the JWKS
 	handler, serving, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store, Feed: events}, Admission: pools, Shutdown: cfg.Shutdown, Log: log, Telemetry: observers}, metrics, env)
 	if err != nil {
 		return err
@@ -378,7 +379,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// newLog returns the log of a server. It first logs warnings about the configuration.
+// newLog returns the logger of a server, and logs the warnings about the configuration.
 func newLog(cfg config.Config, env Environment) *slog.Logger {
 	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
 	for _, warning := range cfg.Warnings {
@@ -390,9 +391,9 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 	return log
 }
 
-// newHandler returns the handler of a server and the server's options. serving contains the store,
-// the change feed, the pools, the log and the telemetry. The handler refreshes the JWKS until ctx
-// ends.
+// newHandler returns the HTTP handler of a server and the complete options of the server. The
+// parameter serving contains the options that do not come from cfg, such as the store. The handler
+// refreshes the JWKS until ctx ends.
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
@@ -416,24 +417,25 @@ func newHandler(ctx context.Context, cfg config.Config, serving server.Options, 
 	return handler, serving, trusted()
 }
 
-// checkStream logs a warning if the table has no stream for subscriptions.
+// checkStream checks that the table has the DynamoDB stream that subscriptions need. If the table
+// has no such stream, checkStream logs a warning.
 func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, log *slog.Logger) {
 	if cfg.Store == config.Embedded {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	// Without a stream, the server serves everything except subscriptions. If the stream is enabled
-	// later, subscriptions work without a restart.
+	// A missing stream is not an error, because the server can serve queries and mutations without it.
+	// If the stream is enabled later, subscriptions work without a restart.
 	if err := store.CheckStream(ctx); err != nil {
 		log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 	}
 }
 
-// openForServing opens the configured store, and the Source that reports the store's changes to
-// subscriptions. It verifies that the table exists and matches the model. If the table is missing
-// in the embedded store, openForServing creates it. If sample is set, openForServing also loads the
-// sample data into the new table.
+// openForServing opens the configured store. It also returns the feed.Source from which
+// subscriptions receive the changes in the store. It verifies that the table exists and matches the
+// data model. If an embedded store has no table, openForServing creates the table. If sample is
+// true, it also loads the sample data into the new table.
 func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -454,7 +456,7 @@ func openForServing(ctx context.Context, cfg config.Config, sample bool, env Env
 		return nil, nil, withTableName(cfg, err)
 	}
 	if err := store.InitOrderCounts(ctx); err != nil {
-		log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
+		log.Warn("cannot initialize the number of orders for each status", "table", cfg.Table.Table, "error", err)
 	}
 	if reason := store.FastPathDisabledBy(); reason != "" && cfg.Store == config.DynamoDB {
 		log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
@@ -462,7 +464,7 @@ func openForServing(ctx context.Context, cfg config.Config, sample bool, env Env
 	return store, source, nil
 }
 
-// loadSample loads the sample data.
+// loadSample loads the sample data into the store.
 func loadSample(ctx context.Context, store *dynamo.Store) error {
 	dataset, err := sampledata.Sample()
 	if err != nil {
@@ -472,8 +474,8 @@ func loadSample(ctx context.Context, store *dynamo.Store) error {
 	return err
 }
 
-// printWelcome prints the addresses of the server, its store, who can use the server, and a command
-// to try.
+// printWelcome prints the addresses of the server, describes its store and its access control, and
+// prints an example command.
 func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
@@ -500,11 +502,11 @@ func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	}
 	if cfg.TrustedOnly {
 		fmt.Fprintf(w, "  Documents only trusted documents from %s are executed\n", cfg.Documents)
-		return // the server would reject the query below
+		return // the server would reject the example query
 	}
 	fmt.Fprint(w, "\nTry:\n\n")
 	if bearer != "" {
-		key := " -key FILE" // its public key is in the JWKS
+		key := " -key FILE" // FILE contains the private key that belongs to a public key in the JWKS
 		if cfg.JWT.Secret != nil {
 			key = ""
 		}
@@ -523,7 +525,7 @@ func describeAccess(addr net.Addr) string {
 	return "open: everyone who reaches the server can read and change everything"
 }
 
-// browsableAddr returns the address of the server for a browser on this machine.
+// browsableAddr returns the address at which a browser on this machine can reach the server.
 func browsableAddr(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -575,8 +577,8 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	return withTableName(cfg, err)
 }
 
-// createTable creates the table. If the table already exists and matches the model, createTable
-// only turns on missing features, such as the stream, and prints them.
+// createTable creates the table. If the table already exists and matches the data model,
+// createTable only turns on the expiry of records and the stream. It prints which of them were off.
 func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {
@@ -593,7 +595,7 @@ func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, en
 		if err := store.EnableStream(ctx); err != nil {
 			return withTableName(cfg, err)
 		}
-		fmt.Fprintf(env.Stdout, "Table %s already exists, and matches the model.\n", cfg.Table.Table)
+		fmt.Fprintf(env.Stdout, "Table %s already exists and matches the data model.\n", cfg.Table.Table)
 		if !before.Expires {
 			fmt.Fprint(env.Stdout, "Expiry is now enabled, so DynamoDB deletes expired idempotency records.\n")
 		}

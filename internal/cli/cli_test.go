@@ -163,7 +163,7 @@ func TestHelpOfSettings(t *testing.T) {
 			}
 		}
 	}
-	c.checkSucceeded(t, "AWS_REGION", "Go runtime's memory limit", "factors by role")
+	c.checkSucceeded(t, "AWS_REGION", "Go runtime's memory limit", "factor for each role")
 	for line := range strings.Lines(c.stdout.String()) {
 		if strings.ContainsAny(line, "`") || strings.Contains(line, "](") {
 			t.Errorf("the line is not plain text: %q", line)

@@ -22,8 +22,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/manifest"
 )
 
-// readManifest reads a manifest of trusted documents from the named file. If the name is -, it
-// reads standard input (in).
+// readManifest reads a manifest of trusted documents from the file with the given name. If the name
+// is -, readManifest reads from in, which is standard input.
 func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -40,9 +40,9 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	return documents, nil
 }
 
-// loadTrustedDocuments reads the configured manifest of trusted documents into opts. The returned
-// function must be called after the server is created. It returns an error if the server rejects
-// all documents.
+// loadTrustedDocuments reads the configured manifest of trusted documents and stores the documents
+// in opts. The caller must call the returned function after creating the server. If the server has
+// rejected all documents, the returned function returns an error.
 func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
@@ -58,7 +58,7 @@ func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logg
 		if invalid++; invalid == 1 {
 			first = fmt.Errorf("%s: %w", formatDocument(d.ID, d.Name), err)
 		}
-		log.Error("this trusted document is invalid: correct it", "file", cfg.Documents, "name", d.Name, "id", d.ID, "error", err.Error())
+		log.Error("a trusted document is invalid: correct the document", "file", cfg.Documents, "name", d.Name, "id", d.ID, "error", err.Error())
 	}
 	return func() error {
 		if invalid < len(documents) {
@@ -68,8 +68,8 @@ func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logg
 	}, nil
 }
 
-// formatDocument returns the name and ID of a document for a message, or only the ID if the name is
-// empty.
+// formatDocument returns the name and the ID of a document for a message. If the name is empty, it
+// returns only the ID.
 func formatDocument(id, name string) string {
 	if name == "" {
 		return id
@@ -84,15 +84,14 @@ func pluralize(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// budget contains the limits for each operation: the maximum number of DynamoDB requests and of
-// read units.
+// budget contains the maximum number of DynamoDB requests and of read units for each operation.
 type budget struct {
 	requests int
 	units    float64
 }
 
-// violations returns one text for each limit of the budget that an operation exceeds. actual
-// contains the maximum requests and read units of the operation.
+// violations returns one message for each limit of the budget that an operation exceeds. actual
+// contains the maximum number of requests and read units of the operation.
 func (b budget) violations(actual bound.Bound) []string {
 	var problems []string
 	if actual.Requests > b.requests {
@@ -114,13 +113,13 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	err := parseMixedArgs("documents", args, 2, func(set *flag.FlagSet) {
 		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "maximum DynamoDB requests per operation (default: no limit)")
 		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "maximum read units per operation (default: no limit)")
-		set.Func("shards", "number of index partition keys for each busy list (default: ORDERGRAPH_SHARDS)", func(text string) (err error) {
+		set.Func("shards", "number of shards of the table (default: ORDERGRAPH_SHARDS)", func(text string) (err error) {
 			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > model.MaxShards {
 				return fmt.Errorf("use 1 to %d", model.MaxShards)
 			}
 			return nil
 		})
-		set.BoolVar(&asJSON, "json", false, "write one line of JSON per operation, and one for the summary")
+		set.BoolVar(&asJSON, "json", false, "write one line of JSON for each operation, and one line for the summary")
 	}, &words)
 	switch {
 	case err != nil:
@@ -128,8 +127,8 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	case len(words) == 0 || words[0] != "check":
 		return usageError{"documents: expected check"}
 	case len(words) == 1:
-		return usageError{"documents check: name a manifest, or - for standard input"}
-	case allowed.requests < 0 || !(allowed.units >= 0): // NaN compares as false
+		return usageError{"documents check: the argument MANIFEST is missing: name a manifest, or use - for standard input"}
+	case allowed.requests < 0 || !(allowed.units >= 0): // this form also rejects NaN
 		return usageError{"documents check: -max-requests and -max-units must be 0 or more"}
 	}
 	cfg, err := env.readConfig()
@@ -157,11 +156,12 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// subscriptionType is the operation type of subscriptions. The costs of a subscription are per
-// event.
+// subscriptionType is the operation type of subscriptions. For a subscription, the bound is the
+// maximum load of one event.
 const subscriptionType = "subscription"
 
-// sortByBound sorts invalid operations first, then by descending bound.
+// sortByBound sorts the invalid operations first. The valid operations follow in descending order
+// of their maximum number of requests.
 func sortByBound(operations []graph.CheckedOperation) {
 	slices.SortStableFunc(operations, func(a, b graph.CheckedOperation) int {
 		return cmp.Or(
@@ -173,9 +173,9 @@ func sortByBound(operations []graph.CheckedOperation) {
 	})
 }
 
-// writeDocuments writes the errors and a table with the maximum costs of each operation. It also
-// lists the operations that exceed the budget, with their access patterns. It reports whether all
-// operations are valid and within the budget.
+// writeDocuments writes the errors of invalid operations, and a table with the maximum load that
+// each valid operation causes on DynamoDB. It also lists the operations that exceed the budget,
+// with their access patterns. It reports whether all operations are valid and within the budget.
 func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	invalid, overBudget := 0, 0
 	for _, o := range operations {
@@ -199,7 +199,7 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, formatUnits(o.Bound.ReadUnits), o.Type, formatDocument(o.ID, o.Name), each)
 	}
 	if hasSubscription {
-		fmt.Fprint(w, "\nA subscription also reads records when it starts. With the argument \"after\", it reads all events after that event.\n")
+		fmt.Fprint(w, "\nA subscription also reads records when it starts. With the argument \"after\", it first reads all events after the given event.\n")
 	}
 	for _, o := range operations[invalid:] {
 		exceeded := allowed.violations(o.Bound)
@@ -218,15 +218,15 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 	return invalid+overBudget == 0
 }
 
-// summarizeDocuments returns the last line of the output: the number of invalid and expensive
-// operations, and what to do about them.
+// summarizeDocuments returns the last line of the output. It contains the number of invalid
+// operations and of operations over the budget, and describes what to do about them.
 func summarizeDocuments(invalid, overBudget int) string {
 	var problems []string
 	if invalid > 0 {
 		problems = append(problems, fmt.Sprintf("%d invalid (the server would reject them)", invalid))
 	}
 	if overBudget > 0 {
-		problems = append(problems, fmt.Sprintf("%d over the budget: request smaller pages or fewer nested lists, or raise the budget", overBudget))
+		problems = append(problems, fmt.Sprintf("%d over the budget: request smaller pages or fewer nested lists in these operations, or raise the budget", overBudget))
 	}
 	if len(problems) == 0 {
 		return "fine"
@@ -234,8 +234,8 @@ func summarizeDocuments(invalid, overBudget int) string {
 	return strings.Join(problems, "; ")
 }
 
-// writeDocumentsAsJSON writes one line of JSON per operation, and one for the summary. It reports
-// whether all operations are valid and within the budget.
+// writeDocumentsAsJSON writes one line of JSON for each operation, and then one line for the
+// summary. It reports whether all operations are valid and within the budget.
 func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	type boundPer struct {
 		Per string `json:"per,omitempty"`

@@ -38,7 +38,7 @@ over the budget  Large (b): 112 requests, 12 more than 100; 1520.5 read units, 5
     AP1  1 request, 20.5 read units
     AP10  111 requests, 1500 read units
 
-3 operations: 1 over the budget: request smaller pages or fewer nested lists, or raise the budget
+3 operations: 1 over the budget: request smaller pages or fewer nested lists in these operations, or raise the budget
 `},
 		{budget{0, 20}, bounds + `
 over the budget  Large (b): 112 requests, 112 more than 0; 1520.5 read units, 1500.5 more than 20
@@ -47,7 +47,7 @@ over the budget  Large (b): 112 requests, 112 more than 0; 1520.5 read units, 15
 over the budget  c: 1 request, 1 more than 0
 over the budget  Small (a): 1 request, 1 more than 0
 
-3 operations: 3 over the budget: request smaller pages or fewer nested lists, or raise the budget
+3 operations: 3 over the budget: request smaller pages or fewer nested lists in these operations, or raise the budget
 `},
 	} {
 		var out strings.Builder
@@ -58,7 +58,7 @@ over the budget  Small (a): 1 request, 1 more than 0
 	}
 	var out strings.Builder
 	if fine := writeDocuments(&out, operations, budget{112, 1000}); fine || !strings.HasPrefix(out.String(), "invalid  Wrong (d): 2:5: one\ninvalid  Wrong (d): as a whole\n\nrequests") ||
-		!strings.HasSuffix(out.String(), "\n4 operations: 1 invalid (the server would reject them); 1 over the budget: request smaller pages or fewer nested lists, or raise the budget\n") {
+		!strings.HasSuffix(out.String(), "\n4 operations: 1 invalid (the server would reject them); 1 over the budget: request smaller pages or fewer nested lists in these operations, or raise the budget\n") {
 		t.Errorf("fine %v, output\n%s", fine, out.String())
 	}
 }
@@ -82,7 +82,7 @@ func TestWriteSubscriptions(t *testing.T) {
 	const text = `requests  round trips  read units  operation
        1            1           3  subscription Follow (a), for each event
 
-A subscription also reads records when it starts. With the argument "after", it reads all events after that event.
+A subscription also reads records when it starts. With the argument "after", it first reads all events after the given event.
 
 1 operation: fine
 `

@@ -230,7 +230,7 @@ func TestMismatchedTables(t *testing.T) {
 			if _, err := db.CreateTable(context.Background(), in); err != nil {
 				t.Fatal(err)
 			}
-			problem := append(slices.Clone(c.problem), "does not match the model")
+			problem := append(slices.Clone(c.problem), "does not match Ordergraph's data model")
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create"} {
 				run(t, line, variables...).checkFailed(t, 1, problem...)
 			}

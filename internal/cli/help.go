@@ -12,34 +12,34 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// command describes a command for the help and for Run. A command with several forms has one entry
-// per form.
+// command is an entry in the list of commands, which Run and the help use. A command with several
+// forms, such as `table create` and `table describe`, has one entry for each form.
 type command struct {
 	name string
 	run  func(context.Context, []string, Environment) error
-	// usage are the arguments in the help.
+	// usage is the syntax of the command in the help, without the name of the program.
 	usage string
-	// description is the description, of one or more lines.
+	// description describes the command in the help. It can have several lines.
 	description string
 }
 
-// commands returns the entries of all commands, in the order of the help.
+// commands returns the entries of all commands, in the order in which the help lists them.
 func commands() []command {
 	return []command{
-		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE;\neach setting is also a flag, such as -max-body 65536"},
-		{"lambda", serveLambda, "lambda", "serve queries and mutations in AWS Lambda (the default command there)"},
+		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE;\na setting can also be a flag, such as -max-body 65536"},
+		{"lambda", serveLambda, "lambda", "serve queries and mutations in AWS Lambda (the default command in Lambda)"},
 		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
-		{"table", tableCommand, "table describe", "report whether the table matches the model, with the differences"},
+		{"table", tableCommand, "table describe", "report whether the table matches the data model, and list the differences"},
 		{"seed", seed, "seed [FILE]", "load the dataset in FILE, or the sample data"},
 		{"seed", seed, "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "generate a dataset of any size, and load it"},
 		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (- for standard output), one line of JSON each"},
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (- for standard input) to the table"},
 		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other; -repair repairs them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
-		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (- for standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds the maximum, else 0"},
-		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print the monthly DynamoDB price of the operations in PROFILE (- for standard\ninput), which contains the requests per month of each operation;\nORDERGRAPH_DOCUMENTS names the manifest of trusted documents"},
-		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
-		{"token", tokenCommand, "token key FILE", "create a private key for development tokens, and FILE" + jwksSuffix + " with the public key"},
+		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (- for standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds -max-requests or -max-units, else 0"},
+		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print the monthly DynamoDB price of the operations in PROFILE (- for standard\ninput); PROFILE contains the number of requests per month of each operation;\nORDERGRAPH_DOCUMENTS names the manifest of trusted documents"},
+		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development; set the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as for the server"},
+		{"token", tokenCommand, "token key FILE", "write a private key for development tokens to FILE, and its public key to FILE" + jwksSuffix},
 		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
 		{"config", configCommand, "config [-json] [FLAGS OF serve]", "print the value and the source of each setting, and problems with them;\nsecrets are masked; the exit status is 1 if a setting is invalid, else 0"},
 		{"version", versionCommand, "version [-json]", "print the version and the commit"},
@@ -47,12 +47,13 @@ func commands() []command {
 	}
 }
 
-// helpRequestedError is returned as the error if a command is called with -h.
+// helpRequestedError is the error that a command returns if it is called with -h. Run then prints
+// the help of the command.
 type helpRequestedError struct{ flags *flag.FlagSet }
 
 func (h *helpRequestedError) Error() string { return "help requested" }
 
-// printUsage prints all commands.
+// printUsage prints the syntax and the description of all commands.
 func printUsage(w io.Writer) {
 	fmt.Fprint(w, "Ordergraph serves an e-commerce order book as GraphQL from one DynamoDB table.\n\n")
 	for _, c := range commands() {
@@ -61,7 +62,7 @@ func printUsage(w io.Writer) {
 	fmt.Fprint(w, "\nEach setting is an environment variable, a flag of serve, or a line of a file.\n`ordergraph help config` lists all settings.\n")
 }
 
-// descriptionColumn is the column where the descriptions begin.
+// descriptionColumn is the column in which the descriptions of commands begin.
 const descriptionColumn = 41
 
 func printCommand(w io.Writer, c command) {
@@ -74,8 +75,8 @@ func printCommand(w io.Writer, c command) {
 	fmt.Fprintln(w, strings.ReplaceAll(c.description, "\n", "\n"+strings.Repeat(" ", descriptionColumn)))
 }
 
-// printCommandHelp prints the description of a command and its flags. The help of the command
-// config describes all settings.
+// printCommandHelp prints the description of a command and its flags. For the command config, it
+// also describes all settings.
 func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 	for _, c := range commands() {
 		if c.name == set.Name() {
@@ -124,7 +125,8 @@ environment over the file. A variable that ends with _FILE contains the path of 
 	fmt.Fprint(w, "\nThe AWS SDK reads AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and its other variables from the\nenvironment.\n")
 }
 
-// printWrapped prints text in lines of up to helpWidth characters after the indent.
+// printWrapped prints text in lines that begin with indent and have up to helpWidth more
+// characters.
 func printWrapped(w io.Writer, indent, text string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {

@@ -13,16 +13,17 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Environment variables that Lambda sets.
+// Environment variables that AWS Lambda sets.
 const (
-	// lambdaRuntimeAPIVariable is the address of Lambda's runtime API.
+	// lambdaRuntimeAPIVariable contains the address of Lambda's runtime API.
 	lambdaRuntimeAPIVariable = "AWS_LAMBDA_RUNTIME_API"
-	// lambdaMemoryVariable is the memory of the function in MB.
+	// lambdaMemoryVariable contains the memory size of the Lambda function in MB.
 	lambdaMemoryVariable = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 )
 
-// serveLambda serves queries and mutations in AWS Lambda. It does not open the change feed and does
-// not refresh the JWKS in the background, because Lambda freezes the process between invocations.
+// serveLambda serves queries and mutations in AWS Lambda. Lambda freezes the process between
+// invocations, so serveLambda does not serve subscriptions and does not refresh the JWKS in the
+// background.
 func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err := parseArgs("lambda", args, 0, nil, nil); err != nil {
 		return err

@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// localAddr is the address that DynamoDB Local uses, too.
+	// localAddr is the default address of the endpoint. It has the default port of DynamoDB Local.
 	localAddr = "127.0.0.1:8000"
-	// localStopTimeout is the maximum time to wait for running requests when the endpoint stops.
+	// localStopTimeout is the maximum time that the endpoint waits for running requests before it
+	// stops.
 	localStopTimeout = 15 * time.Second
 )
 
-// serveLocal serves the embedded store over HTTP until ctx ends.
+// serveLocal serves the embedded store as a DynamoDB endpoint until ctx ends.
 func serveLocal(ctx context.Context, args []string, env Environment) error {
 	addr := ""
 	err := parseArgs("local", args, 0, func(set *flag.FlagSet) {
 		defineStoreFlags(set, &env)
-		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so use an address of this machine only")
+		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so use an address that only this machine can reach")
 	}, nil)
 	if err != nil {
 		return err
@@ -58,7 +59,8 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if env.OnListening != nil {
 		env.OnListening(listener.Addr())
 	}
-	// The body of a transaction or batch can have several megabytes, so reading it may take a minute.
+	// The body of a transaction or batch request can have several megabytes, so allow one minute to
+	// read it over a slow connection.
 	serving := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	go func() { stopped <- serving.Serve(listener) }()

@@ -17,11 +17,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/version"
 )
 
-// metrics contains the metrics of a server. A nil metrics means that the server has no admin
-// listener. The methods of a nil metrics do nothing.
+// metrics records the metrics of a server. If the server has no admin listener, its *metrics is
+// nil. The methods observer, observeServer and listen accept a nil *metrics and then do nothing.
 type metrics struct{ *telemetry.Telemetry }
 
-// newMetrics returns the metrics of a server, or nil if there is no admin listener.
+// newMetrics returns the metrics of a server. If no admin listener is configured, it returns nil.
 func newMetrics(cfg config.Config) *metrics {
 	if cfg.AdminAddr == "" {
 		return nil
@@ -30,7 +30,8 @@ func newMetrics(cfg config.Config) *metrics {
 	return &metrics{telemetry.New(telemetry.Options{Codes: append(errcode.All(), document.AllLimitCodes()...), Version: built.Version, Commit: built.Commit})}
 }
 
-// observer returns the observer that measures requests to DynamoDB, or nil if m is nil.
+// observer returns the observer that measures requests to DynamoDB. If m is nil, the observer is
+// nil.
 func (m *metrics) observer() trace.Observer {
 	if m == nil {
 		return nil
@@ -46,7 +47,7 @@ func (m *metrics) ObserveOperation(ctx context.Context, o observe.Operation) {
 	}
 }
 
-// observeServer changes the options of a server so that the server records the metrics.
+// observeServer changes the options of a server so that the server records metrics in m.
 func (m *metrics) observeServer(opts *server.Options) {
 	if m == nil {
 		return
@@ -57,12 +58,12 @@ func (m *metrics) observeServer(opts *server.Options) {
 		}
 	}
 	opts.Graph.ObserveBatch, opts.OnReadiness = m.ObserveBatch, m.SetReady
-	m.SetReady(true) // the store was checked at the start
+	m.SetReady(true) // openForServing has already checked the store
 	m.Watch(telemetry.Sources{Store: opts.Graph.Store, Feed: opts.Graph.Feed, Pools: opts.Admission})
 }
 
-// listen starts the admin listener and returns its address. handler serves the health checks. stop
-// stops the listener.
+// listen starts the admin listener and returns its address. The admin listener passes health checks
+// to handler. The function stop stops the listener.
 func (m *metrics) listen(cfg config.Config, handler http.Handler, opts server.Options) (listening net.Addr, stop func(), err error) {
 	if m == nil {
 		return nil, func() {}, nil

@@ -24,8 +24,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
-// readPrices reads the configured price file. If no price file is configured, it returns the
-// standard prices.
+// readPrices reads DynamoDB's prices from the configured file. If no file is configured, it returns
+// the standard prices.
 func readPrices(cfg config.Config) (price.Prices, error) {
 	if cfg.Prices == "" {
 		return price.Standard(), nil
@@ -41,13 +41,13 @@ func priceCommand(ctx context.Context, args []string, env Environment) error {
 	datasetFile := ""
 	var words []string
 	err := parseMixedArgs("price", args, 1, func(set *flag.FlagSet) {
-		set.StringVar(&datasetFile, "dataset", "", "file of a dataset, in the same format as for `ordergraph seed`; the operations run on its records (default: the sample data)")
+		set.StringVar(&datasetFile, "dataset", "", "file with the dataset that the operations run on, in the format of `ordergraph seed` (default: the sample data)")
 	}, &words)
 	if err != nil {
 		return err
 	}
 	if len(words) == 0 {
-		return usageError{"price: name a profile, or - for standard input"}
+		return usageError{"price: the argument PROFILE is missing: name a profile, or use - for standard input"}
 	}
 	cfg, err := env.readConfig()
 	if err != nil {
@@ -87,7 +87,8 @@ func priceCommand(ctx context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// readProfile reads a profile from the named file. If the name is -, it reads standard input (in).
+// readProfile reads a profile from the file with the given name. If the name is -, readProfile
+// reads from in, which is standard input.
 func readProfile(name string, in io.Reader) (price.Profile, error) {
 	read := func() ([]byte, error) { return os.ReadFile(name) }
 	if name == "-" {
@@ -104,19 +105,19 @@ func readProfile(name string, in io.Reader) (price.Profile, error) {
 	return profile, nil
 }
 
-// pricedOperation is an operation of a profile, with the DynamoDB read and write units that one
-// execution consumes.
+// pricedOperation is an operation of a profile, with the number of DynamoDB read and write units
+// that one execution consumes.
 type pricedOperation struct {
 	price.Operation
 	units price.Units
-	// most contains the maximum units of one execution. It is nil if the profile contains no document
-	// for the operation.
+	// most contains the maximum units that one execution can consume. If the profile contains no
+	// document for the operation, most is nil.
 	most *price.Units
 }
 
-// meter measures the DynamoDB read and write units of operations. It executes the operations on an
-// embedded store in memory, which computes units by DynamoDB's rules. Each operation runs on its
-// own copy of the dataset.
+// meter measures the DynamoDB read and write units of operations. It executes the operations on
+// embedded stores in memory, which compute the units by DynamoDB's rules. Each operation runs on
+// its own copy of the dataset.
 type meter struct {
 	cfg     config.Config
 	env     Environment
@@ -124,7 +125,8 @@ type meter struct {
 	trusted []document.Trusted
 }
 
-// measure returns the units of an operation.
+// measure returns an operation with its units. If the profile specifies the units of the operation,
+// measure does not execute the operation.
 func (m *meter) measure(ctx context.Context, o price.Operation) (pricedOperation, error) {
 	text, err := m.document(o)
 	if err != nil {
@@ -151,14 +153,14 @@ func (m *meter) measure(ctx context.Context, o price.Operation) (pricedOperation
 	return priced, err
 }
 
-// document returns the text of an operation's document. It returns "" if the profile specifies
-// units and no document.
+// document returns the text of an operation's document. If the profile specifies only the units of
+// the operation, the text is empty.
 func (m *meter) document(o price.Operation) (string, error) {
 	if o.DocumentID == "" {
 		return o.Query, nil
 	}
 	if m.cfg.Documents == "" {
-		return "", errors.New("it names a trusted document: set ORDERGRAPH_DOCUMENTS to the manifest")
+		return "", errors.New("it names a trusted document, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest")
 	}
 	at := slices.IndexFunc(m.trusted, func(d document.Trusted) bool { return d.ID == o.DocumentID || d.Name == o.DocumentID })
 	if at < 0 {
@@ -167,8 +169,8 @@ func (m *meter) document(o price.Operation) (string, error) {
 	return m.trusted[at].Text, nil
 }
 
-// execute executes the setup of an operation and then the operation, on a new embedded store. It
-// returns the units of the operation without the setup.
+// execute executes the setup mutations of an operation and then the operation itself, on a new
+// embedded store. It returns the units of the operation without the setup mutations.
 func (m *meter) execute(ctx context.Context, o price.Operation, text string) (price.Units, error) {
 	engine, err := openEmbeddedStore("", m.env)
 	if err != nil {
@@ -195,8 +197,8 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 	return executeOnce(ctx, executor, text, o.Variables)
 }
 
-// executeOnce executes an operation and returns its units. It returns an error if a root field is
-// null or if a mutation is rejected. Such an execution consumes fewer units than a usual one.
+// executeOnce executes an operation and returns its units. If a root field is null or a mutation is
+// rejected, executeOnce returns an error, because a successful execution would consume more units.
 func executeOnce(ctx context.Context, executor *graph.Executor, text string, variables map[string]any) (price.Units, error) {
 	result := executor.Execute(graph.WithExplain(ctx), graph.Request{Query: text, Variables: variables})
 	if len(result.Errors) > 0 {
@@ -222,8 +224,8 @@ func executeOnce(ctx context.Context, executor *graph.Executor, text string, var
 	return units, nil
 }
 
-// writePrices writes the prices of the operations as a table, with the most expensive operation
-// first. The totals and the assumptions follow the table.
+// writePrices writes a table with the prices of the operations, beginning with the most expensive
+// operation. After the table, it writes the assumptions behind the prices.
 func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices) {
 	total, most, requests := new(big.Rat), new(big.Rat), int64(0)
 	month := func(o pricedOperation) *big.Rat { return prices.Dollars(o.units, o.RequestsPerMonth) }
@@ -247,8 +249,8 @@ func writePrices(w io.Writer, operations []pricedOperation, prices price.Prices)
 	fmt.Fprintf(w, row, fmt.Sprint(requests), "", "", "", total.FloatString(2), formatPercent(total, total), most.FloatString(2), "total")
 	fmt.Fprint(w, strings.Join([]string{
 		"",
-		"Units: measured by one execution on the dataset, or \"units\" of the profile.",
-		"Maximum: the largest records and pages, and each transaction is sent twice.",
+		"Units: measured by one execution on the dataset, or taken from \"units\" in the profile.",
+		"Maximum: assumes the largest records and pages, and that each transaction is sent twice.",
 		"Excluded: storage, streams, backups, retries after throttling, idle capacity.",
 		fmt.Sprintf("Prices: %s, on demand, since %s (%s)", prices.Region, prices.Since, prices.Source),
 		"",

@@ -74,13 +74,13 @@ func TestPriceStandardInput(t *testing.T) {
 
 func TestPriceErrors(t *testing.T) {
 	for profile, message := range map[string]string{
-		`{}`: "is not a profile: list at least one operation",
+		`{}`: `is not a profile: "operations" is empty: list at least one operation`,
 		profileOf(strings.Replace(aliceOperation, "cust_01", "nobody", 1)):                                                          "operation A: customer is null: set variables that refer to records in the dataset",
 		profileOf(strings.Replace(aliceOperation, `"id": "cust_01"`, "", 1)):                                                        "operation A: it failed on the dataset: variable \"id\": must be defined",
 		profileOf(`"query": "{ nonsense }"`):                                                                                        `operation A: the server would reject it: 1:3: Cannot query field "nonsense"`,
 		profileOf(`"query": "query B { __typename } query C { __typename }"`):                                                       "operation A: the document contains 2 operations",
 		profileOf(`"query": "subscription { orderStatusChanged { id } }"`):                                                          "operation A: a subscription has a price per event",
-		profileOf(`"document": "Alice"`):                                                                                            "operation A: it names a trusted document: set ORDERGRAPH_DOCUMENTS",
+		profileOf(`"document": "Alice"`):                                                                                            "operation A: it names a trusted document, but ORDERGRAPH_DOCUMENTS is not set",
 		profileOf(`"query": "mutation { confirmOrder(input: {orderId: \"01HVMK3P2Q0000000000000001\"}) { userErrors { code } } }"`): "operation A: the mutation was rejected, or changed nothing",
 		profileOf(aliceOperation + `, "setup": ["{"]`):                                                                              "operation A: setup: it failed on the dataset",
 	} {
@@ -91,7 +91,7 @@ func TestPriceErrors(t *testing.T) {
 	run(t, "price /nowhere/profile.json").checkFailed(t, 1, "no such file")
 	run(t, "price -dataset /nowhere/dataset.json "+fine).checkFailed(t, 1, "/nowhere/dataset.json")
 	run(t, "price "+fine, "ORDERGRAPH_PRICES="+fine).checkFailed(t, 1, "ORDERGRAPH_PRICES: "+fine+" is not a price file")
-	run(t, "price").checkFailed(t, 2, "price: name a profile")
+	run(t, "price").checkFailed(t, 2, "price: the argument PROFILE is missing")
 	run(t, "price a b").checkFailed(t, 2, `unexpected argument "b"`)
 }
 

@@ -13,8 +13,8 @@ import (
 // progressInterval is the minimum time between two updates of the progress line.
 const progressInterval = 250 * time.Millisecond
 
-// progressLine shows the progress of a command on one line of the terminal. Each update overwrites
-// the line.
+// progressLine shows the progress of a command on one line of the terminal. Each update replaces
+// the previous text of the line.
 type progressLine struct {
 	w     io.Writer
 	clock func() time.Time
@@ -22,16 +22,16 @@ type progressLine struct {
 	mu        sync.Mutex
 	lastShown time.Time
 	shown     bool
-	// log, if set, receives the progress instead of the terminal. It gets at most one line per
-	// logInterval.
+	// If log is not nil, the progress is written to log instead of the terminal, at most one line
+	// every logInterval.
 	log io.Writer
 }
 
 // logInterval is the minimum time between two lines of progress in a log.
 const logInterval = 30 * time.Second
 
-// enableLog writes lines of progress to w if w is not a terminal. Long commands use it: after a
-// crash, the last line of the log shows where to continue.
+// enableLog makes p write lines of progress to w if w is not a terminal. Long commands use it,
+// because after a crash, the last line shows where to continue.
 func (p *progressLine) enableLog(w io.Writer) {
 	if !isTerminal(w) {
 		p.log, p.lastShown = w, p.clock()
@@ -55,7 +55,8 @@ func (p *progressLine) show(format string, args ...any) {
 		fmt.Fprintf(p.log, format+"\n", args...)
 	case p.log == nil && since >= progressInterval:
 		p.lastShown, p.shown = now, true
-		// The escape sequence erases the end of the previous line, which may be longer.
+		// The previous text of the line may be longer, so the escape sequence erases the rest of the
+		// line.
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
-// generateOptions are the flags of `seed -generate`.
+// generateOptions contains the values of the flags of `seed -generate`.
 type generateOptions struct {
 	generate bool
 	shape    sampledata.Shape
@@ -30,7 +30,7 @@ type generateOptions struct {
 
 func (o *generateOptions) defineFlags(set *flag.FlagSet) {
 	o.shape = sampledata.DefaultShape()
-	set.BoolVar(&o.generate, "generate", false, "generate a dataset; equal flags generate equal records, and different flags generate different IDs")
+	set.BoolVar(&o.generate, "generate", false, "generate a dataset; the same flags always generate the same records, and different flags generate different IDs")
 	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("number of customers (default %d)", o.shape.Customers))
 	set.IntVar(&o.shape.Products, "products", o.shape.Products, fmt.Sprintf("number of products (default %d)", o.shape.Products))
 	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("number of orders (default %d)", o.shape.Orders))
@@ -50,7 +50,7 @@ func (o *generateOptions) defineFlags(set *flag.FlagSet) {
 		o.shape.MinItems, o.shape.MaxItems = fewest, most
 		return nil
 	})
-	set.Func("statuses", fmt.Sprintf("relative frequency of each status (default %s)", o.shape.Statuses), func(text string) (err error) {
+	set.Func("statuses", fmt.Sprintf("relative frequency of each order status (default %s)", o.shape.Statuses), func(text string) (err error) {
 		o.shape.Statuses, err = sampledata.ParseStatusWeights(text)
 		return err
 	})
@@ -102,7 +102,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// openCheckedStore opens the store and verifies that the table exists and matches the model.
+// openCheckedStore opens the store and verifies that the table exists and matches the data model.
 func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, config.Config, error) {
 	store, cfg, err := openStore(ctx, "seed", env)
 	if err != nil {
@@ -115,13 +115,12 @@ func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, conf
 	return store, cfg, withTableName(cfg, err)
 }
 
-// generateAndLoad generates a dataset and loads it in parts.
+// generateAndLoad generates a dataset and loads its records while it generates them.
 func generateAndLoad(ctx context.Context, opts generateOptions, files []string, env Environment) error {
 	if len(files) > 0 {
 		return usageError{fmt.Sprintf("seed -generate generates the dataset, so it accepts no FILE argument such as %q", files[0])}
 	}
-	// The shape (the numbers of records) is validated first, because it determines the maximum of
-	// -from.
+	// Validate the numbers of records first, because the number of orders is the maximum of -from.
 	if err := opts.shape.Validate(); err != nil {
 		return usageError{"seed: -" + err.Error()}
 	}
@@ -152,8 +151,8 @@ func generateAndLoad(ctx context.Context, opts generateOptions, files []string, 
 		})
 	}
 	progress.clear()
-	// After a failure or an interrupt, the loaded orders remain. The message contains the flags that
-	// skip them.
+	// After a failure or an interrupt, the loaded orders remain in the table. The error message
+	// contains the value of -from that skips these orders.
 	next := "run the same command again"
 	if done := opts.from + orders.Orders; done > 0 {
 		next = fmt.Sprintf("continue with the same flags and -from %d", done)
@@ -179,8 +178,8 @@ func readDataset(name string) (commerce.Dataset, error) {
 		return commerce.Dataset{}, err
 	}
 	defer f.Close()
-	// Keep the first bytes of the file. If the file is not a dataset, they determine the kind of file
-	// that the error message names.
+	// Keep the first bytes of the file. If the file is not a dataset, the error message uses them to
+	// name the kind of file.
 	in := bufio.NewReader(f)
 	start, _ := in.Peek(512)
 	dataset, err := sampledata.Read(in)

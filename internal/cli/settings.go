@@ -12,18 +12,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// sources returns the sources of the settings: flags and the environment.
+// sources returns the flags and environment variables that settings are read from.
 func (e *Environment) sources() config.Sources {
 	return config.Sources{Getenv: e.Getenv, Environ: e.Environ, Flags: e.flags}
 }
 
-// readConfig reads the settings. It returns the errors of config.ReadFrom.
+// readConfig reads the settings. It returns the same errors as config.ReadFrom.
 func (e *Environment) readConfig() (config.Config, error) { return config.ReadFrom(e.sources()) }
 
 // settingFlag is a flag that sets a setting.
 type settingFlag struct {
 	env *Environment
-	// variable is the environment variable that sets the same setting.
+	// variable is the name of the environment variable that sets the same setting.
 	variable string
 	// listed reports whether the help of the command lists the flag.
 	listed bool
@@ -51,8 +51,8 @@ func defineSettingFlags(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// defineStoreFlags defines the flags -config and -data. Every command that opens the store has these
-// flags.
+// defineStoreFlags defines the flags -config and -data. Every command that opens the store has
+// these flags.
 func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
@@ -63,12 +63,12 @@ func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// defineSettingFlag defines the flag of one setting. listed contains the names of the settings whose
-// flags are in the help.
+// defineSettingFlag defines the flag of one setting. listed contains the names of the settings for
+// which the help of the command lists the flag.
 func defineSettingFlag(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
 	if name := s.Flag(); name != "" {
 		variables := s.Variables()
-		variable := variables[len(variables)-1] // the flag of a secret is the name of a file
+		variable := variables[len(variables)-1] // the flag of a secret has the same meaning as its _FILE variable
 		set.Var(&settingFlag{env, variable, slices.Contains(listed, s.Name)}, name, fmt.Sprintf("%s (%s)", s.PlainMeaning(), variable))
 	}
 }
@@ -81,7 +81,7 @@ func configCommand(_ context.Context, args []string, env Environment) error {
 	err := parseArgs(configCommandName, args, 0, func(set *flag.FlagSet) {
 		set.BoolVar(&asJSON, "json", false, "print one JSON object")
 		defineSettingFlags(set, &env)
-		set.Bool("sample", false, "has no effect on the settings")
+		set.Bool("sample", false, "accepted because serve has this flag; it has no effect on the settings")
 	}, nil)
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/version"
 )
 
-// openTelemetry opens the traces and the access log that cfg configures. It also sets the table's
-// observer in cfg, so that metrics and traces include the requests to DynamoDB. The caller must
-// close the Tracer and the AccessLog.
+// openTelemetry creates the tracer and the access log, if cfg enables them. It also changes
+// cfg.Table so that metrics and traces include the requests to DynamoDB. The caller must close the
+// Tracer and the AccessLog of the result.
 func openTelemetry(ctx context.Context, cfg *config.Config, m *metrics, log *slog.Logger) (observation.Telemetry, error) {
 	var t observation.Telemetry
 	if m != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// maxTokenTTL is the maximum lifetime of a development token. It is short because the token cannot be
-// revoked.
+// maxTokenTTL is the maximum lifetime of a development token. It is short because the token cannot
+// be revoked.
 const maxTokenTTL = 24 * time.Hour
 
-// tokenOptions is the values of the token command's flags.
+// tokenOptions contains the values of the flags of the command token.
 type tokenOptions struct {
 	role, customer, subject, key string
 	ttl                          time.Duration
 }
 
-// tokenCommand implements the commands token and token key.
+// tokenCommand implements the commands `token` and `token key`.
 func tokenCommand(_ context.Context, args []string, env Environment) error {
 	var r tokenOptions
 	var words []string
@@ -52,7 +52,7 @@ func tokenCommand(_ context.Context, args []string, env Environment) error {
 	return createTokenKeyPair(words[1], env.Stdout)
 }
 
-// printToken signs and prints a token.
+// printToken creates and prints a signed token.
 func printToken(r tokenOptions, env Environment) error {
 	role, ok := commerce.ParseRole(strings.ToUpper(r.role))
 	switch {
@@ -90,8 +90,8 @@ func printToken(r tokenOptions, env Environment) error {
 	return nil
 }
 
-// mintingKey returns the key that signs tokens. It reads the key from the file, or uses the
-// configured secret if file is empty.
+// mintingKey returns the key that signs tokens. If file is not empty, mintingKey reads the key from
+// this file. Otherwise, it returns the configured secret.
 func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 	switch {
 	case file != "" && cfg.JWT.Secret != nil:
@@ -109,15 +109,15 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 	case cfg.JWT.Secret != nil:
 		return auth.NewSecretMintingKey(cfg.JWT.Secret), nil
 	}
-	return nil, errors.New("no signing key is set: set the file of a private key with -key FILE (`ordergraph token key FILE` creates a key)")
+	return nil, errors.New("no signing key is set: name the file of a private key with -key FILE; `ordergraph token key FILE` creates such a file")
 }
 
-// jwksSuffix is the suffix of the file with the public key (JWKS). It is appended to the file name
-// of the private key.
+// jwksSuffix is appended to the name of the file with the private key. The result is the name of
+// the file with the public key (JWKS).
 const jwksSuffix = ".jwks.json"
 
-// createTokenKeyPair generates a key pair. It writes the private key to a file that only its owner can
-// read, and the public key (JWKS) to a second file.
+// createTokenKeyPair generates a key pair. It writes the private key to a file that only its owner
+// can read, and the public key (JWKS) to a second file.
 func createTokenKeyPair(file string, stdout io.Writer) error {
 	key, err := auth.NewMintingKey()
 	if err != nil {
@@ -146,8 +146,8 @@ func createTokenKeyPair(file string, stdout io.Writer) error {
 	return nil
 }
 
-// createFile creates a file. It returns an error if the file exists, because overwriting would
-// destroy the old key.
+// createFile creates a file. If the file already exists, createFile returns an error, because
+// overwriting the file would destroy its key.
 func createFile(name string, text []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {

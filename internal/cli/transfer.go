@@ -39,7 +39,7 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts.Progress = func(e transfer.ExportResult) { progress.show("%d records, %s", e.Records, formatBytes(e.Bytes)) }
 	done, messages := transfer.ExportResult{}, env.Stdout
 	if file == standardStream {
-		messages = env.Stderr // standard output has the records
+		messages = env.Stderr // standard output contains the exported records
 		done, err = transfer.Export(ctx, store, env.Stdout, opts)
 	} else {
 		done, err = transfer.ExportFile(ctx, store, file, opts)
@@ -53,7 +53,7 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	}
 	resumed := ""
 	if done.Resumed {
-		resumed = fmt.Sprintf(", including the interrupted export that started at %s", done.Started.Format(time.RFC3339))
+		resumed = fmt.Sprintf(", including the records of the interrupted export that started at %s", done.Started.Format(time.RFC3339))
 	}
 	fmt.Fprintf(messages, "Exported from table %s: %d records, %s%s.\n", cfg.Table.Table, done.Records, formatBytes(done.Bytes), resumed)
 	return nil
@@ -107,18 +107,18 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	return printImportReport(env.Stdout, file, cfg, done.ImportResult, opts)
 }
 
-// importAdvice returns the end of the message for an import that stopped at an invalid line. It
-// describes which lines were imported, and what to do.
+// importAdvice returns the end of the error message for an import that stopped at an invalid line.
+// The text describes which lines were imported, and what to do next.
 func importAdvice(opts transfer.ImportOptions) string {
 	if opts.DryRun || opts.SkipUnreadable {
-		return "fix the line and run the command again" // only a line over the size limit stops these imports
+		return "fix the line and run the command again" // with these options, only a line over the size limit stops the import
 	}
-	return "all lines before this line are imported, and some later lines may be: fix the line and run the command again (it skips imported records), " +
+	return "all lines before this line are imported, and some later lines may be imported, too: fix the line and run the command again (it skips imported records), " +
 		"or skip such lines with -skip-unreadable"
 }
 
-// printImportReport prints the result of a completed import. It returns an error if a record of the
-// file was not imported, because of an invalid line or a conflict.
+// printImportReport prints the result of a completed import. If an invalid line or a conflict
+// prevented the import of a record, printImportReport returns an error.
 func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.ImportResult, opts transfer.ImportOptions) error {
 	if done.RecordCount() == 0 {
 		return fmt.Errorf("%s contains no records", file)
@@ -166,8 +166,8 @@ func printMore(out io.Writer, more int) {
 	}
 }
 
-// newInterrupted returns the error for a command that was interrupted by a signal. The message
-// describes whether the same command can continue the work.
+// newInterrupted returns the error for a command that was interrupted by a signal. If the same
+// command can continue the work, the message says so.
 func newInterrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {
@@ -180,7 +180,7 @@ func newInterrupted(command, done string, saved bool, err error) error {
 	}
 }
 
-// parseSegments parses the number of segments.
+// parseSegments parses the value of the flag -segments.
 func parseSegments(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > bulk.MaxSegments {
@@ -189,8 +189,8 @@ func parseSegments(text string) (int, error) {
 	return n, nil
 }
 
-// fileArgument parses the flags of a command and returns its only other argument, the name of a
-// file.
+// fileArgument parses the arguments of a command. It returns the one argument that is not a flag.
+// This argument is the name of a file.
 func fileArgument(command string, args []string, define func(*flag.FlagSet)) (string, error) {
 	var words []string
 	if err := parseArgs(command, args, 1, define, &words); err != nil {
@@ -202,7 +202,7 @@ func fileArgument(command string, args []string, define func(*flag.FlagSet)) (st
 	return words[0], nil
 }
 
-// formatBytes formats a number of bytes.
+// formatBytes formats a number of bytes for a message, such as "1.5 MB".
 func formatBytes(bytes int64) string {
 	switch {
 	case bytes >= 1e9:

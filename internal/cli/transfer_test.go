@@ -132,13 +132,13 @@ func TestImportInvalidFile(t *testing.T) {
 			run(t, "import "+file, variables...).checkSucceeded(t, "1 records written", "1 unchanged")
 			continue
 		}
-		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is not JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
+		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: the line is not JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
 			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
 		}
 		if records := tableRecords(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run wrote %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before this line are imported, and some later lines may be: fix the line")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before this line are imported, and some later lines may be imported, too: fix the line")
 		if records := tableRecords(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
@@ -209,7 +209,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("it left %v", got)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", file+".progress")
-	run(t, "export "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the interrupted export that started at 20")
+	run(t, "export "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the records of the interrupted export that started at 20")
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
@@ -225,7 +225,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("the interrupted export changed the previous file: %v", err)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
-	run(t, "export -overwrite -segments 2 "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the interrupted export")
+	run(t, "export -overwrite -segments 2 "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the records of the interrupted export")
 
 	// A command without a progress file does not suggest continuing.
 	for _, c := range []struct{ line, at string }{{"export -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
@@ -262,7 +262,7 @@ func TestImportOtherFiles(t *testing.T) {
 		"\n\n":                  "contains no records",
 		"\x1f\x8b\x08\x00":      "is compressed: run `gunzip -c FILE | ordergraph import -`",
 		smallDataset:            "ordergraph seed FILE",
-		"{\"Item\": 1}\n":       "some later lines may be: fix the line",
+		"{\"Item\": 1}\n":       "some later lines may be imported, too: fix the line",
 		"{\"Other\": [1]}\n":    "line 1",
 		"{\"Item\":{\"pk\":1}}": "line 1",
 	} {

@@ -11,23 +11,23 @@ import (
 
 // Values of Config.Auth.
 const (
-	// AuthNone grants every caller all permissions.
+	// AuthNone means that every caller has all permissions.
 	AuthNone = "none"
-	// AuthJWT requires a token with each request.
+	// AuthJWT means that each request must contain a token.
 	AuthJWT = "jwt"
 )
 
 // jwtSettings returns the settings that apply only to AuthJWT.
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.ParsedBy(&c.Anonymous, "off", "catalog or off", parseAnonymousAccess), Meaning: "`catalog` lets requests [without a token](authentication.md#a-storefront-without-a-token) read products"},
-		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "https URL or file of the JWKS with the public keys"},
-		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs tokens, instead of `ORDERGRAPH_JWT_JWKS`", auth.MinSecretBytes)},
-		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "required claim `iss` of the tokens"},
-		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "required value in the claim `aud`"},
-		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("tolerated difference from the issuer's clock, up to %s", auth.MaxLeeway)},
-		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "name of the claim with the role"},
-		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "name of the claim with the customer's ID"},
+		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.ParsedBy(&c.Anonymous, "off", "catalog or off", parseAnonymousAccess), Meaning: "`catalog` lets requests [without a token](authentication.md#a-storefront-without-a-token) read products; `off` rejects these requests"},
+		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "https URL or file name of the JSON Web Key Set (JWKS) with the issuer's public keys"},
+		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs the tokens; set either this variable or `ORDERGRAPH_JWT_JWKS`", auth.MinSecretBytes)},
+		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "value that the claim `iss` of each token must have"},
+		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "value that the claim `aud` of each token must contain"},
+		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("tolerated difference between the clocks of the issuer and the server, up to %s", auth.MaxLeeway)},
+		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "name of the claim that contains the caller's role"},
+		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "name of the claim that contains the customer's ID"},
 	}
 }
 
@@ -35,8 +35,8 @@ func parseAnonymousAccess(text string) (on, ok bool) {
 	return text == "catalog", text == "catalog" || text == "off"
 }
 
-// resolveAuth copies the value of the deprecated setting AUTH to ORDERGRAPH_AUTH, and validates the
-// settings that depend on ORDERGRAPH_AUTH.
+// resolveAuth validates ORDERGRAPH_AUTH and the settings that depend on it. If only the deprecated
+// setting AUTH is set, resolveAuth uses its value for ORDERGRAPH_AUTH.
 func (r *settingsReader) resolveAuth() error {
 	name := "ORDERGRAPH_AUTH"
 	switch {
@@ -54,7 +54,7 @@ func (r *settingsReader) resolveAuth() error {
 	}
 	for _, s := range r.jwtSettings() {
 		if text := r.found[s.Name].text; text != "" && text != s.Default {
-			return fmt.Errorf("%[1]s is set, but the server requires tokens only with %[2]s=%[3]s: set %[2]s=%[3]s, or unset %[1]s", s.Name, name, AuthJWT)
+			return fmt.Errorf("%[1]s is set, but it has an effect only with %[2]s=%[3]s: set %[2]s=%[3]s, or unset %[1]s", s.Name, name, AuthJWT)
 		}
 	}
 	if r.Auth == "" && r.Store == Embedded {
@@ -64,22 +64,22 @@ func (r *settingsReader) resolveAuth() error {
 	return nil
 }
 
-// checkJWT checks that the settings for tokens are complete and consistent.
+// checkJWT checks that the settings for tokens are complete and do not contradict each other.
 func checkJWT(jwt auth.Options) error {
 	switch {
 	case jwt.JWKS == "" && len(jwt.Secret) == 0:
-		return errors.New("ORDERGRAPH_AUTH=jwt requires keys: set ORDERGRAPH_JWT_JWKS to their URL or file, or set ORDERGRAPH_JWT_SECRET")
+		return errors.New("ORDERGRAPH_AUTH=jwt requires keys that verify tokens: set ORDERGRAPH_JWT_JWKS to a URL or file, or set ORDERGRAPH_JWT_SECRET")
 	case jwt.JWKS != "" && len(jwt.Secret) > 0:
 		return errors.New("ORDERGRAPH_JWT_JWKS and ORDERGRAPH_JWT_SECRET are both set: unset one of them")
 	case jwt.Issuer == "":
-		return errors.New("ORDERGRAPH_JWT_ISSUER is not set: set it to the iss claim of the tokens")
+		return errors.New("ORDERGRAPH_JWT_ISSUER is not set: set it to the value of the iss claim in the tokens")
 	case jwt.Audience == "":
-		return errors.New("ORDERGRAPH_JWT_AUDIENCE is not set: set it to the aud claim of the tokens for this server")
+		return errors.New("ORDERGRAPH_JWT_AUDIENCE is not set: set it to the value of the aud claim in the tokens for this server")
 	case jwt.RoleClaim == jwt.CustomerClaim:
 		return fmt.Errorf("ORDERGRAPH_JWT_ROLE_CLAIM and ORDERGRAPH_JWT_CUSTOMER_CLAIM are both %q: use two different claims", jwt.RoleClaim)
 	}
 	if err := auth.CheckJWKSLocation(jwt.JWKS); err != nil {
-		return fmt.Errorf("ORDERGRAPH_JWT_JWKS %w", err) // the error omits the URL, which can contain a password
+		return fmt.Errorf("ORDERGRAPH_JWT_JWKS %w", err) // the error does not contain the URL, because a URL can contain a password
 	}
 	return nil
 }

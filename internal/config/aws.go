@@ -16,34 +16,36 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// maxIdleConnections is the maximum number of idle connections to DynamoDB. With the SDK's default
-// of 10, a busy server would constantly open new connections.
+// maxIdleConnections is the maximum number of idle connections to DynamoDB. With the default of the
+// AWS SDK, 10 per host, a busy server would constantly open new connections.
 const maxIdleConnections = 256
 
-// connectionReadBuffer is the size of a connection's read buffer in bytes. Most responses, with their
-// headers, fit into the buffer. The rest of a longer response is read without the buffer.
+// connectionReadBuffer is the size in bytes of the read buffer of each connection to DynamoDB. Most
+// responses, with their headers, fit into the buffer.
 const connectionReadBuffer = 16 << 10
 
-// responseTimeout is how long the SDK waits for response headers before it retries. DynamoDB
-// usually responds in milliseconds, so a connection without a response after this time is probably
-// broken.
+// responseTimeout is how long the AWS SDK waits for the headers of a response before it retries the
+// request. DynamoDB usually responds in milliseconds, so a connection without a response after this
+// time is probably broken.
 const responseTimeout = 3 * time.Second
 
-// credentialsTimeout is the time limit of the search for credentials. The SDK may try to reach a
-// metadata service that does not exist, and would delay the start without this limit.
+// credentialsTimeout limits how long the AWS SDK searches for credentials at the start. Without
+// this limit, the SDK could wait too long for a metadata service that does not exist.
 const credentialsTimeout = 10 * time.Second
 
-// The SDK's environment variables for the endpoints of DynamoDB and of DynamoDB Streams.
+// The environment variables in which the AWS SDK expects the endpoints of DynamoDB and of DynamoDB
+// Streams.
 const (
 	tablesEndpointVariable  = "AWS_ENDPOINT_URL_DYNAMODB"
 	streamsEndpointVariable = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
 // lambdaTracer is an HTTP client that adds the trace ID of the Lambda invocation to each request.
-// The SDK adds the trace ID in middleware, which the fast path does not run.
+// The AWS SDK adds the trace ID only to requests that it sends itself. Ordergraph also sends
+// requests without the SDK, on a fast path.
 type lambdaTracer struct{ next dynamodb.HTTPClient }
 
-// Do sends a request.
+// Do sends a request with the trace ID.
 func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
 	// The package aws-lambda-go stores the trace ID in the context under this key.
 	if id, ok := r.Context().Value("x-amzn-trace-id").(string); ok && id != "" && r.Header["X-Amzn-Trace-Id"] == nil {
@@ -52,12 +54,12 @@ func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
 	return l.next.Do(r)
 }
 
-// OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. It reads the SDK's usual settings:
-// AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the credential chain. If
-// only the endpoint of DynamoDB is set, the client of DynamoDB Streams uses the same endpoint,
-// because DynamoDB Local serves both APIs at one endpoint.
+// OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. The AWS SDK configures the clients
+// from its usual sources, such as AWS_REGION and the shared configuration files. If only the
+// endpoint of DynamoDB is set, the client of DynamoDB Streams uses the same endpoint. DynamoDB
+// Local serves both APIs at one endpoint.
 //
-// It returns an error that names the missing setting.
+// If a setting is missing or invalid, the error names the setting.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
 	for _, name := range []string{tablesEndpointVariable, streamsEndpointVariable} {
 		if endpoint := os.Getenv(name); endpoint != "" {
@@ -66,8 +68,8 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 			}
 		}
 	}
-	// By default, the SDK logs to standard error. Disable this log, because the errors that the SDK
-	// returns contain the same information.
+	// Disable the SDK's own log on standard error, because the errors that the SDK returns contain the
+	// same information.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = maxIdleConnections
 		t.MaxIdleConnsPerHost = maxIdleConnections
@@ -78,12 +80,12 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 		return nil, nil, fmt.Errorf("read the AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
-		return nil, nil, fmt.Errorf("no AWS region is set: set AWS_REGION, such as us-east-1")
+		return nil, nil, fmt.Errorf("no AWS region is set: set AWS_REGION to a region such as us-east-1")
 	}
 	credentialsCtx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	if _, err := cfg.Credentials.Retrieve(credentialsCtx); err != nil {
-		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local accepts any credentials")
+		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, set AWS_PROFILE, or use an IAM role; DynamoDB Local accepts any credentials")
 	}
 	tables := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		if os.Getenv("AWS_LAMBDA_FUNCTION_NAME") != "" {

@@ -1,5 +1,5 @@
-// Package config reads the settings from flags, the environment and a file. No other package reads
-// the environment.
+// Package config reads the settings of all commands from flags, environment variables and a
+// configuration file. No other package of the program reads environment variables.
 package config
 
 import (
@@ -37,82 +37,88 @@ const (
 	DynamoDB = "dynamodb"
 )
 
-// Config is the configuration of the server and of the other commands.
+// Config is the configuration of all commands, including the server.
 type Config struct {
 	// Addr is the address to listen on, in the form host:port. If authentication is off, the default
-	// host is 127.0.0.1.
+	// host is 127.0.0.1. With AuthJWT, the server listens on all addresses by default.
 	Addr string
-	// AdminAddr is the address of the admin listener, in the form host:port. If it is empty, there is
-	// no admin listener.
+	// AdminAddr is the address of the admin listener, in the form host:port. The admin listener serves
+	// metrics. If AdminAddr is empty, there is no admin listener.
 	AdminAddr string
 	// Store is Embedded or DynamoDB.
 	Store string
-	// Data is the file of the embedded store. If it is empty, the store is in memory.
+	// Data is the path of the embedded store's file. If Data is empty, the embedded store is in
+	// memory.
 	Data string
-	// Table names the table and describes its layout.
+	// Table contains the name, the number of shards and other options of the table.
 	Table dynamo.Options
-	// CursorKey is the key that signs cursors. It is empty if the server requires a secret key, but
-	// the setting is missing.
+	// CursorKey is the key that signs pagination cursors. It is empty if Auth is AuthJWT and
+	// ORDERGRAPH_CURSOR_KEY is not set. In that case, the server does not start.
 	CursorKey []byte
-	// Origins are the origins that may call the API from a browser.
+	// Origins are the origins of the web pages that may call the API from a browser (CORS).
 	Origins []string
-	// Hosts are the host names that a server without authentication accepts, in addition to localhost
-	// and IP addresses.
+	// Hosts are the additional host names that a server without authentication accepts in the Host
+	// header. The server always accepts localhost and IP addresses.
 	Hosts []string
-	// Limits are the limits of one document.
+	// Limits are the limits of one GraphQL request and its execution.
 	Limits document.Limits
-	// Rates are the rate limits per principal.
+	// Rates are the rate limits for each principal.
 	Rates rate.Options
-	// ServerLimits are the limits of requests and connections.
+	// ServerLimits are the limits of HTTP requests and connections.
 	ServerLimits server.Limits
-	// PoolSizes are the sizes of the resources that callers share. ShareWeights multiply the shares of
-	// the callers with a role.
+	// PoolSizes are the maximum amounts of the resources that all callers share, such as open
+	// connections. Each caller can use only a share of a resource. ShareWeights maps a role to the
+	// factor that multiplies the shares of callers with this role.
 	PoolSizes    admission.Sizes
 	ShareWeights map[commerce.Role]int
-	// Introspection reports whether clients may query the schema.
+	// Introspection reports whether clients may query the schema with introspection.
 	Introspection bool
 	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
 	// manifest.
 	Documents string
 	// Prices is the path of the price file. If it is empty, the standard prices apply.
 	Prices string
-	// TrustedOnly reports whether only trusted documents are executed.
+	// TrustedOnly reports whether the server executes only trusted documents and rejects all others.
 	TrustedOnly bool
-	// Auth is AuthNone or AuthJWT. It is empty if the operator must set ORDERGRAPH_AUTH before the
-	// server can start.
+	// Auth is AuthNone or AuthJWT. It is empty if ORDERGRAPH_AUTH is not set and Store is DynamoDB. In
+	// that case, the server does not start.
 	Auth string
 	// AuthFromAlias reports whether Auth comes from the deprecated variable AUTH.
 	AuthFromAlias bool
-	// Anonymous reports whether requests without a token can read the catalog. It applies only to
-	// AuthJWT.
+	// Anonymous reports whether requests without a token can read products. It has an effect only if
+	// Auth is AuthJWT.
 	Anonymous bool
-	// JWT configures how tokens are verified. It applies only to AuthJWT.
+	// JWT configures how tokens are verified. It has an effect only if Auth is AuthJWT.
 	JWT auth.Options
-	// GCTuning configures the garbage collector. This package does not set the field Memory.
+	// GCTuning configures the garbage collector. ReadFrom does not set its field Memory, because each
+	// command determines the available memory itself.
 	GCTuning gctuning.Options
-	// Breaker reports whether the circuit breaker is enabled. The embedded store has no circuit
-	// breaker.
+	// Breaker reports whether the circuit breaker for DynamoDB is enabled. It has no effect on the
+	// embedded store.
 	Breaker bool
-	// Shutdown contains the durations of a shutdown.
+	// Shutdown contains the duration of each phase of a shutdown.
 	Shutdown lifecycle.Shutdown
-	// LogLevel is the minimum level that is logged.
+	// LogLevel is the minimum level of the messages that are logged.
 	LogLevel slog.Level
 	// LogFormat is logging.JSON or logging.Text.
 	LogFormat string
 	// AccessLog reports whether the server logs each request.
 	AccessLog bool
-	// Traces reports whether traces are exported. The OpenTelemetry SDK reads its own variables.
+	// Traces reports whether the server exports traces. The OpenTelemetry SDK reads the destination of
+	// the traces from the environment itself.
 	Traces bool
 	// Effective contains the value and the source of each setting. Secrets are masked.
 	Effective []EffectiveSetting
-	// Warnings contains a sentence for each name that is not a setting and therefore has no effect.
+	// Warnings contains a message for each environment variable that begins with ORDERGRAPH_ but is
+	// not a setting. Such a variable has no effect.
 	Warnings []string
 
-	// secretFiles contains the files whose secrets are in use.
+	// secretFiles contains the files from which ReadFrom has read secrets. WatchSecrets reads these
+	// files again periodically.
 	secretFiles []secretFile
 }
 
-// Upper limits for the durations of a shutdown.
+// Upper limits for the settings ORDERGRAPH_SHUTDOWN_DELAY and ORDERGRAPH_DRAIN_TIMEOUT.
 const (
 	maxShutdownDelay = 5 * time.Minute
 	maxDrainTime     = 10 * time.Minute
@@ -126,14 +132,14 @@ func parseDrainTime(text string) (time.Duration, bool) {
 // minCursorKeyBytes is the minimum length of a cursor key in bytes.
 const minCursorKeyBytes = 16
 
-// tableNamePattern is DynamoDB's rule for table names.
+// tableNamePattern matches the table names that DynamoDB accepts.
 var tableNamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
-// originPattern matches an origin as browsers send it: scheme, host, and the port if it is not the
-// scheme's default. An origin may contain a star, which stands for any characters.
+// originPattern matches an origin, such as https://shop.example.com or http://localhost:3000. A
+// star in an origin stands for any characters.
 var originPattern = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 
-// settingsReader reads the settings into a Config.
+// settingsReader reads the settings and stores their values in the embedded Config.
 type settingsReader struct {
 	Config
 	port int
@@ -143,14 +149,14 @@ type settingsReader struct {
 	authAlias string
 	traces    traceSettings
 
-	// found maps the name of a setting to its text and its source.
+	// found maps the name of a setting to the setting's text and source.
 	found    map[string]foundText
 	problems []string
-	// flagInvalid reports whether a problem is in the value of a flag.
+	// flagInvalid reports whether the value of at least one flag is invalid.
 	flagInvalid bool
 }
 
-// Sections returns all settings except the settings that the AWS SDK reads.
+// Sections returns the declarations of all settings, except those that the AWS SDK reads.
 func Sections() []setting.Section { return new(settingsReader).sections() }
 
 func (r *settingsReader) sections() []setting.Section {
@@ -158,44 +164,44 @@ func (r *settingsReader) sections() []setting.Section {
 		{Title: "Server", Settings: []setting.Setting{
 			{Name: fileSettingName, Value: setting.Text(&r.file, ""), Meaning: "[file](#file) with settings"},
 			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on; `:8080` listens on all addresses"},
-			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the host is 127.0.0.1, or all addresses with `ORDERGRAPH_AUTH=jwt`"},
-			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.ParsedBy(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), off by default; a port alone means 127.0.0.1"},
-			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins that can call the API from a browser"},
+			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the server listens on 127.0.0.1, or with `ORDERGRAPH_AUTH=jwt` on all addresses"},
+			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.ParsedBy(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), which is off by default; for a port without a host, the host is 127.0.0.1"},
+			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all origins", isOrigin), Meaning: "origins of the web pages that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "additional host names that a [server without authentication](authentication.md#without-authentication) accepts"},
-			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters (`openssl rand -hex 32`) that signs cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`; the default is not secret", minCursorKeyBytes)},
-			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`off` disables introspection; gateways can still read the subgraph schema"},
-			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest of [trusted documents](operations.md#trusted-documents)"},
-			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents"},
-			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
+			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs pagination cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`; otherwise, the default is derived from the table name and is not secret", minCursorKeyBytes)},
+			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`off` disables introspection; federation gateways can still read the subgraph schema"},
+			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file name of the manifest of [trusted documents](operations.md#trusted-documents)"},
+			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
+			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "name of a file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.ParsedBy(&r.LogLevel, "info", "debug, info, warn or error", parseLogLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
 			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, logging.JSON, logging.JSON, logging.Text), Meaning: "`json` or `text`"},
-			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` logs [each request](operations.md#logs)"},
-			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server [refuses connections](operations.md#shutdown-and-rolling-updates)"},
-			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.ParsedBy(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "maximum time to complete requests after `ORDERGRAPH_SHUTDOWN_DELAY`"},
-			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC)"},
-			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's limit"},
+			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` writes a log entry for [each request](operations.md#logs)"},
+			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server [refuses new connections](operations.md#shutdown-and-rolling-updates)"},
+			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.ParsedBy(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "maximum time to complete running requests after `ORDERGRAPH_SHUTDOWN_DELAY` has passed"},
+			{Name: "GOGC", Value: setting.TextMatching(&r.GCTuning.GOGC, "", "a percentage such as 100, or off", gctuning.ValidGOGC), Meaning: "target percentage of the Go garbage collector, as described for the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC)"},
+			{Name: "GOMEMLIMIT", Value: setting.TextMatching(&r.GCTuning.GOMEMLIMIT, "", "a size such as 512MiB, or off", gctuning.ValidGOMEMLIMIT), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); the default is 90 % of the container's memory limit"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in the server's process) or `dynamodb`"},
-			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, created if missing; by default, the store has sample data in memory"},
+			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, which is created if missing; if not set, the store is in memory and contains sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "table name"},
-			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of [shards](data-model.md#shards) per sharded partition key; the same for all servers and commands"},
-			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "`on` rejects operations while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
-			{Name: "ORDERGRAPH_CURRENCY", Value: setting.ParsedBy(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without a currency"},
+			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of [shards](data-model.md#shards) of each sharded partition key; must be the same for all servers and commands"},
+			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "`on` rejects operations immediately while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
+			{Name: "ORDERGRAPH_CURRENCY", Value: setting.ParsedBy(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of stored records that do not specify a currency"},
 		}},
 		{Title: "Traces", Settings: r.traces.settings()},
 		{Title: "Authentication", Settings: append([]setting.Setting{
-			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (every caller has all permissions); the default is `none`, but `ORDERGRAPH_STORE=dynamodb` requires a value"},
+			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (every caller has all permissions); with `ORDERGRAPH_STORE=dynamodb`, a value is required; otherwise, the default is `none`"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`"},
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors by role that multiply [shares](limits.md#shares), such as `ADMIN=2,SERVICE=8`"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factor for each role that multiplies the [shares](limits.md#shares) of callers with this role, such as `ADMIN=2,SERVICE=8`"},
 		}},
 	}
 }
 
-// maxShareWeight is the maximum share weight of a role.
+// maxShareWeight is the maximum factor in ORDERGRAPH_SHARE_WEIGHTS.
 const maxShareWeight = 100
 
 func parseShareWeights(text string) (map[commerce.Role]int, bool) {
@@ -215,12 +221,12 @@ func parseShareWeights(text string) (map[commerce.Role]int, bool) {
 // burstNotSet is the value of Rates.Burst if ORDERGRAPH_RATE_BURST is not set.
 const burstNotSet = -1
 
-// Read reads the settings from the environment, and from the file in ORDERGRAPH_CONFIG. It returns
-// the errors of ReadFrom.
+// Read reads the settings from the environment and from the file that ORDERGRAPH_CONFIG names. It
+// returns the same errors as ReadFrom.
 func Read(getenv func(string) string) (Config, error) { return ReadFrom(Sources{Getenv: getenv}) }
 
-// ReadFrom reads the settings from all sources. It returns an *InvalidError if settings are
-// invalid. Even in that case, Config.Effective and Config.Warnings are complete.
+// ReadFrom reads the settings from all sources. If a setting is invalid, the error is an
+// *InvalidError. Even then, Config.Effective and Config.Warnings are complete.
 func ReadFrom(sources Sources) (Config, error) {
 	r := &settingsReader{Config: Config{Rates: rate.Options{Burst: burstNotSet}, Warnings: sources.misspellingWarnings()}, found: map[string]foundText{}}
 	layers, problems := sources.layers()
@@ -230,15 +236,15 @@ func ReadFrom(sources Sources) (Config, error) {
 			r.readSetting(s, layers)
 		}
 	}
-	// If a setting is invalid, validating combinations of settings could report the same problem
-	// again.
+	// If a setting is invalid, skip the validation of combinations of settings, because it could
+	// report the same problem again.
 	if len(r.problems) == 0 {
 		r.resolveDependentSettings()
 	}
 	return r.Config, newInvalidError(r.problems, r.flagInvalid)
 }
 
-// readSetting reads one setting and adds it to Effective.
+// readSetting reads one setting and appends its value to r.Effective.
 func (r *settingsReader) readSetting(s setting.Setting, layers []sourceLayer) {
 	f, err := findText(s, layers)
 	if err == nil {
@@ -262,7 +268,8 @@ func (r *settingsReader) readSetting(s setting.Setting, layers []sourceLayer) {
 	r.Effective = append(r.Effective, e)
 }
 
-// resolveDependentSettings sets the values that depend on several settings, and validates combinations of settings.
+// resolveDependentSettings sets the values that depend on several settings, and validates
+// combinations of settings.
 func (r *settingsReader) resolveDependentSettings() {
 	check := func(err error) {
 		if err != nil {
@@ -284,7 +291,7 @@ func (r *settingsReader) resolveDependentSettings() {
 		r.setDerived("ORDERGRAPH_CURSOR_KEY", "derived from the table's name", defaultSourceText)
 	}
 	if r.Data != "" && r.Store != Embedded {
-		check(errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: remove one of them"))
+		check(errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: unset one of them"))
 	}
 	if r.TrustedOnly && r.Documents == "" {
 		check(errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest of the trusted documents"))
@@ -292,14 +299,15 @@ func (r *settingsReader) resolveDependentSettings() {
 	check(r.resolveBurst())
 }
 
-// setDerived sets the effective value and source of a setting whose value comes from other settings.
+// setDerived changes the entry in r.Effective of a setting whose value depends on other settings.
+// It sets the value and the source that users see.
 func (r *settingsReader) setDerived(name, value, source string) {
 	i := slices.IndexFunc(r.Effective, func(e EffectiveSetting) bool { return e.Name == name })
 	r.Effective[i].Value, r.Effective[i].Source = value, source
 }
 
-// resolveBurst sets the default of Rates.Burst. Without authentication, all callers share one token
-// bucket, so the default is no rate limit.
+// resolveBurst validates Rates.Burst, or sets its default. Without authentication, all callers
+// would share one rate limit, so the default is no rate limit.
 func (r *settingsReader) resolveBurst() error {
 	switch {
 	case r.Rates.Burst > 0 && r.Rates.Burst < r.Limits.Cost:
@@ -315,8 +323,8 @@ func (r *settingsReader) resolveBurst() error {
 	return nil
 }
 
-// defaultCursorKey returns the cursor key of a server without a secret. The key depends only on the
-// table's name, so cursors stay valid after a restart and on other servers.
+// defaultCursorKey returns the key that signs cursors if ORDERGRAPH_CURSOR_KEY is not set. The key
+// depends only on the table's name, so cursors stay valid after a restart and on other servers.
 func defaultCursorKey(table string) []byte {
 	key := sha256.Sum256([]byte("ordergraph cursors of table " + table))
 	return key[:]

@@ -11,22 +11,24 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// EffectiveSetting is the value of one setting for display. It contains no secret.
+// EffectiveSetting describes the current value of one setting to users. It contains no secret.
 type EffectiveSetting struct {
 	// Name is the name of the setting.
 	Name string `json:"name"`
-	// Value is the value. A secret is masked. Value is empty if the setting has no value.
+	// Value is the value of the setting. If the setting is a secret, Value is masked. If the setting
+	// is not set and has no default, Value is empty.
 	Value string `json:"value"`
-	// Source is where the value comes from: "default", "environment", "flag", or "file" with the path
-	// and the line.
+	// Source describes where the value comes from: "default", "environment", "flag", or "file"
+	// followed by the path and the line number.
 	Source string `json:"source"`
-	// SecretFile is the path of the file that contains the secret.
+	// SecretFile is the path of the file that contains the secret. It is empty if the value does not
+	// come from such a file.
 	SecretFile string `json:"secretFile,omitempty"`
-	// Problem describes why the value is invalid.
+	// Problem describes why the value is invalid. It is empty if the value is valid.
 	Problem string `json:"problem,omitempty"`
 }
 
-// secretMask is displayed in place of a secret.
+// secretMask is displayed instead of a secret.
 const secretMask = "********"
 
 func newEffectiveSetting(s setting.Setting, f foundText) EffectiveSetting {
@@ -76,15 +78,15 @@ func WriteEffective(w io.Writer, cfg Config) error {
 	return tab.Flush()
 }
 
-// InvalidError reports invalid settings.
+// InvalidError is the error for invalid settings.
 type InvalidError struct {
-	// Problems contains a sentence for each problem. The sentences contain no secrets.
+	// Problems contains a message for each problem. The messages contain no secrets.
 	Problems []string
-	// FromFlag reports whether a problem is in the value of a flag.
+	// FromFlag reports whether the value of at least one flag is invalid.
 	FromFlag bool
 }
 
-// newInvalidError returns an *InvalidError, or nil if there are no problems.
+// newInvalidError returns an *InvalidError. If there are no problems, it returns nil.
 func newInvalidError(problems []string, fromFlag bool) error {
 	if len(problems) == 0 {
 		return nil
@@ -92,7 +94,8 @@ func newInvalidError(problems []string, fromFlag bool) error {
 	return &InvalidError{Problems: problems, FromFlag: fromFlag}
 }
 
-// Error returns the problem, or one line for each problem.
+// Error returns a description of all problems. If there are several problems, each problem has its
+// own line.
 func (e *InvalidError) Error() string {
 	if len(e.Problems) == 1 {
 		return e.Problems[0]

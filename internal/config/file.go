@@ -16,21 +16,21 @@ import (
 // maxFileBytes is the maximum size in bytes of a configuration file or of a file with a secret.
 const maxFileBytes = 1 << 20
 
-// variableNamePattern matches the names of environment variables in a configuration file.
+// variableNamePattern matches the variable names that a configuration file can contain.
 var variableNamePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,99}$`)
 
-// fileLine is a line NAME=value of a configuration file.
+// fileLine is a line of a configuration file, in the form NAME=value.
 type fileLine struct {
 	number      int
 	name, value string
 }
 
 // parseFile parses a configuration file. Each line is NAME=value, a comment that starts with #, or
-// blank. systemd (EnvironmentFile) and Docker (--env-file) can read the same file with the same
-// result. parseFile therefore rejects quotes and backslashes, which systemd would remove and Docker
-// would keep.
+// blank. The options EnvironmentFile of systemd and --env-file of Docker can read the same file
+// with the same result. parseFile therefore rejects quotes around values and all backslashes,
+// because systemd would remove them and Docker would keep them.
 //
-// parseFile returns the valid lines, and a problem for each invalid line. Problems contain no
+// parseFile returns the valid lines, and a message for each invalid line. The messages contain no
 // values, because a value may be a secret.
 func parseFile(text string) (lines []fileLine, problems []string) {
 	seen := map[string]int{}
@@ -43,21 +43,21 @@ func parseFile(text string) (lines []fileLine, problems []string) {
 		problem := ""
 		switch {
 		case strings.HasSuffix(line, `\`):
-			problem = "remove the backslash at the end: a line cannot continue on the next line"
+			problem = "the line ends with a backslash, but cannot continue on the next line: remove the backslash"
 		case trimmed == "" || trimmed[0] == '#':
 			continue
 		case !assigns:
-			problem = "write NAME=value, or start a comment with #"
+			problem = "the line is not an assignment: write NAME=value, or start a comment with #"
 		case !variableNamePattern.MatchString(name):
-			problem = "the name before = must consist of A-Z, 0-9 and _, without spaces and without export"
+			problem = "the name before = must consist of A-Z, 0-9 and _, without spaces and without the word export"
 		case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-			problem = name + " has a control character or invalid UTF-8"
+			problem = name + " has a value with a control character or invalid UTF-8"
 		case strings.TrimSpace(value) != value:
-			problem = "remove the spaces around the value of " + name
+			problem = name + " has a value with spaces around it: remove the spaces"
 		case strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
-			problem = "remove the quotes around the value of " + name
+			problem = name + " has a value in quotes: remove the quotes"
 		case strings.Contains(value, `\`):
-			problem = "remove the backslashes from the value of " + name
+			problem = name + " has a value with a backslash: remove the backslash"
 		case seen[name] > 0:
 			problem = fmt.Sprintf("%s is already set in line %d", name, seen[name])
 		}
@@ -71,9 +71,9 @@ func parseFile(text string) (lines []fileLine, problems []string) {
 	return lines, problems
 }
 
-// readFile returns the content of a file of at most maxFileBytes bytes. Its errors do not contain
-// the path, because an operator may by mistake have set the variable to the secret instead of a
-// path.
+// readFile returns the content of a file of at most maxFileBytes bytes. The errors of readFile do
+// not contain the path. An operator may have mistakenly configured a secret instead of the path of
+// its file.
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,8 +95,9 @@ func withoutPath(err error) error {
 	return err
 }
 
-// loadFile reads the configuration file at path. It returns the values in the file as a layer. It
-// also returns a problem for each invalid line and for each name that is not a setting.
+// loadFile reads the configuration file at path. It returns the values in the file as a
+// sourceLayer. It also returns a message for each invalid line and for each name that is not a
+// setting.
 func loadFile(path string) (sourceLayer, []string) {
 	text, err := readFile(path)
 	if err != nil {
@@ -112,7 +113,7 @@ func loadFile(path string) (sourceLayer, []string) {
 		case l.name == fileSettingName:
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s cannot be set in the file itself", path, l.number, l.name))
 		case strings.HasPrefix(l.name, "AWS_") || strings.HasPrefix(l.name, "OTEL_"):
-			problems = append(problems, fmt.Sprintf("%s: line %d: %s is read from the environment only: set it there", path, l.number, l.name))
+			problems = append(problems, fmt.Sprintf("%s: line %d: %s cannot be set in this file: set the environment variable instead", path, l.number, l.name))
 		case slices.Contains(known, l.name):
 		default:
 			problems = append(problems, fmt.Sprintf("%s: line %d: %s", path, l.number, describeUnknown(l.name)))

@@ -13,23 +13,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// secretFile is a file that contains the secret of a setting.
+// secretFile is a file that contains a secret. name is the name of the setting that the secret
+// belongs to.
 type secretFile struct {
 	name, path string
-	// sum is the SHA-256 of the secret in use.
+	// sum is the SHA-256 hash of the secret in use.
 	sum [sha256.Size]byte
 }
 
-// watchedFile is a secretFile that WatchSecrets rereads.
+// watchedFile is a secretFile that WatchSecrets reads again periodically.
 type watchedFile struct {
 	secretFile
-	// setting validates a new secret without changing the configuration of the running server.
+	// setting validates a new secret. It does not change the configuration of the running server.
 	setting setting.Setting
-	// logged is the last problem that was logged, or empty if the file was usable at the last reading.
+	// logged is the last problem that was logged. It is empty if the secret was valid when the file
+	// was last read.
 	logged string
 }
 
-// readSecret reads a secret from a file and removes one newline at its end.
+// readSecret reads a secret from a file and removes one line break at the end of the secret.
 func readSecret(path string) (string, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -44,19 +46,19 @@ func readSecret(path string) (string, error) {
 
 // WatchOptions configures WatchSecrets.
 type WatchOptions struct {
-	// OnChange maps the name of a secret setting to the function that WatchSecrets calls with the new
-	// secret.
+	// OnChange maps the name of a setting to the function that WatchSecrets calls with the setting's
+	// new secret.
 	OnChange map[string]func(secret []byte)
-	// Log is the logger for changed secrets and for unusable files.
+	// Log is the logger for changed secrets and for files that WatchSecrets cannot use.
 	Log *slog.Logger
-	// AfterFunc calls f in its own goroutine after d. If AfterFunc is nil, WatchSecrets uses
-	// time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after the duration d. The function stop cancels the call.
+	// If AfterFunc is nil, WatchSecrets uses time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// WatchSecrets rereads the files of secrets until ctx ends. Its interval is auth.FilePollInterval, as
-// for a JWKS file. If a file is unreadable or its secret is invalid, the previous secret remains in
-// use, and the problem is logged once.
+// WatchSecrets periodically rereads the files that contain secrets, until ctx ends. The interval is
+// auth.FilePollInterval. If a file is unreadable or its secret is invalid, the previous secret
+// remains in use. WatchSecrets logs the same problem of a file only once.
 func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
 	if len(cfg.secretFiles) == 0 {
 		return
@@ -85,7 +87,8 @@ func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
 	opts.AfterFunc(auth.FilePollInterval, reread)
 }
 
-// reread reads the file again and calls OnChange if the secret has changed.
+// reread reads the file again. If the secret has changed, reread calls the function in
+// opts.OnChange.
 func (f *watchedFile) reread(ctx context.Context, opts WatchOptions) {
 	text, err := readSecret(f.path)
 	if err == nil {
@@ -94,7 +97,7 @@ func (f *watchedFile) reread(ctx context.Context, opts WatchOptions) {
 	if err != nil {
 		if f.logged != err.Error() {
 			f.logged = err.Error()
-			opts.Log.ErrorContext(ctx, "cannot use the changed file of a secret, so the previous secret remains in use", "setting", f.name, "file", f.path, "error", err)
+			opts.Log.ErrorContext(ctx, "cannot use the changed file that contains a secret, so the previous secret remains in use", "setting", f.name, "file", f.path, "error", err)
 		}
 		return
 	}

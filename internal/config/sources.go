@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Source identifies where the value of a setting comes from. A greater Source takes precedence.
+// Source identifies where the value of a setting comes from. If several sources set a setting, the
+// greatest Source takes precedence.
 type Source int
 
 // The sources of a value, from the lowest to the highest precedence.
@@ -24,18 +25,17 @@ const (
 	SourceFlag
 )
 
-// defaultSourceText is the text for SourceDefault in Effective.Source.
+// defaultSourceText is the value of EffectiveSetting.Source for SourceDefault.
 const defaultSourceText = "default"
 
-// Sources contains the inputs that ReadFrom reads.
+// Sources contains the flags and the environment variables that ReadFrom reads.
 type Sources struct {
 	// Getenv returns the value of an environment variable.
 	Getenv func(name string) string
-	// Environ returns all environment variables in the form NAME=value. ReadFrom returns a warning for
-	// each misspelled setting among them. If Environ is nil, there are no warnings.
+	// Environ returns all environment variables in the form NAME=value. ReadFrom uses it to warn about
+	// misspelled settings. If Environ is nil, there are no warnings.
 	Environ func() []string
-	// Flags contains the values of flags, by the name of the environment variable with the same
-	// meaning.
+	// Flags maps the name of a setting's environment variable to the value of the setting's flag.
 	Flags map[string]string
 }
 
@@ -48,16 +48,17 @@ func Environ() []string { return os.Environ() }
 // fileSettingName is the name of the setting that contains the path of the configuration file.
 const fileSettingName = "ORDERGRAPH_CONFIG"
 
-// sourceLayer is a source of values. get returns the text of a variable and reports whether the variable
-// is set. place describes where the text is, for messages. An empty environment variable or an
-// empty value in the file counts as not set.
+// sourceLayer reads the values of settings from one source. get returns the text of a variable, and
+// reports in ok whether the source sets the variable. place describes the source in messages. An
+// environment variable or a line in the file with an empty value counts as not set.
 type sourceLayer struct {
 	source Source
 	get    func(name string) (text, place string, ok bool)
 }
 
-// layers returns the layers of the flags, the environment and the configuration file (if any), in
-// this order of precedence. layers also returns the problems of the file.
+// layers returns the sourceLayers of the flags, the environment and the configuration file, in this
+// order of precedence. It omits the file if none is configured. layers also returns the problems in
+// the file.
 func (s Sources) layers() ([]sourceLayer, []string) {
 	all := []sourceLayer{
 		{SourceFlag, func(name string) (string, string, bool) {
@@ -83,8 +84,9 @@ func (s Sources) layers() ([]sourceLayer, []string) {
 	return all, problems
 }
 
-// SettingText returns the text of one setting, which must not be a secret. The text is empty if no source
-// sets the setting. Text does not validate other settings.
+// SettingText returns the text of one setting, which must not be a secret. If no source sets the
+// setting, the text is empty. SettingText does not validate the text or other settings, but returns
+// the problems of the configuration file as an error.
 func (s Sources) SettingText(name string) (string, error) {
 	layers, problems := s.layers()
 	for _, l := range layers {
@@ -95,19 +97,21 @@ func (s Sources) SettingText(name string) (string, error) {
 	return "", newInvalidError(problems, false)
 }
 
-// foundText is the text of a setting.
+// foundText is the text of a setting, and where it comes from.
 type foundText struct {
 	text   string
 	source Source
-	// place describes the source in messages and in Effective.Source. label names the setting in error
-	// messages, as the operator wrote it.
+	// place describes the source in messages and in EffectiveSetting.Source. label is the name of the
+	// setting in error messages, as the operator wrote it, such as -max-body.
 	place, label string
-	// secretFile is the path of the file that contained the text.
+	// secretFile is the path of the file that contained the secret. It is empty if the text does not
+	// come from such a file.
 	secretFile string
 }
 
-// findText returns the text of a setting from the first layer that sets it. It returns an error if this
-// layer sets both the secret and the file of the secret, or if the file is unreadable.
+// findText returns the text of a setting from the first layer that sets the setting. A secret can
+// be set directly or as the path of a file. If the layer sets both, or if the file is unreadable,
+// findText returns an error.
 func findText(s setting.Setting, layers []sourceLayer) (foundText, error) {
 	for _, l := range layers {
 		for _, name := range slices.Backward(s.Variables()) {
@@ -140,7 +144,7 @@ func findText(s setting.Setting, layers []sourceLayer) (foundText, error) {
 	return foundText{place: defaultSourceText, label: s.Name}, nil
 }
 
-// settingVariables returns the names of all environment variables that set a setting.
+// settingVariables returns the names of the environment variables of all settings.
 func settingVariables() (names []string) {
 	for _, section := range Sections() {
 		for _, s := range section.Settings {
@@ -150,13 +154,14 @@ func settingVariables() (names []string) {
 	return names
 }
 
-// kubernetesVariablePattern matches the environment variables that Kubernetes sets in each Pod for each
-// Service. If the name of a Service begins with ordergraph, the names of its variables begin with
-// ORDERGRAPH_.
+// kubernetesVariablePattern matches the environment variables that Kubernetes sets in each Pod for
+// each Service. If the name of a Service begins with ordergraph, the names of its variables begin
+// with ORDERGRAPH_, but they are not settings.
 var kubernetesVariablePattern = regexp.MustCompile(`^[A-Z0-9_]+(_SERVICE_HOST|_SERVICE_PORT|_SERVICE_PORT_[A-Z0-9_]+|_PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|_PORT=(tcp|udp|sctp)://.*)(=|$)`)
 
-// misspellingWarnings returns a warning for each environment variable that begins with ORDERGRAPH_ and is
-// not a setting. It ignores variables for tests, and variables that Kubernetes sets.
+// misspellingWarnings returns a warning for each environment variable that begins with ORDERGRAPH_
+// but is not a setting. It ignores variables that begin with ORDERGRAPH_TEST_, and variables that
+// Kubernetes sets.
 func (s Sources) misspellingWarnings() (warnings []string) {
 	if s.Environ == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package crosssite detects HTTP requests that a browser may have sent on behalf of a page of
-// another site. It imports only the standard library.
+// Package crosssite detects HTTP requests that a page of another site may have caused a browser to
+// send. It imports only the standard library.
 package crosssite
 
 import (
@@ -9,37 +9,42 @@ import (
 	"strings"
 )
 
-// PreflightHeaders returns request headers that a page cannot send to another site without a CORS
-// preflight request. See https://fetch.spec.whatwg.org/#cors-safelisted-request-header. Apollo's
-// clients and gateways send some of these headers.
+// PreflightHeaders returns the names of headers that protect a request against CSRF. A page can
+// send such a header to another site only after a CORS preflight request. See
+// https://fetch.spec.whatwg.org/#cors-safelisted-request-header. Apollo's clients and gateways send
+// some of these headers.
 func PreflightHeaders() []string {
 	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}
 }
 
-// browserHeaders are request headers that only browsers send. A current browser sends at least one
-// of them with every request of a page to another site. An old browser may send none of them, so
-// PossibleCSRF recognises it by User-Agent. Sec-Fetch-Mode is not in the list, because the fetch
-// function of Node.js also sends it.
+// browserHeaders are request headers that only browsers send. If a page sends a request to another
+// site, a current browser adds at least one of these headers. An old browser may add none of them,
+// so PossibleCSRF recognizes old browsers by the User-Agent header. Sec-Fetch-Mode is not in the
+// list, because the fetch function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// PossibleCSRF reports whether this GET request may be a cross-site request forgery (CSRF), which a
-// browser sends on behalf of a page of another site. It returns false in these cases:
+// PossibleCSRF reports whether a GET request may be a cross-site request forgery (CSRF): a request
+// that a page of another site caused a browser to send. h contains the headers of the request.
+// preflight contains the names of headers that cause a CORS preflight. PossibleCSRF returns false
+// in these cases:
 //
-//   - A page of another site could send the request only after a CORS preflight. The reason is a
-//     header in preflight, a Bearer token, or a Content-Type that HTML forms do not support.
+//   - A page of another site could send the request only after a CORS preflight. This is the case
+//     if the request has a header in preflight, a Bearer token, or a Content-Type that HTML forms
+//     do not support.
 //   - The request comes from a page of this server or from the browser's address bar.
 //   - The client is not a browser.
 //
-// The allowed CORS origins have no effect, because browsers send simple GETs without a preflight. A
-// POST is safe: its Content-Type must be JSON, so a browser sends a preflight first.
+// The allowed CORS origins do not matter here, because browsers send simple GET requests without a
+// preflight. POST requests need no such check. Their Content-Type must be JSON, so a browser sends
+// a preflight first.
 func PossibleCSRF(h http.Header, preflight []string) bool {
 	for _, name := range preflight {
 		if h.Get(name) != "" {
 			return false
 		}
 	}
-	// A browser never sends a Bearer token automatically. It sends the credentials of other schemes
-	// (Basic, Digest, Negotiate) automatically after the user has logged in.
+	// A browser never adds a Bearer token to a request automatically. After the user has logged in, it
+	// does add the credentials of other schemes, such as Basic.
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
@@ -55,18 +60,20 @@ func PossibleCSRF(h http.Header, preflight []string) bool {
 			return true
 		}
 	}
-	// A page cannot forge User-Agent, because the browser would send a preflight first.
+	// Old browsers may send none of these headers, so check User-Agent. A page of another site cannot
+	// change User-Agent, because the browser would send a preflight first.
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 
-// simpleContentType reports whether a page can send a body of this content type to another site
+// simpleContentType reports whether a page can send a body of content type t to another site
 // without a preflight.
 func simpleContentType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
 }
 
-// SameOrigin reports whether the Origin header of a request contains the host of the request. It
-// ignores the scheme, because a server behind a proxy that terminates TLS does not know the scheme.
+// SameOrigin reports whether the Origin and Host headers of a request name the same host. It
+// ignores the scheme in Origin. A server behind a proxy that terminates TLS does not know the
+// scheme that the browser used.
 func SameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)

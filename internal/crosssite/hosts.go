@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// AllowedHosts are the host names that a server without authentication accepts, in addition to
-// localhost and IP addresses. They prevent DNS rebinding
-// (https://en.wikipedia.org/wiki/DNS_rebinding).
+// AllowedHosts contains the additional host names that a server without authentication accepts in
+// the Host header of a request. The server always accepts localhost and IP addresses. It rejects
+// all other host names to prevent DNS rebinding. See https://en.wikipedia.org/wiki/DNS_rebinding.
 //
-// In DNS rebinding, an attacker's page makes its own host name resolve to the server's address. The
-// browser then treats the page and the server as the same site, so neither CORS nor the CSRF check
-// applies. But the page's requests still have the attacker's host name in their Host header.
+// In DNS rebinding, an attacker makes the host name of the attacker's page resolve to the server's
+// address. The browser then treats the page and the server as the same site, so neither CORS nor
+// the CSRF check applies. However, the page's requests still have the attacker's host name in their
+// Host header.
 type AllowedHosts map[string]bool
 
 // NewAllowedHosts returns AllowedHosts with the given names. It ignores ports in the names.
@@ -24,8 +25,7 @@ func NewAllowedHosts(names []string) AllowedHosts {
 	return h
 }
 
-// normalizeHost returns the host name of a Host header in lower case, without port, brackets and
-// trailing dot.
+// normalizeHost returns the host name in lower case, without a port, brackets or a trailing dot.
 func normalizeHost(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -33,7 +33,7 @@ func normalizeHost(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }
 
-// Allow reports whether the server accepts a request with this Host header.
+// Allow reports whether the server accepts a request with the given Host header.
 func (h AllowedHosts) Allow(host string) bool {
 	name := normalizeHost(host)
 	_, err := netip.ParseAddr(name)

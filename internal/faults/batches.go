@@ -6,12 +6,12 @@ import (
 	"net/http"
 )
 
-// keysAndOptions is the part of a BatchGetItem request for one table. It contains the keys and the
-// options.
+// keysAndOptions is the JSON object for one table in a BatchGetItem request. It contains the keys
+// to read and the options of the read.
 type keysAndOptions = map[string]json.RawMessage
 
-// batchSize returns the number of entries in a batch request for one table. It returns 0 for any
-// other request.
+// batchSize returns the number of keys or writes in a BatchGetItem or BatchWriteItem request to one
+// table. For any other request, it returns 0.
 func batchSize(r Request) int {
 	parts, _, err := parseBatch(r)
 	if err != nil {
@@ -20,18 +20,19 @@ func batchSize(r Request) int {
 	return len(parts.entries)
 }
 
-// batch contains the entries of a BatchGetItem or BatchWriteItem request for one table.
+// batch contains the keys of a BatchGetItem request, or the writes of a BatchWriteItem request. The
+// request accesses only one table.
 type batch struct {
 	table   string
 	entries []json.RawMessage
-	// encode encodes some of the entries in the format of the request.
+	// encode encodes the given entries as JSON, in the format that the request uses for one table.
 	encode func([]json.RawMessage) (json.RawMessage, error)
-	// unprocessedField is the response field for unprocessed entries.
+	// unprocessedField is the name of the response field that lists unprocessed entries.
 	unprocessedField string
 }
 
-// parseBatch decodes a batch request for one table. It also returns the fields of the request body.
-// For any other request, it returns no entries.
+// parseBatch parses a BatchGetItem or BatchWriteItem request to one table. It also returns the
+// top-level fields of the request body. For any other request, it returns a batch without entries.
 func parseBatch(r Request) (batch, map[string]json.RawMessage, error) {
 	var p batch
 	var body map[string]json.RawMessage
@@ -70,8 +71,8 @@ func parseBatch(r Request) (batch, map[string]json.RawMessage, error) {
 	return p, body, nil
 }
 
-// sendHalf sends the first half of a batch to the engine. It returns the engine's response, with
-// the second half of the batch added as unprocessed.
+// sendHalf sends only the first half of a batch to DynamoDB. To the response, it adds the second
+// half of the batch as unprocessed entries.
 func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, error) {
 	p, requestBody, err := parseBatch(request)
 	if err != nil {
@@ -103,12 +104,13 @@ func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, err
 			return nil, err
 		}
 	}
-	// jsonResponse sets no checksum header. The engine's checksum would not match the changed body.
+	// The new response has no checksum header, because DynamoDB's checksum does not match the changed
+	// body.
 	return jsonResponse(r, response.StatusCode, responseBody)
 }
 
-// requestItems encodes some of the entries as a map from the table name to the entries.
-// RequestItems, UnprocessedKeys and UnprocessedItems have this format.
+// requestItems returns a JSON object that maps the table name to the given entries. The request
+// field RequestItems and the response fields UnprocessedKeys and UnprocessedItems have this format.
 func (p batch) requestItems(entries []json.RawMessage) (json.RawMessage, error) {
 	part, err := p.encode(entries)
 	if err != nil {

@@ -22,85 +22,91 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// Kind is a kind of fault.
+// Kind is a kind of fault, such as a refused connection.
 type Kind string
 
-// The kinds of faults. The kinds before ConnectionReset occur before the engine executes a request.
-// For ConnectionReset and the later kinds, the engine executes the request completely or in part.
+// The kinds of faults, in two groups. A fault above ConnectionReset in this list occurs before
+// DynamoDB executes the request. With ConnectionReset or a fault below it, DynamoDB executes at
+// least a part of the request.
 const (
-	// None is no fault.
+	// None means that no fault occurs.
 	None Kind = ""
 
-	// ThroughputExceeded is DynamoDB's ProvisionedThroughputExceededException.
+	// ThroughputExceeded is DynamoDB's error ProvisionedThroughputExceededException.
 	ThroughputExceeded Kind = "ProvisionedThroughputExceeded"
-	// Throttling is DynamoDB's ThrottlingException.
+	// Throttling is DynamoDB's error ThrottlingException.
 	Throttling Kind = "Throttling"
-	// InternalServerError is DynamoDB's InternalServerError, with HTTPClient status 500.
+	// InternalServerError is DynamoDB's error InternalServerError, with the HTTP status 500.
 	InternalServerError Kind = "InternalServerError"
-	// TransactionConflict means that a concurrent transaction writes the same record.
-	// TransactWriteItems fails with a TransactionCanceledException, and a single write fails with a
-	// TransactionConflictException.
+	// TransactionConflict means that another transaction is writing the same record at the same time.
+	// A TransactWriteItems request fails with a TransactionCanceledException. A request that writes a
+	// single record fails with a TransactionConflictException.
 	TransactionConflict Kind = "TransactionConflict"
-	// TransactionInProgress is the TransactionInProgressException: the same transaction was already
-	// sent and has not ended. It applies only to TransactWriteItems.
+	// TransactionInProgress is DynamoDB's error TransactionInProgressException. It means that the
+	// client has already sent the same transaction, and that DynamoDB is still executing it. The fault
+	// applies only to TransactWriteItems.
 	TransactionInProgress Kind = "TransactionInProgress"
-	// ConnectionRefused means that the connection is refused.
+	// ConnectionRefused means that the server refuses the TCP connection.
 	ConnectionRefused Kind = "connection refused"
 
-	// ExpiredIterator is the ExpiredIteratorException of DynamoDB Streams. It applies only to
-	// GetRecords.
+	// ExpiredIterator is the error ExpiredIteratorException of DynamoDB Streams. The fault applies
+	// only to GetRecords.
 	ExpiredIterator Kind = "ExpiredIterator"
-	// TrimmedData is the TrimmedDataAccessException of DynamoDB Streams: the requested stream records
-	// are older than 24 hours. It applies only to GetRecords.
+	// TrimmedData is the error TrimmedDataAccessException of DynamoDB Streams. It means that the
+	// requested stream records have been deleted, because they are older than 24 hours. The fault
+	// applies only to GetRecords.
 	TrimmedData Kind = "TrimmedDataAccess"
-	// LimitExceeded is the LimitExceededException of DynamoDB Streams: too many clients read the same
-	// shard.
+	// LimitExceeded is the error LimitExceededException of DynamoDB Streams. It means that too many
+	// clients read the same shard.
 	LimitExceeded Kind = "LimitExceeded"
 
-	// Delayed means that the request reaches the engine DelayTime later. It does not fail.
+	// Delayed means that the request reaches DynamoDB only after DelayTime. The request does not fail.
 	Delayed Kind = "delayed"
 
-	// ConnectionReset means that the connection breaks before the response arrives, but after the
-	// engine has executed the request.
+	// ConnectionReset means that DynamoDB executes the request, but the connection breaks before the
+	// response arrives.
 	ConnectionReset Kind = "connection reset after the commit"
-	// ResponseTimeout means that the engine has executed the request, but the response does not arrive
-	// in time.
+	// ResponseTimeout means that DynamoDB executes the request, but the client times out before the
+	// response arrives.
 	ResponseTimeout Kind = "time-out after the commit"
-	// TruncatedResponse means that the response ends in the middle. The SDK does not retry the
-	// request.
+	// TruncatedResponse means that DynamoDB executes the request, but only half of the response body
+	// arrives. The SDK does not retry such a request.
 	TruncatedResponse Kind = "reply cut off"
-	// Unprocessed means that the engine executes only the first half of a batch. It applies only to
-	// batches with two or more entries.
+	// Unprocessed means that DynamoDB executes only the first half of a batch. The response lists the
+	// second half as unprocessed. The fault applies only to batches with two or more entries.
 	Unprocessed Kind = "part of a batch unprocessed"
 )
 
-// DelayTime is the delay of a Delayed request.
+// DelayTime is how long a request with the fault Delayed waits before it is sent to DynamoDB.
 const DelayTime = 200 * time.Millisecond
 
-// Request contains the data of a request that a Chooser needs to choose a fault.
+// Request describes a DynamoDB request. A Chooser chooses the fault of a request from this
+// description.
 type Request struct {
 	// Operation is the name of the DynamoDB operation, such as GetItem.
 	Operation string
-	// Body is the JSON of the request.
+	// Body is the request body, in JSON.
 	Body []byte
 }
 
 // IsTransaction reports whether the request is a write transaction.
 func (r Request) IsTransaction() bool { return r.Operation == "TransactWriteItems" }
 
-// isSingleWrite reports whether the request writes one record outside a transaction.
+// isSingleWrite reports whether the request writes a single record without a transaction.
 func (r Request) isSingleWrite() bool {
 	return r.Operation == "PutItem" || r.Operation == "UpdateItem" || r.Operation == "DeleteItem"
 }
 
-// Chooser returns the fault of a request, or None. A Client never calls its Chooser concurrently.
+// Chooser returns the fault of a request, or None if the request must not fail. A Client never
+// calls its Chooser concurrently, so a Chooser needs no lock.
 type Chooser func(Request) Kind
 
-// Rates are the probabilities of faults.
+// Rates maps a kind of fault to its probability, from 0 to 1.
 type Rates map[Kind]float64
 
-// Random returns a Chooser that chooses random faults. The same seed results in the same faults.
-// writes contains the probabilities of faults for transactions, and reads for all other requests.
+// Random returns a Chooser that chooses faults at random. writes contains the probabilities of
+// faults for TransactWriteItems requests. reads contains the probabilities for all other requests.
+// With the same seed, the same sequence of requests gets the same faults.
 func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
@@ -118,17 +124,18 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 	}
 }
 
-// kinds returns all faults in a fixed order.
+// kinds returns all kinds of faults except None, always in the same order.
 func kinds() []Kind {
 	return []Kind{ThroughputExceeded, Throttling, InternalServerError, TransactionConflict, TransactionInProgress, ConnectionRefused, ExpiredIterator, TrimmedData, LimitExceeded, Delayed, ConnectionReset, ResponseTimeout, TruncatedResponse, Unprocessed}
 }
 
-// HTTPClient is the SDK's interface for an HTTPClient client.
+// HTTPClient is the interface of the HTTP clients that the AWS SDK accepts.
 type HTTPClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTPClient client that makes requests fail. It is safe for concurrent use.
+// Client is an HTTP client for the AWS SDK that makes requests fail on purpose. It is safe for
+// concurrent use.
 type Client struct {
 	next        HTTPClient
 	mu          sync.Mutex
@@ -137,14 +144,16 @@ type Client struct {
 	lostCommits int
 }
 
-// TransientKinds returns the faults that are transient: the same request may succeed if it is repeated.
+// TransientKinds returns the kinds of transient faults. After a transient fault, the same request
+// may succeed if it is sent again.
 func TransientKinds() []Kind {
 	return []Kind{ThroughputExceeded, InternalServerError, ConnectionReset, Throttling, ResponseTimeout}
 }
 
-// FailFirstRequests returns a Chooser that makes the first requests of each DynamoDB operation fail.
-// The first request fails with the first of kinds, and so on. After the last of kinds, no request
-// fails.
+// FailFirstRequests returns a Chooser that makes the first requests of each DynamoDB operation
+// fail. For example, the first GetItem request fails with kinds[0], and the second one with
+// kinds[1]. After len(kinds) requests of an operation, the requests of this operation no longer
+// fail.
 func FailFirstRequests(kinds ...Kind) Chooser {
 	counts := map[string]int{}
 	return func(r Request) Kind {
@@ -156,23 +165,23 @@ func FailFirstRequests(kinds ...Kind) Chooser {
 	}
 }
 
-// WrapClient returns a client of db's engine in which requests fail with the faults that choose
-// returns.
+// WrapClient returns a copy of the client db. Requests of the copy fail with the faults that choose
+// returns. The returned Client counts the faults.
 func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
-		// A NopRetryer ignores the retry options of a request. So a request that allows retries would
-		// fail after a transient fault.
+		// aws.NopRetryer ignores the retry options of a single request. OneAttempt respects these
+		// options. Without OneAttempt, a request that allows retries would fail after a transient fault.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
 	}), c
 }
 
-// WrapStreamsClient returns a client of the same streams in which requests fail with the faults
-// that choose returns. The returned client does not retry requests.
+// WrapStreamsClient returns a copy of the client streams. Requests of the copy fail with the faults
+// that choose returns, and the copy does not retry them. The returned Client counts the faults.
 func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {
@@ -182,36 +191,36 @@ func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamo
 	}), c
 }
 
-// OneAttempt returns a retryer that does not retry requests. The options of a single request can
-// allow retries.
+// OneAttempt returns a retryer that sends each request only once by default. The options of a
+// single request can still allow retries.
 func OneAttempt() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
 }
 
-// Counts returns the number of faults by kind.
+// Counts returns the number of faults of each kind that c has simulated.
 func (c *Client) Counts() map[Kind]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.counts)
 }
 
-// LostCommits returns the number of transactions that were committed, but whose responses were
-// lost.
+// LostCommits returns the number of transactions that DynamoDB committed, but whose responses c
+// discarded or truncated.
 func (c *Client) LostCommits() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lostCommits
 }
 
-// Stop stops the faults.
+// Stop turns off the faults. Afterwards, c forwards all requests unchanged.
 func (c *Client) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.choose = func(Request) Kind { return None }
 }
 
-// Do sends a request or makes it fail. It returns network errors, and the errors of the HTTPClient client
-// that it wraps.
+// Do sends a request to DynamoDB or simulates a fault. To simulate a network fault, Do returns an
+// error. Do also returns the errors of the HTTP client that c wraps.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -258,8 +267,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// chooseFault returns the fault of a request and counts it. It returns None if the chosen fault
-// does not apply to the operation.
+// chooseFault chooses the fault of a request and counts the fault. If the chosen fault does not
+// apply to the request's operation, chooseFault returns None.
 func (c *Client) chooseFault(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,7 +283,7 @@ func (c *Client) chooseFault(r Request) Kind {
 	return kind
 }
 
-// forward sends the request with the given body to the engine.
+// forward sends the request r to DynamoDB, with the given body.
 func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	copied := r.Clone(r.Context())
 	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -282,7 +291,8 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.next.Do(copied)
 }
 
-// loseResponse sends the request to the engine, which executes it, and then loses the response.
+// loseResponse sends the request to DynamoDB, which executes it. Then loseResponse discards the
+// response, or truncates it if kind is TruncatedResponse.
 func (c *Client) loseResponse(r *http.Request, request Request, kind Kind) (*http.Response, error) {
 	response, err := c.forward(r, request.Body)
 	if err != nil {
@@ -309,18 +319,19 @@ func (c *Client) loseResponse(r *http.Request, request Request, kind Kind) (*htt
 	}
 }
 
-// truncatedBody is the end of a truncated response body.
+// truncatedBody is a reader that always fails. It follows the first half of a truncated response
+// body.
 type truncatedBody struct{}
 
 func (truncatedBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// errorResponse returns an error response of DynamoDB.
+// errorResponse returns an error response in DynamoDB's format.
 func errorResponse(r *http.Request, status int, name, message string) (*http.Response, error) {
 	return jsonResponse(r, status, map[string]any{"__type": name, "message": message})
 }
 
-// throughputResponse returns DynamoDB's response to a request that exceeds the throughput of the
-// table.
+// throughputResponse returns DynamoDB's response to a request that exceeds the provisioned
+// throughput of the table.
 func throughputResponse(r *http.Request, request Request) (*http.Response, error) {
 	reason := "TableReadProvisionedThroughputExceeded"
 	if request.IsTransaction() || request.isSingleWrite() || request.Operation == "BatchWriteItem" {
@@ -333,7 +344,7 @@ func throughputResponse(r *http.Request, request Request) (*http.Response, error
 	})
 }
 
-// waitDelay waits for DelayTime. It returns the error of a context that ends before.
+// waitDelay waits for DelayTime. If ctx ends first, waitDelay returns the error of ctx.
 func waitDelay(ctx context.Context) error {
 	timer := time.NewTimer(DelayTime)
 	defer timer.Stop()
@@ -345,8 +356,8 @@ func waitDelay(ctx context.Context) error {
 	}
 }
 
-// conflictResponse returns DynamoDB's response to a transaction whose first record conflicts with
-// another transaction.
+// conflictResponse returns DynamoDB's response to a transaction that conflicts with another
+// transaction. The conflict is on the first record that the transaction writes.
 func conflictResponse(r *http.Request, body []byte) (*http.Response, error) {
 	var transaction struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &transaction); err != nil {

@@ -8,14 +8,14 @@ import (
 	"net/url"
 )
 
-// NewProxy returns a Client to use as the HTTPClient handler of a proxy, for servers in other processes.
-// The proxy forwards requests to a DynamoDB endpoint, or makes them fail with the faults that
-// choose returns.
+// NewProxy returns a Client that serves as an HTTP proxy in front of a DynamoDB endpoint. The proxy
+// calls choose for each request that it receives. If choose returns None, the proxy forwards the
+// request to the endpoint. Otherwise, it simulates the fault that choose returns.
 func NewProxy(endpoint *url.URL, choose Chooser) *Client {
 	return &Client{choose: choose, counts: map[Kind]int{}, next: &endpointClient{endpoint, &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}}
 }
 
-// endpointClient sends the requests that a proxy has received.
+// endpointClient sends the requests that a proxy forwards to its DynamoDB endpoint.
 type endpointClient struct {
 	endpoint  *url.URL
 	transport *http.Transport
@@ -26,7 +26,8 @@ func (c *endpointClient) Do(r *http.Request) (*http.Response, error) {
 	return c.transport.RoundTrip(r)
 }
 
-// ServeHTTP forwards a request or makes it fail. For a network error, it closes the connection.
+// ServeHTTP forwards a request to DynamoDB or makes it fail. To simulate a network error, it closes
+// the connection to the client.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {
@@ -36,20 +37,22 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	if _, err := io.Copy(w, response.Body); err != nil {
-		_ = http.NewResponseController(w).Flush() // the client gets the first part
+		_ = http.NewResponseController(w).Flush() // send the bytes that were already copied
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// Counts maps the kind of a fault to the number of requests that fail with it.
+// Counts maps a kind of fault to the number of requests that fail with this fault.
 type Counts map[Kind]int
 
-// Shares chooses the faults for this number of requests at a time.
+// sharesWindow is the number of requests for which ExactShares chooses the faults in advance. A
+// count of 5 in Counts therefore means 5 % of the requests.
 const sharesWindow = 100
 
-// ExactShares returns a Chooser that makes an exact number of requests fail. writes are the faults
-// in each 100 transactions. reads are the faults in each 100 other requests. The order of the
-// faults is random. The same seed results in the same order.
+// ExactShares returns a Chooser that makes a fixed share of the requests fail. writes contains the
+// number of faults of each kind in every 100 TransactWriteItems requests. reads contains the
+// numbers for every 100 other requests. The faults occur in random order. The same seed produces
+// the same order.
 func ExactShares(seed uint64, writes, reads Counts) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	var left [2][]Kind

@@ -1,11 +1,12 @@
-// Package gctuning tunes Go's garbage collector for a server. It makes collections less frequent
-// while the heap is small, and derives the memory limit of the Go runtime from the memory of the
-// container. It also turns off the sampling of allocations if nothing reads the heap profile.
+// Package gctuning configures Go's garbage collector for a server. It makes collections less
+// frequent while the heap is small. It also sets the memory limit of the Go runtime, according to
+// the memory of the container. If nothing reads the heap profile, it turns off the sampling of
+// allocations.
 //
 // By default, the runtime starts a collection when the heap has doubled since the last collection
-// (https://go.dev/doc/gc-guide#GOGC). Between requests, this server has a live heap of only a few
-// megabytes, so the runtime would start a collection every few dozen requests. Each collection
-// scans all stacks, wakes all processors and slows down allocations.
+// (https://go.dev/doc/gc-guide#GOGC). Between requests, the heap of this server contains only a few
+// megabytes of live data. The runtime would therefore start a collection every few dozen requests.
+// Each collection costs CPU time, because it scans the stacks of all goroutines.
 package gctuning
 
 import (
@@ -19,37 +20,38 @@ import (
 )
 
 const (
-	// ballastBytes is the size in bytes of an allocation that is never used, but counts as live heap.
-	// The ballast makes the next collection start later, at a larger heap. The difference is the same
-	// number of bytes for a small and a large live heap. With a higher GOGC instead, the difference
-	// would grow with the live heap.
+	// ballastBytes is the size in bytes of the ballast: memory that Start allocates, but never uses.
+	// The runtime counts the ballast as live heap, so it starts the next collection later. A higher
+	// GOGC would also delay collections. However, it would use more additional memory for a larger
+	// heap. With the ballast, the additional memory is constant.
 	//
-	// A larger ballast would waste memory when many requests arrive at the same time. With this size,
+	// A larger ballast would waste memory when many requests arrive at the same time. With 16 MiB,
 	// collections take less than 3 % of the CPU time of a busy server with a small heap.
 	ballastBytes = 16 << 20
-	// minMemoryForBallast is a number of bytes. In a container with less memory, Start allocates no
-	// ballast.
+	// minMemoryForBallast is a number of bytes. If the memory limit of the container is lower, Start
+	// does not allocate ballastBytes.
 	minMemoryForBallast = 256 << 20
-	// memoryLimitPercent is the memory limit of the Go runtime as a percentage of the container's
-	// memory. The other 10 percent are for memory that the runtime does not count.
+	// memoryLimitPercent is the memory limit of the Go runtime, as a percentage of the container's
+	// memory. The limit covers only the memory that the runtime manages. The other 10 % of the
+	// container's memory are for memory that the runtime does not manage, such as the program's code.
 	memoryLimitPercent = 90
 )
 
 // Options configure Start.
 type Options struct {
 	// GOGC and GOMEMLIMIT have the format of the environment variables with these names. ValidGOGC and
-	// ValidGOMEMLIMIT must accept them. If GOGC or GOMEMLIMIT is set, Start allocates no ballast. If
-	// GOMEMLIMIT is set, Memory has no effect.
+	// ValidGOMEMLIMIT must accept the values. If either value is set, Start does not allocate
+	// ballastBytes. If GOMEMLIMIT is set, Start ignores Memory.
 	GOGC, GOMEMLIMIT string
-	// Memory is the memory limit of the container in bytes, or 0 if there is no limit.
+	// Memory is the memory limit of the container in bytes, or 0 if the container has no limit.
 	Memory uint64
-	// HeapProfile reports whether the runtime samples allocations for the heap profile. Sampling takes
-	// CPU time, because it records a stack for every 512 KiB allocated.
+	// If HeapProfile is true, the runtime samples allocations for the heap profile. Sampling takes CPU
+	// time, because the runtime records a stack trace for about every 512 KiB allocated.
 	HeapProfile bool
 }
 
-// ContainerMemory returns the memory limit of this process's control group, in bytes. It returns 0
-// if there is no limit or the system has no control groups.
+// ContainerMemory returns the memory limit of the control group in which this process runs, in
+// bytes. It returns 0 if there is no limit, or if the system has no control groups.
 func ContainerMemory() uint64 {
 	limit, err := memlimit.FromCgroup()
 	if err != nil || limit > math.MaxInt64 {
@@ -58,21 +60,21 @@ func ContainerMemory() uint64 {
 	return limit
 }
 
-// ValidGOGC reports whether text is a percentage or off.
+// ValidGOGC reports whether text is a percentage, such as 100, or off.
 func ValidGOGC(text string) bool {
 	_, ok := parseGOGC(text)
 	return ok
 }
 
-// ValidGOMEMLIMIT reports whether text is a number of bytes with an optional unit, such as 512MiB,
-// or off.
+// ValidGOMEMLIMIT reports whether text is a size in bytes or off. A size can have a unit, such as
+// 512MiB.
 func ValidGOMEMLIMIT(text string) bool {
 	_, ok := parseGOMEMLIMIT(text)
 	return ok
 }
 
-// parseGOGC returns the percentage for debug.SetGCPercent. The percentage is negative if text is
-// off.
+// parseGOGC returns the percentage for debug.SetGCPercent. If text is off, the percentage is
+// negative, which turns off the collector.
 func parseGOGC(text string) (percent int, ok bool) {
 	if text == "off" {
 		return -1, true
@@ -81,7 +83,7 @@ func parseGOGC(text string) (percent int, ok bool) {
 	return int(n), err == nil
 }
 
-// parseGOMEMLIMIT returns the limit for debug.SetMemoryLimit.
+// parseGOMEMLIMIT returns the limit in bytes for debug.SetMemoryLimit.
 func parseGOMEMLIMIT(text string) (limit int64, ok bool) {
 	if text == "off" {
 		return math.MaxInt64, true
@@ -97,12 +99,13 @@ func parseGOMEMLIMIT(text string) (limit int64, ok bool) {
 	return n * unit, err == nil && n >= 0 && n <= math.MaxInt64/unit
 }
 
-// Start tunes the garbage collector. The returned function restores the previous settings.
+// Start configures the garbage collector of this process. The returned function restores the
+// previous configuration.
 func Start(opts Options) (stop func()) {
 	var allocation []byte
 	if opts.GOGC == "" && opts.GOMEMLIMIT == "" && (opts.Memory == 0 || opts.Memory >= minMemoryForBallast) {
-		// The operating system provides no memory for these bytes, because they are never written. The
-		// collector does not scan them, because they contain no pointers.
+		// The allocation takes no physical memory, because it is never written. The collector does not
+		// scan it, because it contains no pointers.
 		allocation = make([]byte, ballastBytes)
 	}
 	restoreGOGC := func() {}
@@ -110,11 +113,12 @@ func Start(opts Options) (stop func()) {
 		before := debug.SetGCPercent(percent)
 		restoreGOGC = func() { debug.SetGCPercent(before) }
 	}
-	limit := int64(-1) // SetMemoryLimit ignores negative limits
+	limit := int64(-1) // with a negative limit, SetMemoryLimit changes nothing
 	if bytes, ok := parseGOMEMLIMIT(opts.GOMEMLIMIT); ok {
 		limit = debug.SetMemoryLimit(bytes)
 	} else if opts.Memory > 0 {
-		// The runtime counts the ballast as used memory.
+		// The runtime counts the unused allocation as used memory, although it takes no physical memory.
+		// Its size is therefore added to the limit.
 		limit = debug.SetMemoryLimit(int64(opts.Memory/100*memoryLimitPercent) + int64(len(allocation)))
 	}
 	rate := runtime.MemProfileRate

@@ -18,8 +18,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The generated files: the connection and edge types, the payload types of the mutations, and the
-// Go types of these schema types.
+// The files that the generator derives from the hand-written schema. connectionsFile contains the
+// connection and edge types. payloadsFile contains the payload types of the mutations. aliasesFile
+// contains the Go types of all these schema types.
 const (
 	connectionsFile = "connections.graphqls"
 	payloadsFile    = "payloads.graphqls"
@@ -32,33 +33,35 @@ const (
 	commerceImport = "github.com/ordergraph/ordergraph/commerce"
 )
 
-// mutation describes a field of Mutation.
+// mutation describes a field of the schema type Mutation and its implementation in Go.
 type mutation struct {
-	// method is the name of the Store's method. result is the name of the type in package commerce
-	// that the method returns.
+	// method is the name of the method of dynamo.Store that implements the mutation. result is the
+	// name of the method's result type in package commerce.
 	method, result string
 	command        *types.Named
-	// repeatable reports whether the input has an idempotency key.
+	// repeatable reports whether the mutation's input has the field idempotencyKey.
 	repeatable bool
 }
 
-// derivedSchema is derived from the hand-written schema.
+// derivedSchema contains the information that the generator derives from the hand-written schema.
 type derivedSchema struct {
-	// nodes are the types that have a connection type, in the order of the schema.
+	// nodes contains the names of the types that have a connection type, in the order of the schema.
 	nodes []string
-	// mutations are the fields of Mutation by name.
+	// mutations contains the fields of the schema type Mutation, by name.
 	mutations map[string]mutation
-	// models maps types of the schema to types of package commerce.
+	// models maps the names of schema types to the names of Go types in package commerce.
 	models map[string]string
-	// enums maps the values of enums to constants of package commerce.
+	// enums maps the name of each enum to its values. For each value, it contains the corresponding
+	// constant of package commerce.
 	enums map[string]map[string]config.EnumValue
 }
 
-// mutationsFile declares the mutations. The generator writes the number commerce.MaxLines into the
-// description of placeOrder in this file.
+// mutationsFile is the schema file that declares the mutations. In this file, the description of
+// placeOrder states the maximum number of products in an order. The generator updates this number.
 const mutationsFile = "mutations.graphqls"
 
-// writeMaxLines writes commerce.MaxLines into the schema.
+// writeMaxLines writes the value of commerce.MaxLines into the description of the mutation
+// placeOrder.
 func writeMaxLines(commerce *types.Package) {
 	text := string(mustValue(os.ReadFile(mutationsFile)))
 	const begin, end = "Places an order of 1 to ", " products"
@@ -71,7 +74,7 @@ func writeMaxLines(commerce *types.Package) {
 	check(os.WriteFile(mutationsFile, []byte(before+begin+maxLines.String()+end+after), 0o644))
 }
 
-// parseHandWrittenSchema parses the hand-written files of the schema.
+// parseHandWrittenSchema parses all schema files that are not generated.
 func parseHandWrittenSchema() *gql.SchemaDocument {
 	var sources []*gql.Source
 	for _, name := range mustValue(filepath.Glob("*.graphqls")) {
@@ -83,8 +86,8 @@ func parseHandWrittenSchema() *gql.SchemaDocument {
 	return mustValue(gqlparser.ParseSchemas(sources...))
 }
 
-// deriveSchema generates the connections, payloads and commands from the hand-written schema, and writes
-// them to files.
+// deriveSchema generates connection types, payload types and Command methods from the hand-written
+// schema, and writes them to files.
 func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSchema {
 	writeMaxLines(commerce)
 	schema := parseHandWrittenSchema()
@@ -118,9 +121,10 @@ func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSc
 	return d
 }
 
-// enumConstants maps the values of an enum to constants of package commerce. The constant for
-// SHIPPED is Shipped, or Shipped with a prefix from the name of the enum, such as EventShipped for
-// EventType. enumConstants fails if a value has no constant.
+// enumConstants maps the values of an enum to constants of package commerce. The name of a constant
+// can begin with a word from the name of its Go type. For example, the constant for the value
+// SHIPPED is Shipped, or EventShipped if the Go type is EventType. If a value has no constant,
+// enumConstants fails.
 func enumConstants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
 	for _, v := range enum.EnumValues {
@@ -135,16 +139,18 @@ func enumConstants(enum *gql.Definition, model string, commerce *types.Package) 
 			}
 		}
 		if values[v.Name].Value == "" {
-			fail("%s.%s: commerce has no constant of type %s with the name %s", enum.Name, v.Name, model, name)
+			fail("%s.%s: package commerce has no constant of type %s with the name %s: declare the constant", enum.Name, v.Name, model, name)
 		}
 	}
 	return values
 }
 
-// connectionSDL is the format of a connection type and its edge type. Its arguments are:
-//  1. the plural noun for the records
-//  2. the name of the record type
-//  3. the article for that name: a or an
+// connectionSDL is a format string. It produces the schema definition of a connection type and its
+// edge type. Its arguments are:
+//
+//  1. the plural noun for the records, such as orders
+//  2. the name of the records' type, such as Order
+//  3. the article for this name: a or an
 const connectionSDL = `
 "A page of %[1]s."
 type %[2]sConnection {
@@ -165,15 +171,16 @@ type %[2]sEdge {
 }
 `
 
-// payloadSDL is the format of a payload type. Its arguments are:
+// payloadSDL is a format string. It produces the schema definition of a mutation's payload type.
+// Its arguments are:
 //
 //  1. the name of the mutation
 //  2. the name of the payload type
-//  3. the noun for the record
-//  4. a sentence about the value of the record's field after a rejected mutation
+//  3. the noun for the record that the mutation changes
+//  4. a sentence that says when the record's field is null
 //  5. the name of the record's field
 //  6. the type of the record's field
-//  7. a sentence about the value of the field after a VersionConflict, or an empty text
+//  7. a text about the field after a VersionConflict, or an empty string
 //  8. the types of the user errors
 const payloadSDL = `
 """
@@ -189,29 +196,31 @@ type %[2]s {
 }
 `
 
-// userErrorsDirective declares the types of a mutation's user errors.
+// userErrorsDirective is the name of the directive that lists the types of a mutation's user
+// errors.
 const userErrorsDirective = "userErrors"
 
-// userErrors returns the types of a mutation's user errors. It fails if the mutation declares no
-// user errors, or if a declared type is not a user error.
+// userErrors returns the types of a mutation's user errors, formatted as Markdown code. If the
+// mutation has no directive @userErrors, or if a listed type does not implement UserError,
+// userErrors fails.
 func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []string {
 	d := mutation.Directives.ForName(userErrorsDirective)
 	if d == nil {
-		fail("mutation %s: declare the user errors with @%s", mutation.Name, userErrorsDirective)
+		fail("mutation %s does not declare its user errors: add the directive @%s", mutation.Name, userErrorsDirective)
 	}
 	var names []string
 	for _, v := range d.Arguments.ForName("types").Value.Children {
 		t := schema.Definitions.ForName(v.Value.Raw)
 		if t == nil || !slices.Contains(t.Interfaces, "UserError") {
-			fail("mutation %s: @%s names %s, which does not implement UserError", mutation.Name, userErrorsDirective, v.Value.Raw)
+			fail("mutation %s: @%s lists the type %s, which does not implement UserError", mutation.Name, userErrorsDirective, v.Value.Raw)
 		}
 		names = append(names, "`"+t.Name+"`")
 	}
 	return names
 }
 
-// writePayloads finds the Store's method for each mutation. It writes the payloads of the mutations and
-// the Command methods of their inputs.
+// writePayloads finds the method of dynamo.Store that implements each mutation. Then it writes the
+// payload types of the mutations, and the Command methods of their inputs.
 func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
 	inputs := parseInputPackage()
 	changes := storeMethodsOf(store)
@@ -236,7 +245,7 @@ func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerc
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
-			fail("mutation %s has the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
+			fail("mutation %s returns the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, lowerWords(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
 	}
@@ -249,26 +258,27 @@ func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerc
 	check(os.WriteFile(payloadsFile, out.Bytes(), 0o644))
 }
 
-// schemaTypeOf returns the type of the schema that gqlgen.yml binds to a type of package commerce.
+// schemaTypeOf returns the name of the schema type that gqlgen.yml maps to the given type of
+// package commerce.
 func (d *derivedSchema) schemaTypeOf(model string) string {
 	for name, goType := range d.models {
 		if goType == model {
 			return name
 		}
 	}
-	fail("gqlgen.yml binds no type to commerce.%s: add a model", model)
+	fail("gqlgen.yml maps no schema type to commerce.%s: add an entry to models", model)
 	return ""
 }
 
-// bind adds the Go types of connections, edges and payloads, and the constants of enums, to
-// gqlgen's configuration. It also writes the type aliases that the configuration refers to.
+// bind adds the Go types of connections, edges and payloads to gqlgen's configuration. It also adds
+// the constants of enums. The Go types are aliases, which bind declares in a generated file.
 func (d *derivedSchema) bind(cfg *config.Config) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "// Code generated by internal/generate. DO NOT EDIT.\n\npackage graph\n\nimport (\n%q\n%q\n)\n\n// The connections, edges and payloads of the schema.\ntype (\n", commerceImport, pagingPackage)
 	for _, node := range d.nodes {
 		model, ok := d.models[node]
 		if !ok {
-			fail("gqlgen.yml does not bind %s to a type of package commerce: add a model", node)
+			fail("gqlgen.yml does not map the schema type %s to a type of package commerce: add an entry to models", node)
 		}
 		for _, part := range []string{"Connection", "Edge"} {
 			fmt.Fprintf(&out, "%s%s = paging.%s[*commerce.%s]\n", node, part, part, model)
@@ -296,7 +306,7 @@ func (d *derivedSchema) bind(cfg *config.Config) {
 	writeGo(aliasesFile, out.Bytes())
 }
 
-// loadPackage returns a type-checked package.
+// loadPackage loads and type-checks the package with the given import path.
 func loadPackage(path string) *types.Package {
 	loaded := mustValue(packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path))
 	if errs := loaded[0].Errors; len(errs) > 0 {
@@ -305,7 +315,7 @@ func loadPackage(path string) *types.Package {
 	return loaded[0].Types
 }
 
-// plural returns the plural of a noun.
+// plural returns the plural of an English noun.
 func plural(noun string) string {
 	if stem, ok := strings.CutSuffix(noun, "y"); ok {
 		return stem + "ies"
@@ -313,7 +323,8 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
-// lowerWords returns the words of a type's name in lower case, such as "order item".
+// lowerWords splits a type's name into words in lower case. For example, it converts OrderItem to
+// "order item".
 func lowerWords(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -325,7 +336,7 @@ func lowerWords(name string) string {
 	return b.String()
 }
 
-// article returns the indefinite article of a name.
+// article returns the indefinite article for a name: a or an.
 func article(name string) string {
 	if strings.ContainsRune("AEIOU", rune(name[0])) {
 		return "an"

@@ -1,14 +1,15 @@
 // Command generate writes all generated code of the project. "go generate ./..." runs it. It
 // writes:
 //
-//   - the list of the access patterns
-//   - the connections and payloads of the schema
+//   - the list of the access patterns, which are the declared ways to read from the DynamoDB table
+//   - the connection types and the payload types of the schema
 //   - gqlgen's code
 //   - the parts of the executor and of the query plan that depend on the schema
 //   - the resolvers of mutations, and of fields that return the result of an access pattern
 //
-// It reads the schema, gqlgen.yml, the declarations of the access patterns and the Store's methods.
-// Then it updates the golden files and the tables in the docs.
+// Command generate reads the schema, gqlgen.yml, the declarations of the access patterns and the
+// methods of dynamo.Store. After it has written the code, it updates the golden files and the
+// tables in the docs.
 package main
 
 import (
@@ -26,8 +27,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The generated files that gqlgen does not write. goldenPackage is the package that golden tests
-// import.
+// executionFile and readsFile are the generated files of package graph that gqlgen does not write.
+// All tests that compare golden files import goldenPackage.
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"
@@ -41,26 +42,28 @@ func main() {
 	}
 }
 
-// failure is the panic value that ends the generation with an error.
+// failure is a panic value. Functions of this program panic with a failure instead of returning an
+// error. The failure stops the generation.
 type failure struct{ error }
 
-// check ends the generation if err is not nil.
+// check stops the generation if err is not nil.
 func check(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// mustValue returns v. It ends the generation if err is not nil.
+// mustValue returns v. If err is not nil, it stops the generation instead.
 func mustValue[T any](v T, err error) T {
 	check(err)
 	return v
 }
 
-// fail ends the generation with an error.
+// fail stops the generation with a formatted error.
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// recoverFailure recovers from a panic with a failure and stores its error. It must be deferred.
+// recoverFailure recovers from a panic with a failure, and stores the error of the failure in err.
+// It must be called with defer.
 func recoverFailure(err *error) {
 	switch panicked := recover().(type) {
 	case nil:
@@ -71,8 +74,8 @@ func recoverFailure(err *error) {
 	}
 }
 
-// prefixFailure adds a prefix, such as the name of a field, to the message of a failure. It must be
-// deferred.
+// prefixFailure adds a prefix, such as the name of a field, to the error of a failure. It must be
+// called with defer.
 func prefixFailure(format string, args ...any) {
 	panicked := recover()
 	if f, ok := panicked.(failure); ok {
@@ -95,15 +98,15 @@ func run() (err error) {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
 	derived := deriveSchema(cfg, store, commerce)
-	cfg = mustValue(config.LoadConfigFromDefaultLocations()) // derive has changed the schema
+	cfg = mustValue(config.LoadConfigFromDefaultLocations()) // read the schema again, because deriveSchema has changed it
 	derived.bind(cfg)
-	log.SetOutput(io.Discard) // gqlgen logs the fields with resolvers
+	log.SetOutput(io.Discard) // discard gqlgen's list of all fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
 	return updateGolden()
 }
 
-// updateGolden updates the golden files and the tables in the docs. It runs the golden tests of all
-// packages whose tests import internal/golden.
+// updateGolden updates the golden files and the tables in the docs. It does so by running the
+// golden tests of all packages whose tests import internal/golden.
 func updateGolden() error {
 	var goldenPackages []string
 	tests := mustValue(packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./..."))
@@ -119,18 +122,17 @@ func updateGolden() error {
 }
 
 // plugin is a gqlgen plugin that generates the project's own code. It uses the same data as
-// gqlgen's generator. Both generators therefore call the same resolvers and read the same struct
-// fields.
+// gqlgen's generator, so that both generate code for the same resolvers and struct fields.
 type plugin struct {
 	patterns []accessPattern
 	model    *types.Package
 	derived  *derivedSchema
 }
 
-// Name returns the name of the plugin in gqlgen's errors.
+// Name returns the name that identifies the plugin in gqlgen's errors.
 func (plugin) Name() string { return "ordergraph" }
 
-// GenerateCode writes the generated files.
+// GenerateCode writes the files executionFile and readsFile.
 func (p plugin) GenerateCode(data *codegen.Data) (err error) {
 	defer recoverFailure(&err)
 	generateExecutor(data)

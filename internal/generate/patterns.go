@@ -11,29 +11,31 @@ import (
 )
 
 const (
-	// patternsFile declares the access patterns. patternsListFile is the generated list of the access
-	// patterns.
+	// patternsFile is the hand-written file that declares the access patterns. patternsListFile is the
+	// generated file that lists them.
 	patternsFile     = "dynamo/model/patterns.go"
 	patternsListFile = "dynamo/model/patterns_generated.go"
-	// modelFile declares the entities and the write patterns.
+	// modelFile is the hand-written file that declares the entities and the write patterns.
 	modelFile = "dynamo/model/model.go"
 )
 
-// accessPattern describes the declaration of an access pattern. The declaration is a variable with a
-// function call as its value. One argument of the call is the number of the access pattern.
+// accessPattern describes the declaration of an access pattern. Each access pattern is declared as
+// a variable whose value is a function call. One argument of this call is the number of the access
+// pattern.
 type accessPattern struct {
 	number int
 	// name is the name of the variable.
 	name string
-	// typed reports whether the variable is a Lookup or a List. Both types embed the AccessPattern.
+	// typed reports whether the variable has the type Lookup or List. These types embed an
+	// AccessPattern. Otherwise, the variable is a pointer to an AccessPattern.
 	typed bool
 }
 
-// id returns the ID of the pattern in the schema and the docs, such as AP6.
+// id returns the ID of the access pattern in the schema and the docs, such as AP6.
 func (p accessPattern) id() string { return fmt.Sprintf("AP%d", p.number) }
 
-// declaredPatterns returns the access patterns in the order of their numbers. It fails if they are
-// not declared in this order.
+// declaredPatterns returns the declared access patterns, sorted by number. If the declarations are
+// not sorted by number, it fails.
 func declaredPatterns() []accessPattern {
 	file := mustValue(parser.ParseFile(token.NewFileSet(), patternsFile, nil, 0))
 	var found []accessPattern
@@ -50,14 +52,15 @@ func declaredPatterns() []accessPattern {
 	})
 	for i, p := range found {
 		if i > 0 && p.number <= found[i-1].number {
-			fail("%s: %s (number %d) follows the access pattern with number %d: declare the access patterns in ascending order", patternsFile, p.name, p.number, found[i-1].number)
+			fail("%s: %s (number %d) follows the access pattern with number %d: sort the declarations by number", patternsFile, p.name, p.number, found[i-1].number)
 		}
 	}
 	return found
 }
 
-// parsePatternDeclaration parses the call that declares an access pattern. Method calls may follow this
-// call, as in collection(4, ...).embeddedInParent(45).
+// parsePatternDeclaration parses the function call that declares an access pattern. Method calls
+// may follow this call, as in collection(4, ...).embeddedInParent(45). If the expression does not
+// declare an access pattern, parsePatternDeclaration returns false.
 func parsePatternDeclaration(value ast.Expr) (accessPattern, bool) {
 	call, ok := value.(*ast.CallExpr)
 	if !ok {
@@ -79,8 +82,9 @@ func parsePatternDeclaration(value ast.Expr) (accessPattern, bool) {
 	return accessPattern{}, false
 }
 
-// variablesOfType returns the variables in a file whose initial value is a composite literal of the
-// given type. The result has the order of the file. Method calls may follow the literal.
+// variablesOfType returns the names of the variables in a Go file that are initialized with a
+// composite literal of the given type. The names have the order of the file. Method calls may
+// follow the literal.
 func variablesOfType(name, literal string) []string {
 	file := mustValue(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 	var found []string
@@ -106,8 +110,8 @@ func variablesOfType(name, literal string) []string {
 	return found
 }
 
-// writePatterns writes the file that lists the access patterns, the write patterns and the
-// entities.
+// writePatterns writes patternsListFile, which lists the access patterns, the write patterns and
+// the entities.
 func writePatterns(patterns []accessPattern) {
 	entities, writes := variablesOfType(modelFile, "Entity"), variablesOfType(modelFile, "WritePattern")
 	var out bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Import paths of the packages that generated code uses. modelPackage declares the access patterns.
+// The import paths of the packages that the generated code uses.
 const (
 	storePackage     = "github.com/ordergraph/ordergraph/dynamo"
 	modelPackage     = storePackage + "/model"
@@ -24,22 +24,26 @@ const (
 	scalarPackage    = graphPackage + "/scalar"
 )
 
-// typedPattern is an access pattern with its Go types.
+// typedPattern is an access pattern, with the Go types of its keys and its records.
 type typedPattern struct {
 	accessPattern
-	// key is the type of the keys of a Lookup. It is nil for a List.
+	// key is the type of the keys with which a Lookup finds records. It is nil if the access pattern
+	// is not a Lookup.
 	key types.Type
-	// value is the type of the records. It is nil if the pattern is neither a Lookup nor a List.
+	// value is the type of the records. It is nil if the access pattern is neither a Lookup nor a
+	// List.
 	value types.Type
 }
 
-// pluralRecordName returns the plural noun for the records, such as customers for *commerce.Customer. In
-// the generated code, a method of plan and a field of pendingRecords have this name.
+// pluralRecordName returns the plural of the record type's name, such as customers for
+// *commerce.Customer. In the generated code, a method of plan and a field of pendingRecords have
+// this name.
 func (r typedPattern) pluralRecordName() string {
 	return plural(lcFirst(namedType(r.value).Obj().Name()))
 }
 
-// typedPatterns returns the access patterns by ID.
+// typedPatterns returns the access patterns with their Go types. The keys of the map are the IDs of
+// the access patterns.
 func typedPatterns(model *types.Package, patterns []accessPattern) map[string]typedPattern {
 	found := map[string]typedPattern{}
 	for _, p := range patterns {
@@ -60,8 +64,8 @@ func typedPatterns(model *types.Package, patterns []accessPattern) map[string]ty
 	return found
 }
 
-// namedType returns a type, or the target type of a pointer, as a named type. It returns nil for
-// other types.
+// namedType returns t as a named type. If t is a pointer, namedType returns the type to which the
+// pointer points. If this is not a named type, namedType returns nil.
 func namedType(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -70,7 +74,8 @@ func namedType(t types.Type) *types.Named {
 	return n
 }
 
-// readsDirective is one @reads directive of a field.
+// readsDirective is one @reads directive of a field. It names the access pattern that reads the
+// field.
 type readsDirective struct {
 	typedPattern
 	with          []string
@@ -78,9 +83,10 @@ type readsDirective struct {
 	byHand        bool
 }
 
-// readsDirectives returns the @reads directives of a field. generated reports whether the generator writes
-// the field's plan and resolver. It does so if the field has a @reads directive, and none has the
-// argument byHand. reads fails for an unknown access pattern or argument.
+// readsDirectives returns the @reads directives of a field. generated reports whether the generator
+// writes the query plan and the resolver of the field. It does so if the field has @reads
+// directives, and none of them has the argument byHand. If a directive names an unknown access
+// pattern or argument, readsDirectives fails.
 func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, generated bool) {
 	defer prefixFailure("%s", fullName(f))
 	generated = true
@@ -94,7 +100,7 @@ func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, gen
 		r := readsDirective{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
 		var ok bool
 		if r.typedPattern, ok = g.typedPatterns[text("pattern")]; !ok {
-			fail("@reads: access pattern %q is not declared", text("pattern"))
+			fail("@reads names the access pattern %q, which is not declared", text("pattern"))
 		}
 		if with := d.Arguments.ForName("with"); with != nil {
 			for _, name := range with.Value.Children {
@@ -110,40 +116,39 @@ func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, gen
 	return all, generated && len(all) > 0
 }
 
-// isList reports whether a field returns a page of a list.
+// isList reports whether a field returns a list in pages. Such a field has the argument first.
 func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil }
 
-// fullName returns the name of a field with its type, as Type.field. The signature of a cursor
-// depends on this name.
+// fullName returns the name of a field with its type, as Type.field. The name is part of the
+// signature of each cursor, so a cursor is valid only for one field.
 func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
 
-// argumentsType returns the name of the Go struct that contains a field's arguments.
+// argumentsType returns the name of the generated Go struct that contains the arguments of a field.
 func argumentsType(f *codegen.Field) string {
 	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
 }
 
-// pagingArguments are the arguments that select a page of a list. All other arguments identify the
-// list. A cursor is valid only for one list.
+// pagingArguments are the arguments that select a page of a list. All other arguments of the field
+// filter the list.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
-// filterMethod is a method of paging.Request that restricts a list to the records that match an
-// argument.
+// filterMethod is a method of paging.Request that filters a list by the value of an argument.
 type filterMethod struct {
 	name string
-	// canReject reports whether the method can reject a value. If so, its first parameter is the name
-	// of the argument.
+	// canReject reports whether the method can reject an invalid value. If it can, its first parameter
+	// is the name of the argument, which the error message contains.
 	canReject bool
 }
 
-// pagingRequestFile declares the methods of paging.Request.
+// pagingRequestFile is the file that declares the methods of paging.Request.
 const pagingRequestFile = "graph/paging/request.go"
 
-// prefixFilterMethod is the method for prefix arguments. The function operation.IsPrefixArgument
-// recognizes such arguments by name.
+// prefixFilterMethod is the method of paging.Request for arguments that filter a list by a prefix.
+// The function operation.IsPrefixArgument recognizes such arguments by their names.
 var prefixFilterMethod = filterMethod{name: "Prefix"}
 
-// filterMethods returns the methods for all arguments that are not prefix arguments. The keys are
-// the Go types of the arguments.
+// filterMethods returns the methods of paging.Request that filter a list, except
+// prefixFilterMethod. The keys of the map are the Go types of the arguments.
 func filterMethods() map[string]filterMethod {
 	found := map[string]filterMethod{}
 	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), pagingRequestFile, nil, 0)).Decls {
@@ -154,15 +159,16 @@ func filterMethods() map[string]filterMethod {
 		parameters := f.Type.Params.List
 		argumentType := types.ExprString(parameters[len(parameters)-1].Type)
 		if found[argumentType].name != "" {
-			fail("%s: %s and %s have the same argument type: use different types", pagingRequestFile, found[argumentType].name, f.Name.Name)
+			fail("%s: the methods %s and %s have the same argument type: use different types", pagingRequestFile, found[argumentType].name, f.Name.Name)
 		}
 		found[argumentType] = filterMethod{f.Name.Name, len(parameters) > 1}
 	}
 	return found
 }
 
-// writeListArguments writes the method that copies the arguments of a list to a paging.Request. It fails
-// if paging.Request has no method for the Go type of an argument.
+// writeListArguments writes the method that copies the arguments of a list field to a
+// paging.Request. If paging.Request has no method for the Go type of an argument,
+// writeListArguments fails.
 func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
 	g.line("\n// list adds the arguments to a request. Cursors are valid only for the same arguments,\n// except the arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
@@ -179,7 +185,7 @@ func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
 		method := prefixFilterMethod
 		if !operation.IsPrefixArgument(a.Name) {
 			if method = g.limitMethods[g.typeName(a.TypeReference.GO)]; method.name == "" {
-				fail("%s: add a method to paging.Request for the argument %s of type %s", fullName(f), a.Name, g.typeName(a.TypeReference.GO))
+				fail("%s: paging.Request has no method for the argument %s of type %s: add a method", fullName(f), a.Name, g.typeName(a.TypeReference.GO))
 			}
 		}
 		assignment := ""
@@ -212,13 +218,15 @@ func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
 // isBatch reports whether a field takes a list of keys and returns the records with these keys.
 func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
 
-// writeBatchArguments writes the method that converts a field's list of IDs to keys of records.
+// writeBatchArguments writes the method that converts the argument of a field, a list of IDs, to
+// the keys of records.
 func (g *generator) writeBatchArguments(f *codegen.Field, key types.Type) {
 	g.line("\n// keys converts the argument to keys of records. A malformed ID becomes an empty key.")
 	g.line("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.typeName(key), g.typeName(key), f.Args[0].Name, f.Args[0].VarName)
 }
 
-// writeKeyArguments writes the method that converts the arguments of a field to the key of a record.
+// writeKeyArguments writes the method that converts the arguments of a field to the key of one
+// record.
 func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
 	name := g.typeName(key)
 	g.line("\n// key converts the arguments to the key of a record. It returns false if an ID is malformed.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
@@ -234,13 +242,14 @@ func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
 	g.line("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
-// sameType reports whether two types have the same name and package. types.Identical does not work
-// here: if two packages are loaded separately, each load creates its own copy of an imported type.
+// sameType reports whether two types have the same name and package. types.Identical would report
+// false if the types come from packages that were loaded separately, because each load creates its
+// own copy of an imported type.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// fieldOfType returns the name of the struct field that has the type t. If by is not empty, only the
-// field with this name matches. If several fields match, member returns the field named ID. It
-// fails if it finds no such field.
+// fieldOfType returns the name of the struct field that has the type t. If by is not empty, it
+// considers only the field with this name. If several fields have the type t, it returns ID,
+// provided that one of them has this name. Otherwise, it fails.
 func fieldOfType(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -261,8 +270,8 @@ func fieldOfType(structType types.Type, t types.Type, by string) string {
 	return found[0]
 }
 
-// lookupPatternOf returns the first access pattern that looks up records of a type by key. The keys of this
-// access pattern identify the records.
+// lookupPatternOf returns the first access pattern that looks up records of the given type by their
+// keys. If there is no such access pattern, it returns false.
 func (g *generator) lookupPatternOf(o *codegen.Object) (typedPattern, bool) {
 	for _, p := range g.patterns {
 		if r := g.typedPatterns[p.id()]; r.key != nil && o.Type != nil && namedType(r.value) != nil && sameType(namedType(r.value), namedType(o.Reference())) {
@@ -272,22 +281,22 @@ func (g *generator) lookupPatternOf(o *codegen.Object) (typedPattern, bool) {
 	return typedPattern{}, false
 }
 
-// plannedField is a field whose plan and resolver are generated.
+// plannedField is a field for which the generator writes the query plan and the resolver.
 type plannedField struct {
 	*codegen.Field
 	number int
 	reads  []readsDirective
 }
 
-// writeFieldPlans writes the plans and resolvers of an object type. It handles the fields that return
-// the result of an access pattern.
+// writeFieldPlans writes the query plans and the resolvers for the fields of an object type. It
+// handles only the fields that return the result of an access pattern.
 func (g *generator) writeFieldPlans(o *codegen.Object) {
 	var lists, lookups, references []plannedField
 	for i, f := range o.Fields {
 		all, generated := g.readsDirectives(f)
 		p := plannedField{f, i + 1, all}
 		switch {
-		case !generated || all[0].value == nil: // the value is part of the parent's record
+		case !generated || all[0].value == nil: // the code is written by hand, or the parent's record contains the value
 			continue
 		case isList(f):
 			lists = append(lists, p)
@@ -315,8 +324,8 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 				continue
 			}
 			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
-				// The client's selection determines whether the plan reads the record or its complete item
-				// collection.
+				// Depending on the client's selection, the query plan reads only the record, or its complete
+				// item collection.
 				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
 			g.line("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
@@ -328,8 +337,8 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 	}
 }
 
-// writeListPlans writes the function that plans the lists of a type. The type is Query, or the type of a
-// record that has lists.
+// writeListPlans writes the function that plans the lists of an object type. The object type is
+// Query, or the type of a record that has lists.
 func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
 		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
@@ -365,9 +374,9 @@ func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []
 	g.addImport("context", "context")
 }
 
-// writeReferencePlans writes a function for records that refer to other records, such as an order that
-// refers to its customer. The function plans the reads of these other records. If the key of a
-// record contains the reference, the plan does not wait until the record is read.
+// writeReferencePlans writes a function for records that refer to other records. For example, an
+// order refers to its customer. The function plans the reads of these other records. If the key of
+// a record already contains the reference, the plan does not wait until the record has been read.
 func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
@@ -384,8 +393,8 @@ func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, ref
 	g.line("}\n}")
 }
 
-// writeResolver writes the resolver of a field. The resolver returns the value that the plan has read.
-// If the plan has not read this value, the resolver reads it.
+// writeResolver writes the resolver of a field. The resolver returns the value that the query plan
+// has read. If the query plan has not read the value, the resolver reads it.
 func (g *generator) writeResolver(f plannedField) {
 	defer prefixFailure("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
@@ -407,7 +416,7 @@ func (g *generator) writeResolver(f plannedField) {
 		if !f.Object.Root {
 			own, ok := g.lookupPatternOf(f.Object)
 			if !ok {
-				fail("no access pattern reads the records of %s by a key", f.Object.Name)
+				fail("no access pattern looks up the records of the type %s by their key", f.Object.Name)
 			}
 			parent = ", string(obj." + fieldOfType(f.Object.Reference(), own.key, "") + ")"
 		}
@@ -421,8 +430,9 @@ func (g *generator) writeResolver(f plannedField) {
 	}
 }
 
-// writeArgumentConversion writes the method that converts the arguments of a field: to a paging.Request for a
-// list, to several keys for a batch, or to one key for a record.
+// writeArgumentConversion writes the method that converts the arguments of a field. For a list, the
+// method returns a paging.Request. For a batch, it returns several keys. For a single record, it
+// returns one key.
 func (g *generator) writeArgumentConversion(f *codegen.Field) {
 	switch all, _ := g.readsDirectives(f); {
 	case len(all) == 0:
@@ -435,8 +445,8 @@ func (g *generator) writeArgumentConversion(f *codegen.Field) {
 	}
 }
 
-// generateReads writes the plans and resolvers of fields that return the result of an access
-// pattern. It also writes the resolvers of mutations, and the types of all resolvers.
+// generateReads writes the query plans and resolvers of fields that return the result of an access
+// pattern. It also writes the resolvers of mutations, and the Go types of all resolvers.
 func generateReads(data *codegen.Data, p plugin) {
 	g := newGenerator(data)
 	g.addImport(operationPackage, "operation")
@@ -469,7 +479,7 @@ func generateReads(data *codegen.Data, p plugin) {
 	g.write(readsFile)
 }
 
-// writeMutationResolvers writes the resolvers of mutations.
+// writeMutationResolvers writes the resolvers of all mutations.
 func (g *generator) writeMutationResolvers(o *codegen.Object) {
 	for _, f := range o.Fields {
 		m, input := g.mutations[f.Name], f.Args[0]

@@ -1,6 +1,7 @@
-// Package golden compares generated text with committed files: tables of the docs, published
-// schemas, and recorded responses. With ORDERGRAPH_TEST_UPDATE=1, which "go generate ./..." sets,
-// it writes the files instead. The package imports no other package of the module.
+// Package golden compares generated text with files that are committed to the repository. Examples
+// are tables of the docs, published schemas and recorded responses. If ORDERGRAPH_TEST_UPDATE=1 is
+// set, the package writes the files instead. "go generate ./..." sets this variable. The package
+// imports no other package of the module.
 package golden
 
 import (
@@ -10,18 +11,19 @@ import (
 	"testing"
 )
 
-// testPrefix begins the names of all tests that compare files. go generate selects the tests by
-// this prefix.
+// testPrefix is the prefix of the names of all tests that compare files. "go generate ./..." runs
+// only the tests with this prefix.
 const testPrefix = "TestGolden"
 
-// Updating reports whether files are written instead of compared.
+// Updating reports whether CheckFile and CheckSection write files instead of comparing them.
 func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
 
-// CheckFile fails t unless the content of the file equals text.
+// CheckFile fails t unless the file contains exactly text. If Updating returns true, CheckFile
+// writes text to the file instead.
 func CheckFile(t testing.TB, name, text string) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), testPrefix) {
-		t.Fatalf("the test compares %s, so the name of the test must begin with %s", name, testPrefix)
+		t.Fatalf("the name of a test that compares %s must begin with %s", name, testPrefix)
 	}
 	committed, err := os.ReadFile(name)
 	switch {
@@ -37,8 +39,9 @@ func CheckFile(t testing.TB, name, text string) {
 	}
 }
 
-// CheckSection fails t unless the Markdown file contains exactly the text between the comments <!--
-// marker --> and <!-- /marker -->.
+// CheckSection fails t unless one section of a Markdown file contains exactly text. The section
+// begins after the comment <!-- marker --> and ends before the comment <!-- /marker -->. If
+// Updating returns true, CheckSection writes text to the section instead.
 func CheckSection(t testing.TB, name, marker, text string) {
 	t.Helper()
 	file, err := os.ReadFile(name)
@@ -54,7 +57,8 @@ func CheckSection(t testing.TB, name, marker, text string) {
 	CheckFile(t, name, before+begin+text+end+after)
 }
 
-// diffLines returns the lines from the first to the last difference.
+// diffLines shows the difference between two texts. It omits the equal lines at the beginning and
+// at the end of both texts.
 func diffLines(committed, derived string) string {
 	have, want := strings.Split(committed, "\n"), strings.Split(derived, "\n")
 	for len(have) > 0 && len(want) > 0 && have[0] == want[0] {

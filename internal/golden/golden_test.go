@@ -66,7 +66,7 @@ func TestSection(t *testing.T) {
 		{"TestGoldenDocs", name + " is out of date: run go generate ./...\ncommitted:\nb\nderived:\nx\ny", section(name, "table", "a\nx\ny\nc\n")},
 		{"TestGoldenDocs", name + ` lacks "<!-- list -->\n" followed by "<!-- /list -->"`, section(name, "list", "")},
 		{"TestGoldenDocs", "open " + name + ".none: no such file or directory: run go generate ./...", func(t testing.TB) { golden.CheckFile(t, name+".none", "") }},
-		{"TestDocs", "the test compares " + name + ", so the name of the test must begin with TestGolden", section(name, "table", "a\nb\nc\n")},
+		{"TestDocs", "the name of a test that compares " + name + " must begin with TestGolden", section(name, "table", "a\nb\nc\n")},
 	} {
 		if got := failure(c.test, c.compare); got != c.want {
 			t.Errorf("the failure is %q, want %q", got, c.want)

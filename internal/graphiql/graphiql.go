@@ -1,9 +1,9 @@
-// Package graphiql serves GraphiQL, the GraphQL editor for the browser. The binary contains all
-// files of GraphiQL, and the page sends no requests to other origins. Of this module, the package
-// imports only internal/accept.
+// Package graphiql serves GraphiQL, a GraphQL editor that runs in the browser. The server's binary
+// contains all files of the editor, so the page sends no requests to other origins. Within the
+// module, the package imports only internal/accept.
 //
-// The page is built from the directory ui and committed as ui.zip, so that building the server does
-// not need Node. ui/README.md describes how to rebuild ui.zip.
+// The directory ui contains the source of the page. The built page is committed as ui.zip, so that
+// building the server does not require Node.js. ui/README.md describes how to rebuild ui.zip.
 package graphiql
 
 import (
@@ -26,10 +26,10 @@ import (
 //go:embed ui.zip
 var bundle []byte
 
-// ContentSecurityPolicy is the Content-Security-Policy header of every response of [Handler]. The
-// page can run only its own scripts and connect only to its own origin. Inline styles are allowed,
-// because the Monaco editor writes its theme into style elements. Images in data URLs are allowed,
-// because the editor's stylesheet contains icons in this form.
+// ContentSecurityPolicy is the Content-Security-Policy header of every response of [Handler]. With
+// this policy, the page can run only its own scripts and connect only to its own origin. The policy
+// allows inline styles, because the Monaco editor adds style elements to the page. It allows images
+// in data URLs, because the editor's stylesheet contains its icons as data URLs.
 const ContentSecurityPolicy = "default-src 'none'; " +
 	"script-src 'self'; " +
 	"style-src 'self' 'unsafe-inline'; " +
@@ -41,14 +41,14 @@ const ContentSecurityPolicy = "default-src 'none'; " +
 	"form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// contentTypes maps each file extension in the bundle to a content type. The mime package is not
-// used, because its results depend on the MIME tables of the operating system.
+// contentTypes maps file extensions to content types. It is used instead of package mime, because
+// the results of mime depend on the MIME tables of the operating system.
 var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
 	".json":  "application/json",
-	".md":    "text/plain; charset=utf-8", // as Markdown, browsers only download it
+	".md":    "text/plain; charset=utf-8", // browsers would download text/markdown instead of showing it
 	".png":   "image/png",
 	".svg":   "image/svg+xml",
 	".ttf":   "font/ttf",
@@ -57,28 +57,29 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// Handler returns a handler that serves the page at "/" and the page's assets at their own paths.
-// It returns an error if the embedded bundle is unusable. A test ensures that the committed bundle
-// is usable.
+// Handler returns a handler that serves the GraphiQL page at "/" and the other files of ui.zip at
+// their own paths. If the embedded ui.zip is unusable, Handler returns an error. A test ensures
+// that the committed ui.zip is usable.
 //
-// The page sends its queries to /graphql of its own origin.
+// The page sends its GraphQL requests to the path /graphql on its own origin.
 func Handler() (http.Handler, error) {
 	return newHandler(bundle)
 }
 
-// handler maps request paths to assets.
+// handler maps the path of a request to the file that is served.
 type handler map[string]*asset
 
-// asset is one file of the bundle, ready to be sent.
+// asset is one file of ui.zip, together with the values for its response headers.
 type asset struct {
 	file     *zip.File
-	deflated []byte // aliases the bundle
-	// plain returns the uncompressed file. The first call inflates the file, which takes up to 30 ms
-	// of CPU time, and keeps the result. All files together have about seven megabytes.
+	deflated []byte // the compressed content, a subslice of bundle
+	// plain returns the uncompressed file. The first call decompresses the file, which takes up to
+	// 30 ms of CPU time. Later calls return the same bytes. All uncompressed files together have about
+	// 7 MB.
 	plain        func() ([]byte, error)
 	contentType  string
 	cacheControl string
-	tag          string // the part of the entity tag that all encodings share
+	tag          string // the entity tag without quotes and without the suffix for gzip
 }
 
 func newHandler(bundle []byte) (handler, error) {
@@ -106,11 +107,11 @@ func newHandler(bundle []byte) (handler, error) {
 
 func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 	if file.Method != zip.Deflate {
-		return nil, fmt.Errorf("the file has compression method %d, want deflate", file.Method)
+		return nil, fmt.Errorf("the file has compression method %d, but only deflate (8) is supported", file.Method)
 	}
 	contentType, ok := contentTypes[path.Ext(file.Name)]
 	if !ok {
-		return nil, errors.New("no content type for this file extension")
+		return nil, errors.New("the file extension is missing from contentTypes")
 	}
 	offset, err := file.DataOffset()
 	if err != nil {
@@ -130,8 +131,9 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		tag:          hex.EncodeToString(sum[:16]),
 	}
 	a.plain = sync.OnceValues(a.inflate)
-	// Vite adds a hash of the content to the names of all files in the directory assets. A file with
-	// such a name therefore never changes. Files outside the directory have no hash in their names.
+	// The build tool Vite adds a hash of the content to the names of all files in assets/. Such a file
+	// never changes under the same name, so clients can cache it forever. Other files have no hash in
+	// their names, so clients must check for changes.
 	if strings.HasPrefix(file.Name, "assets/") {
 		a.cacheControl = "public, max-age=31536000, immutable"
 	}
@@ -156,7 +158,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
-	// The compressed file differs from the plain file in its bytes, so it needs its own entity tag.
+	// The compressed response differs from the plain response, so it needs its own entity tag.
 	gzip := acceptsGzip(r.Header.Values("Accept-Encoding"))
 	tag := `"` + a.tag + `"`
 	if gzip {
@@ -180,8 +182,8 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// An error means that the client has disconnected or the bundle is damaged in memory.
-	// Content-Length has already been sent. So the server closes the connection, and the client
+	// Errors are ignored, because the response headers have already been sent. After an error, the
+	// body is shorter than Content-Length. The server then closes the connection, so the client
 	// detects that the response is incomplete.
 	if gzip {
 		_ = a.writeGzip(w)
@@ -190,16 +192,16 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gzipHeader is the header of a gzip file that uses deflate. It contains no optional fields, no
-// modification time and no operating system.
+// gzipHeader is the header of a gzip file. It states that the content is compressed with deflate.
+// It contains no optional fields and no modification time.
 const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
-// gzipTrailerSize is the size in bytes of the trailer of a gzip file. The trailer contains a
-// checksum and the length.
+// gzipTrailerSize is the size in bytes of the end of a gzip file. The end contains a checksum and
+// the length of the uncompressed content.
 const gzipTrailerSize = 8
 
-// writeGzip writes the file in gzip format without compressing it again. Zip and gzip files contain
-// the same deflate stream and the same checksum.
+// writeGzip writes the file in gzip format. It does not compress the file again, because zip and
+// gzip files use the same compressed format and the same checksum.
 func (a *asset) writeGzip(w io.Writer) error {
 	if _, err := io.WriteString(w, gzipHeader); err != nil {
 		return err

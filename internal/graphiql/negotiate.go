@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/accept"
 )
 
-// acceptsGzip reports whether the values of an Accept-Encoding header allow gzip, by name or by a
-// wildcard. An encoding with the weight 0 is not allowed.
+// acceptsGzip reports whether an Accept-Encoding header allows gzip, either by name or with the
+// wildcard *. values are the values of the header. An encoding with the weight 0 is not allowed.
 func acceptsGzip(values []string) bool {
 	wildcard := false
 	for _, element := range accept.SplitElements(values) {
@@ -23,8 +23,8 @@ func acceptsGzip(values []string) bool {
 	return wildcard
 }
 
-// etagMatches reports whether the values of an If-None-Match header contain tag. The comparison is
-// weak, because a proxy may have marked the tag as weak.
+// etagMatches reports whether an If-None-Match header contains an entity tag. values are the values
+// of the header. The prefix W/ is ignored, because a proxy may have added it to the tag.
 func etagMatches(values []string, tag string) bool {
 	for _, element := range accept.SplitElements(values) {
 		if element == "*" || strings.TrimPrefix(element, "W/") == tag {

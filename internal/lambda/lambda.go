@@ -1,9 +1,10 @@
-// Package lambda serves an HTTP handler in AWS Lambda, behind an API Gateway or a function URL. It
-// imports no other package of the module.
+// Package lambda serves an HTTP handler in AWS Lambda. Clients send HTTP requests to an API Gateway
+// or a function URL. For each request, Lambda sends an event to the process. The package imports no
+// other package of the module.
 //
-// The module aws-lambda-go implements Lambda's protocol and declares the event types. This package
-// converts events to HTTP requests itself, because existing adapters for net/http are unmaintained
-// or support only streamed responses.
+// The package uses the library aws-lambda-go for Lambda's protocol and event types. It converts
+// events to HTTP requests itself, because existing adapters for net/http are unmaintained or
+// support only streamed responses.
 package lambda
 
 import (
@@ -26,37 +27,40 @@ import (
 )
 
 const (
-	// MaxDataBytes is the maximum length in bytes of the data in a GraphQL response. The data in base64
-	// leaves 600 KB of maxResponse for errors and the explain output.
+	// MaxDataBytes is the maximum length in bytes of "data" in a GraphQL response. In base64, this
+	// data has about 5.6 MB. maxResponse is about 6.3 MB, so that 700 KB remain for errors and the
+	// explain output.
 	MaxDataBytes = 4 << 20
-	// maxResponse is the maximum length of a response in bytes
+	// maxResponse is the maximum length in bytes of a response that Lambda accepts
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
-	// maxPlainBody is the maximum length in bytes of a body that is sent as a JSON string. A JSON
-	// string escapes quotes, so it can be twice as long as the body. Longer bodies are sent in base64,
-	// which is only a third longer than the body.
+	// maxPlainBody is the maximum length in bytes of a response body that is sent as a JSON string.
+	// JSON escapes quotes, so the string can be twice as long as the body. A longer body is sent in
+	// base64, which is only a third longer than the body.
 	maxPlainBody = 1 << 20
-	// responseMargin is the time between the deadline of an HTTP request and the later deadline of the
-	// Lambda invocation. It lets the response arrive in time.
+	// responseMargin is the time by which the deadline of an HTTP request is earlier than the deadline
+	// of the Lambda invocation. During this time, the response can still be returned.
 	responseMargin = 250 * time.Millisecond
 )
 
-// Serve serves h in AWS Lambda until the process ends. If Lambda's runtime API fails, Serve ends
-// the process. Serve calls flush before it sends a response, because Lambda freezes the process
-// afterwards. The context of flush ends early enough to send the response in time.
+// Serve serves the handler h in AWS Lambda until the process ends. If Lambda's runtime API fails,
+// Serve ends the process.
+//
+// Serve calls flush before it returns each response, because Lambda freezes the process afterwards.
+// The context of flush ends early enough to return the response in time.
 func Serve(ctx context.Context, h http.Handler, flush func(context.Context)) {
 	lambda.StartWithOptions(invoker{h, flush}, lambda.WithContext(ctx))
 }
 
-// invoker implements lambda.Handler.
+// invoker implements the interface lambda.Handler of the library aws-lambda-go.
 type invoker struct {
 	handler http.Handler
 	flush   func(context.Context)
 }
 
-// Invoke responds to one event. It returns an error if the event is not an HTTP request, if the
-// handler aborts the response, or if the response exceeds maxResponse. The client then receives
-// status 502.
+// Invoke handles one event and returns the response. It returns an error if the event is not an
+// HTTP request, if the handler aborts the response, or if the response exceeds maxResponse. After
+// an error, the client receives the status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -68,8 +72,8 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Lambda cannot upgrade a connection to a WebSocket, so the handler must not see the Upgrade
-	// header.
+	// Lambda does not support WebSockets. Without the header Upgrade, the handler does not try to open
+	// one.
 	r.Header.Del("Upgrade")
 	w := &responseWriter{header: http.Header{}}
 	if err := callHandler(i.handler, w, r.WithContext(ctx)); err != nil {
@@ -88,7 +92,8 @@ func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return encoded, err
 }
 
-// callHandler calls a handler. It returns an error if the handler aborts the response.
+// callHandler calls a handler. If the handler panics with http.ErrAbortHandler to abort the
+// response, callHandler returns this error.
 func callHandler(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -103,8 +108,9 @@ func callHandler(h http.Handler, w http.ResponseWriter, r *http.Request) (err er
 	return nil
 }
 
-// newRequest converts an event to a request. toEvent converts the response to the format version of
-// the event. HTTP APIs and function URLs send version 2.0, and REST APIs send version 1.0
+// newRequest converts an event to an HTTP request. The returned function toEvent converts the
+// response to an event of the same format version. HTTP APIs and function URLs use version 2.0, and
+// REST APIs use version 1.0
 // (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
 func newRequest(payload []byte) (r *http.Request, toEvent func(*responseWriter) any, err error) {
 	var format struct {
@@ -133,7 +139,8 @@ func newRequestV2(payload []byte) (*http.Request, error) {
 	if len(e.Cookies) > 0 {
 		header.Set("Cookie", strings.Join(e.Cookies, "; "))
 	}
-	// In events of an HTTP API, the path begins with the name of the stage.
+	// In events of an HTTP API, the path begins with the name of the API's stage. The handler expects
+	// the path without this name.
 	path := e.RawPath
 	if stage := e.RequestContext.Stage; stage != "" && stage != "$default" {
 		path = strings.TrimPrefix(path, "/"+stage)
@@ -154,10 +161,11 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	for name, values := range e.MultiValueHeaders {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	// Without Accept-Encoding, the response is uncompressed text. A compressed response would need
-	// base64, and a REST API decodes base64 only for the media types in its settings.
+	// Without Accept-Encoding, the handler does not compress the response. A compressed response would
+	// be sent in base64. A REST API decodes base64 only for the media types in its settings.
 	header.Del("Accept-Encoding")
-	// In events of a REST API, e.Path begins with the base path of a custom domain.
+	// If a REST API has a custom domain, e.Path begins with the base path of the domain. The path
+	// parameter "proxy" does not contain the base path.
 	path := (&url.URL{Path: e.Path}).EscapedPath()
 	if proxy, ok := e.PathParameters["proxy"]; ok && e.Resource == "/{proxy+}" {
 		path = "/" + proxy
@@ -172,8 +180,9 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	return buildRequest(e.HTTPMethod, path, query.Encode(), e.RequestContext.Identity.SourceIP, e.RequestContext.DomainName, header, e.Body, e.IsBase64Encoded)
 }
 
-// buildRequest returns the request of an event. sourceIP is the client's IP address as seen by the
-// gateway. Unlike X-Forwarded-For, clients cannot forge it.
+// buildRequest returns the HTTP request of an event. sourceIP is the client's IP address, as the
+// gateway has determined it. Clients cannot forge this address, in contrast to the header
+// X-Forwarded-For.
 func buildRequest(method, path, query, sourceIP, domain string, header http.Header, body string, isBase64 bool) (*http.Request, error) {
 	if method == "" || sourceIP == "" {
 		return nil, errors.New("the event is not an HTTP request of an API Gateway or a function URL: invoke the function through one of them")
@@ -206,7 +215,7 @@ func buildRequest(method, path, query, sourceIP, domain string, header http.Head
 	}, nil
 }
 
-// responseWriter records a response.
+// responseWriter records the response of a handler.
 type responseWriter struct {
 	header http.Header
 	status int
@@ -216,23 +225,23 @@ type responseWriter struct {
 // Header returns the headers of the response.
 func (w *responseWriter) Header() http.Header { return w.header }
 
-// WriteHeader records the final status. It ignores informational (1xx) statuses.
+// WriteHeader records the status of the response. It ignores informational statuses, such as 103.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 	}
 }
 
-// Write appends a part of the body to the recorded response.
+// Write appends b to the recorded response body.
 func (w *responseWriter) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(b)
 }
 
-// Flush does nothing, because Lambda sends the response as a whole.
+// Flush does nothing, because Lambda returns only complete responses.
 func (w *responseWriter) Flush() {}
 
-// encodedBody returns the body as text or in base64.
+// encodedBody returns the response body, either as text or in base64.
 func (w *responseWriter) encodedBody() (body string, isBase64 bool) {
 	b := w.body.Bytes()
 	if w.header.Get("Content-Encoding") == "" && len(b) <= maxPlainBody && utf8.Valid(b) {
@@ -241,7 +250,7 @@ func (w *responseWriter) encodedBody() (body string, isBase64 bool) {
 	return base64.StdEncoding.EncodeToString(b), true
 }
 
-// sentStatus returns the status of the response.
+// sentStatus returns the recorded status. If the handler has set no status, it returns 200.
 func (w *responseWriter) sentStatus() int {
 	if w.status == 0 {
 		return http.StatusOK

@@ -13,25 +13,28 @@ import (
 )
 
 // connectionTracker tracks the open connections, including WebSockets. A new connection belongs to
-// an anonymous caller until a request on it has been authenticated. If the pool is exhausted,
-// connectionTracker closes a connection of the caller with the most connections. So neither idle
-// clients nor clients with many connections can block other clients.
+// the network address of its client. When a request on the connection has been authenticated, the
+// connection belongs to the authenticated caller.
+//
+// When the pool of connections is exhausted, connectionTracker closes a connection of the caller
+// that has the most connections. So a client with many connections cannot block other clients.
 type connectionTracker struct {
 	pool *admission.Pool
-	// authenticated reports whether the server authenticates requests. If it is false, the owner of a
-	// connection is always the client's network address.
+	// authenticated reports whether the server authenticates requests. If it is false, a connection
+	// always belongs to the network address of its client.
 	authenticated bool
 
 	mu   sync.Mutex
 	open int
-	// evicted is the number of evicted connections that are still open.
+	// evicted is the number of connections that were evicted in favor of new connections, but are not
+	// closed yet.
 	evicted int
-	// drained is closed when the last connection has been closed. It is nil unless a call of wait is
+	// drained is closed when the last connection has been closed. It is nil while no call of wait is
 	// in progress.
 	drained chan struct{}
-	// byOwner contains the connections of each caller, by Caller.Key. When a request ends, its
-	// connection moves to the end of the list. The first idle connection of a list has therefore been
-	// idle for the longest time.
+	// byOwner maps each Caller.Key to a list of the caller's connections. When a request ends, its
+	// connection moves to the end of this list. The first idle connection in the list has therefore
+	// been idle for the longest time.
 	byOwner map[string]*list.List
 }
 
@@ -39,8 +42,8 @@ func newConnectionTracker(pool *admission.Pool, authenticated bool) *connectionT
 	return &connectionTracker{pool: pool, authenticated: authenticated, byOwner: map[string]*list.List{}}
 }
 
-// wait waits until all connections are closed. The listener must be closed before the call. wait
-// returns the context's error if ctx ends first.
+// wait waits until all connections are closed. The listener must be closed before the call. If ctx
+// ends first, wait returns the error of ctx.
 func (c *connectionTracker) wait(ctx context.Context) error {
 	c.mu.Lock()
 	none := make(chan struct{})
@@ -73,8 +76,8 @@ func (c *connectionTracker) closeAll() {
 	}
 }
 
-// admit adds a new connection to the pool. If the pool is exhausted, admit evicts another
-// connection first. If no connection can be evicted, admit returns nil.
+// admit adds a new connection to the pool. If the pool is exhausted, admit first evicts another
+// connection. If it cannot evict a connection, admit returns nil.
 func (c *connectionTracker) admit(conn net.Conn) *connection {
 	caller := admission.Caller{Key: "address/" + admission.Network(conn.RemoteAddr().String()), Anonymous: c.authenticated}
 	for c.pool.TryAcquire(caller, 1) != nil {
@@ -92,13 +95,13 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 	return added
 }
 
-// connectionToEvict returns the connection to close when the pool is exhausted. It returns nil if no
-// connection can be closed.
+// connectionToEvict returns the connection to close when the pool is exhausted. If no connection
+// may be closed, it returns nil.
 //
-// The connection belongs to the caller with the most connections. If anonymous callers use at least
-// half of the pool, evictable considers only anonymous callers. It returns the first connection in
-// the list of an anonymous caller, even if the connection serves a request. For an authenticated
-// caller, it returns the connection that has been idle for the longest time.
+// The connection belongs to the caller that has the most connections. If anonymous callers use at
+// least half of the pool, connectionToEvict considers only them. For an anonymous caller, it
+// returns the first connection of the caller's list, even if this connection serves a request. For
+// any other caller, it returns the connection that has been idle for the longest time.
 func (c *connectionTracker) connectionToEvict() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +128,8 @@ func (c *connectionTracker) connectionToEvict() *connection {
 	return longestIdle(most)
 }
 
-// longestIdle returns the connection that has been idle for the longest time. It returns nil if all
-// connections serve requests.
+// longestIdle returns the connection in a list that has been idle for the longest time. If all
+// connections in the list serve requests, it returns nil.
 func longestIdle(owned *list.List) *connection {
 	for element := owned.Front(); element != nil; element = element.Next() {
 		if conn := element.Value.(*connection); !conn.serving {
@@ -136,7 +139,7 @@ func longestIdle(owned *list.List) *connection {
 	return nil
 }
 
-// moveToBackLocked moves a connection to the end of the list of its caller. c.mu must be held.
+// moveToBackLocked moves a connection to the end of its owner's list in byOwner. c.mu must be held.
 func (c *connectionTracker) moveToBackLocked(conn *connection) {
 	c.removeLocked(conn)
 	conn.owner = conn.caller.Key
@@ -160,9 +163,9 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 	}
 }
 
-// trackRequests is middleware that records which connections serve a request. It makes the server
-// close the connection after the response if the caller exceeds its share of connections, or if the
-// server is shutting down.
+// trackRequests wraps a handler to record which connections serve a request. It makes the server
+// close the connection after the response in two cases: the caller exceeds its share of
+// connections, or the server is shutting down.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionContextKey{}).(*connection)
@@ -178,18 +181,18 @@ func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	})
 }
 
-// connection is a connection that counts against the pool.
+// connection is an open connection that uses capacity of the pool.
 type connection struct {
 	net.Conn
 	tracker *connectionTracker
-	// isEvicted reports whether the connection was evicted to admit a new connection.
+	// isEvicted reports whether the connection was evicted in favor of a new connection.
 	isEvicted atomic.Bool
 
 	// The fields below are guarded by tracker.mu.
 
 	caller admission.Caller
-	// serving reports whether a request is in progress. It remains true after the connection has
-	// become a WebSocket.
+	// serving reports whether a request is in progress on the connection. It stays true after the
+	// connection has become a WebSocket.
 	serving, isWebSocket, closed bool
 	owner                        string
 	element                      *list.Element
@@ -197,7 +200,7 @@ type connection struct {
 
 type connectionContextKey struct{}
 
-// SetCaller makes the given caller the owner of the connection in ctx.
+// SetCaller makes the given caller the owner of the connection on which the request of ctx arrived.
 func SetCaller(ctx context.Context, caller admission.Caller) {
 	conn, ok := ctx.Value(connectionContextKey{}).(*connection)
 	if !ok {
@@ -213,7 +216,7 @@ func SetCaller(ctx context.Context, caller admission.Caller) {
 	conn.tracker.moveToBackLocked(conn)
 }
 
-// MarkWebSocket records that the connection in ctx has become a WebSocket.
+// MarkWebSocket records that the connection of ctx has become a WebSocket.
 func MarkWebSocket(ctx context.Context) {
 	if conn, ok := ctx.Value(connectionContextKey{}).(*connection); ok {
 		conn.tracker.mu.Lock()
@@ -222,8 +225,8 @@ func MarkWebSocket(ctx context.Context) {
 	}
 }
 
-// beginRequest records that a request is in progress. It reports whether the caller exceeds its
-// share of the connections.
+// beginRequest records that a request on the connection is in progress. tooMany reports whether the
+// owner of the connection exceeds its share of the pool.
 func (conn *connection) beginRequest() (tooMany bool) {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
@@ -231,7 +234,7 @@ func (conn *connection) beginRequest() (tooMany bool) {
 	return conn.tracker.pool.ExceedsShare(conn.caller)
 }
 
-// endRequest records that the request has ended.
+// endRequest records that the request on the connection has ended.
 func (conn *connection) endRequest() {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
@@ -241,8 +244,8 @@ func (conn *connection) endRequest() {
 	}
 }
 
-// Close closes the connection and releases its capacity. If the connection was evicted, Close does
-// nothing, because evict closes the connection.
+// Close closes the connection and releases its capacity in the pool. If the connection was evicted,
+// Close does nothing, because evict closes such connections itself.
 func (conn *connection) Close() error {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
@@ -253,7 +256,7 @@ func (conn *connection) Close() error {
 	return conn.Conn.Close()
 }
 
-// releaseLocked releases the capacity of the connection. tracker.mu must be held.
+// releaseLocked releases the connection's capacity in the pool. tracker.mu must be held.
 func (conn *connection) releaseLocked() {
 	if conn.closed {
 		return
@@ -267,18 +270,20 @@ func (conn *connection) releaseLocked() {
 	}
 }
 
-// The server does not immediately close an evicted connection of an anonymous caller. It leaves the
-// connection open for evictionDelay without serving it. Otherwise, a client could use most of the
-// processor time by opening a new connection for each closed connection. If maxOpenEvicted evicted
-// connections are already open, the server closes further evicted connections immediately.
+// If the pool is exhausted, the server evicts a connection in favor of each new connection. If it
+// closed the evicted connection immediately, an attacker could reconnect in a loop and use most of
+// the CPU time. The server therefore leaves an evicted connection of an anonymous caller open for
+// evictionDelay, without serving it. At most maxOpenEvicted evicted connections stay open. The
+// server closes further ones immediately.
 const (
 	evictionDelay  = time.Second
 	maxOpenEvicted = 256
 )
 
-// evict stops serving the connection and releases its capacity. It closes the connection of an
-// authenticated caller immediately. It closes the connection of an anonymous caller only after
-// evictionDelay, so that an attacker cannot reconnect quickly.
+// evict stops serving the connection and releases its capacity in the pool. If the caller is
+// anonymous, evict closes the connection only after evictionDelay, so that an attacker cannot
+// reconnect quickly. Otherwise, or if maxOpenEvicted connections are already waiting, evict closes
+// it immediately.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()
@@ -291,7 +296,8 @@ func (conn *connection) evict() {
 	conn.releaseLocked()
 	t.evicted++
 	t.mu.Unlock()
-	// With a deadline in the past, reads and writes fail, so net/http stops serving the connection.
+	// With a deadline in the past, reads and writes fail, so that net/http stops serving the
+	// connection.
 	_ = conn.Conn.SetDeadline(time.Unix(1, 0))
 	time.AfterFunc(evictionDelay, func() {
 		t.mu.Lock()
@@ -302,17 +308,17 @@ func (conn *connection) evict() {
 }
 
 // SetDeadline sets the deadlines of the connection. If the connection was evicted, SetDeadline does
-// nothing.
+// nothing, because the deadline that evict has set must stay in the past.
 func (conn *connection) SetDeadline(at time.Time) error {
 	return conn.unlessEvicted(conn.Conn.SetDeadline, at)
 }
 
-// SetReadDeadline is like SetDeadline, but only for reads.
+// SetReadDeadline is like SetDeadline, but sets only the deadline for reads.
 func (conn *connection) SetReadDeadline(at time.Time) error {
 	return conn.unlessEvicted(conn.Conn.SetReadDeadline, at)
 }
 
-// SetWriteDeadline is like SetDeadline, but only for writes.
+// SetWriteDeadline is like SetDeadline, but sets only the deadline for writes.
 func (conn *connection) SetWriteDeadline(at time.Time) error {
 	return conn.unlessEvicted(conn.Conn.SetWriteDeadline, at)
 }
@@ -324,14 +330,14 @@ func (conn *connection) unlessEvicted(set func(time.Time) error, at time.Time) e
 	return set(at)
 }
 
-// listener accepts connections that the pool admits.
+// listener accepts only connections for which the pool has capacity.
 type listener struct {
 	net.Listener
 	tracker *connectionTracker
 }
 
-// Accept waits for the next connection that the pool admits. It closes the connections that the
-// pool does not admit.
+// Accept returns the next connection that the pool admits. It closes the connections that the pool
+// does not admit.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

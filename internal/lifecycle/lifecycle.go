@@ -1,5 +1,5 @@
-// Package lifecycle serves HTTP connections from the start of a server to its end. It limits the
-// number of open connections. When the server stops, it lets requests in progress complete.
+// Package lifecycle runs an HTTP server from its start to its end. It limits the number of open
+// connections. When the server shuts down, the package lets requests in progress complete.
 package lifecycle
 
 import (
@@ -16,14 +16,14 @@ import (
 
 // Options configure Serve.
 type Options struct {
-	// Connections is the pool of connections that callers share. Authenticated reports whether the
-	// server authenticates requests. If it is false, the owner of a connection is the client's network
-	// address.
+	// Connections is the pool that limits the number of open connections. Authenticated reports
+	// whether the server authenticates requests. If it is false, each network address of clients has
+	// its own share of the connections.
 	Connections   *admission.Pool
 	Authenticated bool
 	// HeaderTime is the maximum time to read the headers of a request. ReadTime is the maximum time to
-	// read the whole request. WriteTime is the maximum time to write the response. A handler can set
-	// an earlier write deadline for its response.
+	// read the complete request. WriteTime is the maximum time to write the response. A handler can
+	// set an earlier deadline for its own response.
 	HeaderTime, ReadTime, WriteTime time.Duration
 	Shutdown                        Shutdown
 	// Log is the server's logger.
@@ -33,14 +33,15 @@ type Options struct {
 // Shutdown sets how long each phase of a shutdown may take.
 type Shutdown struct {
 	// Delay is how long the server continues to serve all requests after the shutdown has begun.
-	// Meanwhile, the readiness check fails, so that the load balancer stops sending requests.
+	// During this time, the readiness check fails, so that the load balancer sends requests to other
+	// servers.
 	Delay time.Duration
-	// DrainTime is the maximum time that the server waits, after Delay, for requests in progress. 0
+	// DrainTime is how long, after Delay, the server waits for requests in progress to complete. 0
 	// means DefaultDrainTime.
 	DrainTime time.Duration
 }
 
-// DefaultDrainTime is the default of Shutdown.DrainTime.
+// DefaultDrainTime is the default value of Shutdown.DrainTime.
 const DefaultDrainTime = 15 * time.Second
 
 const (
@@ -48,15 +49,17 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// Serve serves h on l until ctx ends. Then it shuts down in two phases:
+// Serve accepts connections from l and serves h on them until ctx ends. Then it shuts down the
+// server in two phases:
 //
-//  1. During Shutdown.Delay, it serves all requests, but closes each connection after its response.
-//     ShuttingDown returns true, so that the readiness check fails.
-//  2. It accepts no more connections, and ends the context that Stopping returns. It waits for
-//     requests in progress, WebSockets and event streams.
+//  1. For the time Shutdown.Delay, the server continues to serve all requests. However, it closes
+//     each connection after its response. ShuttingDown returns true, so that the readiness check
+//     fails.
+//  2. The server accepts no more connections. The context that StoppingContext returns ends, so that
+//     handlers close WebSockets and event streams. Serve waits until all requests have completed.
 //
-// Serve returns an error if serving fails. If connections are still in use after
-// Shutdown.DrainTime, Serve closes them and returns an error.
+// If connections are still in use Shutdown.DrainTime after the beginning of the second phase, Serve
+// closes them and returns an error. It also returns an error if it cannot accept connections.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	if opts.Shutdown.DrainTime == 0 {
 		opts.Shutdown.DrainTime = DefaultDrainTime
@@ -76,13 +79,13 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		WriteTimeout:      opts.WriteTime,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// The handler responds to OPTIONS * in place of net/http, so that the response contains a request
-		// ID.
+		// By default, net/http responds to the request OPTIONS * itself. Here, the handler responds to
+		// it, so that the response contains a request ID.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
-	// Shutdown first closes the listener. Then it calls stop, which ends WebSockets and event streams.
-	// Their clients therefore reconnect to other servers.
+	// srv.Shutdown closes the listener before it calls stop. Then stop ends WebSockets and event
+	// streams. Because the listener is closed, their clients reconnect to other servers.
 	srv.RegisterOnShutdown(stop)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener{l, open}) }()
@@ -92,7 +95,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	case <-ctx.Done():
 	}
 	if opts.Shutdown.Delay > 0 {
-		opts.Log.InfoContext(base, "the server stops accepting connections after ORDERGRAPH_SHUTDOWN_DELAY", "delay", opts.Shutdown.Delay.String())
+		opts.Log.InfoContext(base, "the server is shutting down: it stops accepting connections after ORDERGRAPH_SHUTDOWN_DELAY", "delay", opts.Shutdown.Delay.String())
 	}
 	delay := time.NewTimer(opts.Shutdown.Delay)
 	defer delay.Stop()
@@ -105,14 +108,14 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	defer cancel()
 	err := srv.Shutdown(draining)
 	if err == nil {
-		err = open.wait(draining) // Shutdown does not wait for WebSockets
+		err = open.wait(draining) // srv.Shutdown does not wait for WebSockets
 	}
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		return served
 	}
 	if err != nil {
 		open.closeAll()
-		return fmt.Errorf("the server closed connections that were still in use %s after it had stopped accepting connections: %w", opts.Shutdown.DrainTime, err)
+		return fmt.Errorf("some connections were still in use %s after the server stopped accepting connections, so the server closed them: %w", opts.Shutdown.DrainTime, err)
 	}
 	return nil
 }

@@ -12,36 +12,37 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// In each second, the access log has an entry for each of the first maxLinesPerSecond requests. After that,
-// it has an entry for one of every sampleEvery requests.
+// In each second, the access log contains the first maxLinesPerSecond requests. Of all further
+// requests in this second, it contains only one of every sampleEvery requests.
 const (
 	maxLinesPerSecond = 1000
 	sampleEvery       = 100
 )
 
-// principalHashLength is the number of bytes of the hash that identifies a principal.
+// principalHashLength is the length in bytes of the hash that replaces a principal's ID in the log.
 const principalHashLength = 6
 
-// AccessLog writes an entry for each request. It is safe for concurrent use.
+// AccessLog writes one log entry for each request. It is safe for concurrent use.
 //
-// An overloaded server must not spend its time on the access log. Therefore, AccessLog omits most
-// entries after the first maxLinesPerSecond in a second. Later, it logs the number of omitted entries.
+// When a server is overloaded, the access log must not use much CPU time. After the first
+// maxLinesPerSecond requests in a second, AccessLog therefore omits most entries. Later, it logs
+// how many entries it has omitted.
 type AccessLog struct {
 	log *slog.Logger
 	key []byte
 	now func() time.Time
 
 	mu sync.Mutex
-	// second is the start of the current period of one second, which is the time of its first request.
-	// requests is the number of requests in this period. omitted is the number of log entries omitted
-	// since the last report.
+	// second is the time of the first request in the current period of one second. requests is the
+	// number of requests in this period. omitted is the number of entries that were omitted, but not
+	// yet reported in the log.
 	second            time.Time
 	requests, omitted int
 }
 
-// NewAccessLog returns an access log. The log contains hashes instead of the IDs of principals.
-// secret is the key of the hashes, so servers with the same secret log the same hash for the same
-// principal.
+// NewAccessLog returns an access log that writes to log. The entries contain hashes instead of the
+// IDs of principals. secret is the key of the hashes. Servers with the same secret therefore log
+// the same hash for the same principal.
 func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *AccessLog {
 	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
 }
@@ -51,22 +52,24 @@ type Entry struct {
 	observe.Operation
 	// Transport is http, event-stream or websocket.
 	Transport string
-	// Status is the HTTP status. It is 0 for an operation of a WebSocket.
+	// Status is the HTTP status of the response. For an operation on a WebSocket, it is 0.
 	Status int
-	// Pool is the pool that refused the request. It is empty if no pool refused it.
+	// Pool is the name of the admission pool that refused the request because its capacity was
+	// exhausted. If no pool refused the request, Pool is empty.
 	Pool string
-	// Bytes is the length of the response in bytes. For an operation of a WebSocket, it is the total
-	// length of all messages.
+	// Bytes is the length of the response in bytes. For an operation on a WebSocket, it is the total
+	// length of the messages that the server has sent for the operation.
 	Bytes int
-	// Events is the number of events that a subscription has delivered.
+	// Events is the number of events that the server has delivered to the client of a subscription.
 	Events int
-	// Principal is the ID of the authenticated principal. The log contains only a hash of the ID. Role
-	// is the role of the principal. Both are empty if the request was not authenticated.
+	// Principal is the ID of the authenticated principal. The log contains only a hash of this ID.
+	// Role is the role of the principal. If the request was not authenticated, both are empty.
 	Principal, Role string
 	RequestID       string
 }
 
-// Record writes an entry, unless it is omitted.
+// Record writes an entry to the access log. If there are too many requests in the current second,
+// it may omit the entry.
 func (a *AccessLog) Record(ctx context.Context, e *Entry) {
 	if !a.log.Enabled(ctx, slog.LevelInfo) {
 		return
@@ -108,8 +111,8 @@ func (a *AccessLog) Record(ctx context.Context, e *Entry) {
 	a.log.LogAttrs(ctx, slog.LevelInfo, "request", attributes...)
 }
 
-// Close logs the number of entries that were omitted since the last report. It does nothing if a is
-// nil.
+// Close logs how many entries were omitted, but not yet reported in the log. If a is nil, Close
+// does nothing.
 func (a *AccessLog) Close() {
 	if a == nil {
 		return
@@ -121,8 +124,8 @@ func (a *AccessLog) Close() {
 	a.reportOmitted(context.Background(), omitted)
 }
 
-// sample counts a request. written reports whether the caller must write the entry. omitted is the
-// number of omitted entries that the caller must report.
+// sample counts a request and decides whether to log it. If written is true, the caller must write
+// the entry. omitted is the number of omitted entries that the caller must report in the log.
 func (a *AccessLog) sample() (written bool, omitted int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

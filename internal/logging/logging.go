@@ -10,14 +10,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Formats of the log.
+// The formats of the log.
 const (
 	JSON = "json"
 	Text = "text"
 )
 
-// NewHandler returns a handler that writes entries of the given level or a higher level. If the
-// context of an entry belongs to a trace, the entry has the attribute traceId.
+// NewHandler returns a log handler that writes all entries with at least the given level to w. If
+// the context of an entry belongs to a trace, the handler adds the attribute traceId to the entry.
 func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
 	if format == Text {
@@ -26,10 +26,10 @@ func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	return traceHandler{slog.NewJSONHandler(w, options)}
 }
 
-// traceHandler wraps a handler and adds trace IDs to its log records.
+// traceHandler wraps a log handler and adds the trace ID to each entry.
 type traceHandler struct{ slog.Handler }
 
-// Handle writes an entry.
+// Handle writes an entry. If ctx belongs to a trace, it adds the trace ID to the entry.
 func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
 		r.AddAttrs(slog.String("traceId", span.TraceID().String()))
@@ -37,12 +37,13 @@ func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs returns a handler that adds attributes to each entry.
+// WithAttrs returns a handler that adds the given attributes to each entry.
 func (h traceHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return traceHandler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup returns a handler that puts the attributes of each entry into a group.
+// WithGroup returns a handler that puts the attributes of each entry into a group with the given
+// name.
 func (h traceHandler) WithGroup(name string) slog.Handler {
 	return traceHandler{h.Handler.WithGroup(name)}
 }

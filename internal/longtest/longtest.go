@@ -1,7 +1,7 @@
 // Package longtest controls how long tests run. By default, each test runs only a few rounds, and
-// some tests are skipped, so that all tests together take about two minutes. With
-// ORDERGRAPH_TEST_LONG=1, which CI sets, all tests run with all rounds. The package imports no other
-// package of the module.
+// some tests are skipped. All tests together then take about two minutes. If ORDERGRAPH_TEST_LONG=1
+// is set, as in CI, all tests run with all rounds. The package imports no other package of the
+// module.
 package longtest
 
 import (
@@ -14,7 +14,8 @@ import (
 // Enabled reports whether ORDERGRAPH_TEST_LONG is set.
 func Enabled() bool { return os.Getenv("ORDERGRAPH_TEST_LONG") != "" }
 
-// Size returns full if Enabled returns true, and usual otherwise.
+// Size returns full if ORDERGRAPH_TEST_LONG is set, and usual otherwise. Tests use it to choose
+// their number of rounds.
 func Size[T any](usual, full T) T {
 	if Enabled() {
 		return full
@@ -22,18 +23,19 @@ func Size[T any](usual, full T) T {
 	return usual
 }
 
-// Skip skips the test unless Enabled. It is for tests that take long even in a small size.
+// Skip skips the test unless ORDERGRAPH_TEST_LONG is set. It is for tests that take long even with
+// few rounds.
 func Skip(t testing.TB) {
 	t.Helper()
 	if !Enabled() {
-		t.Skip("takes long: set ORDERGRAPH_TEST_LONG=1 to run it")
+		t.Skip("the test takes long: set ORDERGRAPH_TEST_LONG=1 to run it")
 	}
 }
 
-// SetRapidChecks sets the number of random values per property test. Call it from TestMain before
-// the flags are parsed, so that -rapid.checks on the command line takes precedence.
+// SetRapidChecks sets the number of random inputs with which each property test runs. Call it from
+// TestMain before the command line is parsed, so that the flag -rapid.checks takes precedence.
 func SetRapidChecks(usual, full int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(Size(usual, full))); err != nil {
-		panic(err) // the package has no property tests
+		panic(err) // the package has no property tests, so the flag does not exist
 	}
 }

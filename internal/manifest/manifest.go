@@ -1,4 +1,5 @@
-// Package manifest reads manifests of trusted documents in the formats of common tools. Within the
+// Package manifest reads manifests of trusted documents. Such a manifest is a file that lists the
+// GraphQL documents of known clients. The package supports the formats of common tools. Within the
 // module, it imports only graph/document.
 package manifest
 
@@ -12,26 +13,26 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// MaxBytes is the maximum size of a manifest. A manifest of this size contains about ten thousand
-// documents. Parsed documents use about ten times as much memory.
+// MaxBytes is the maximum size of a manifest in bytes. A manifest of this size contains about ten
+// thousand documents. In memory, the parsed documents are about ten times as large as the manifest.
 const MaxBytes = 16 << 20
 
-// apolloFormat is the value of "format" in a manifest of Apollo's tool.
+// apolloFormat is the value of "format" in a manifest that Apollo's tool has written.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// Read reads a manifest and returns its trusted documents in the same order. It detects one of two
-// formats:
+// Read reads a manifest and returns its trusted documents in the same order. It detects which of
+// two formats the manifest has:
 //
-//   - npm's @apollo/generate-persisted-query-manifest writes
-//     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]};
-//   - Relay's compiler (persistConfig.file) and GraphQL Code Generator write an object that maps IDs
-//     to documents.
+//   - The npm package @apollo/generate-persisted-query-manifest writes
+//     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]}.
+//   - Relay's compiler (with the setting persistConfig.file) and GraphQL Code Generator write a JSON
+//     object that maps IDs to documents.
 //
-// Read omits duplicates. It does not validate the documents: graph.NewExecutor and
-// graph.CheckDocuments do.
+// Read omits duplicates. It does not validate the documents. graph.NewExecutor and
+// graph.CheckDocuments validate them.
 //
-// It returns an error if the text is not a manifest, exceeds MaxBytes or has no documents. It also
-// returns an error if two different documents have the same ID.
+// If the text is not a manifest, exceeds MaxBytes or contains no documents, Read returns an error.
+// It also returns an error if two different documents have the same ID.
 func Read(r io.Reader) ([]document.Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -54,25 +55,25 @@ func Read(r io.Reader) ([]document.Trusted, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, errors.New("the manifest has no documents: check that its generator finds the operations of your clients")
+		return nil, errors.New("the manifest has no documents: check that the tool that writes it finds the operations of your clients")
 	}
 	return deduplicate(all)
 }
 
-// member is a name and value of a JSON object.
+// member is a member of a JSON object, with its name and its value.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// errNotManifest is the error for files of other formats.
-var errNotManifest = errors.New("this is not a manifest: use the output of npm's @apollo/generate-persisted-query-manifest, or an object that maps IDs to documents (from Relay's compiler or GraphQL Code Generator)")
+// errNotManifest is the error for a file that has none of the supported formats.
+var errNotManifest = errors.New("the file is not a manifest: use the output of the npm package @apollo/generate-persisted-query-manifest, or a JSON object that maps IDs to documents, as Relay's compiler and GraphQL Code Generator write it")
 
-// readMembers decodes a JSON object. It keeps the order of the members and duplicate names, which a
-// map would lose.
+// readMembers decodes a JSON object. It keeps the order of the members and keeps duplicate names. A
+// map would lose both.
 func readMembers(text []byte) ([]member, error) {
 	if !json.Valid(text) {
-		// Unmarshal returns the position of the syntax error.
+		// The error of Unmarshal contains the position of the syntax error.
 		var value json.RawMessage
 		return nil, fmt.Errorf("%w (invalid JSON: %w)", errNotManifest, json.Unmarshal(text, &value))
 	}
@@ -96,8 +97,8 @@ func readMembers(text []byte) ([]member, error) {
 	return members, nil
 }
 
-// isApollo reports whether an object has Apollo's format. Of the two formats, only Apollo's has a
-// member with a list as its value.
+// isApollo reports whether a manifest with the given members has Apollo's format. In this format,
+// the value of "operations" is an array. In the other format, all values are strings.
 func isApollo(members []member) bool {
 	for _, m := range members {
 		if m.name == "operations" && len(m.value) > 0 && m.value[0] == '[' {
@@ -116,7 +117,7 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 		switch m.name {
 		case "format":
 			if json.Unmarshal(m.value, &format) != nil || format != apolloFormat {
-				return nil, fmt.Errorf("the manifest's format is %.100s, not %q: generate the manifest with npm's @apollo/generate-persisted-query-manifest", m.value, apolloFormat)
+				return nil, fmt.Errorf("the manifest's format is %.100s, not %q: generate the manifest with the npm package @apollo/generate-persisted-query-manifest", m.value, apolloFormat)
 			}
 		case "version":
 			if json.Unmarshal(m.value, &version) != nil || version != 1 {
@@ -133,7 +134,7 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 		}
 	}
 	if format == "" || version == 0 {
-		return nil, fmt.Errorf(`the manifest lacks its "format": %q or its "version": 1`, apolloFormat)
+		return nil, fmt.Errorf(`the manifest lacks one of the members "format": %q and "version": 1`, apolloFormat)
 	}
 	all := make([]document.Trusted, len(operations))
 	for i, o := range operations {
@@ -162,7 +163,8 @@ func relayDocuments(members []member) ([]document.Trusted, error) {
 	return all, nil
 }
 
-// deduplicate removes duplicates. It returns an error if two different documents have the same ID.
+// deduplicate removes documents that occur more than once. If two different documents have the same
+// ID, it returns an error.
 func deduplicate(all []document.Trusted) ([]document.Trusted, error) {
 	first := make(map[string]document.Trusted, len(all))
 	kept := all[:0]

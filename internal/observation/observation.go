@@ -1,6 +1,6 @@
-// Package observation follows each request and operation until it ends. It passes the measurements
-// to metrics, traces and the access log. Within the module, it imports only commerce,
-// graph/observe, internal/logging and internal/tracing.
+// Package observation measures each request and each GraphQL operation from the beginning to the
+// end. It passes the measurements to metrics, traces and the access log. Within the module, it
+// imports only commerce, graph/observe, internal/logging and internal/tracing.
 package observation
 
 import (
@@ -14,27 +14,27 @@ import (
 	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 
-// Telemetry contains the receivers of measurements: metrics, traces and the access log. A receiver
-// is off if its field is nil.
+// Telemetry contains the receivers of measurements: metrics, traces and the access log. If a field
+// is nil, the receiver is turned off.
 type Telemetry struct {
 	Metrics   Metrics
 	Tracer    *tracing.Tracer
 	AccessLog *logging.AccessLog
 }
 
-// Metrics counts operations and TransportHTTP responses. It must be safe for concurrent use.
+// Metrics counts operations and HTTP responses. It must be safe for concurrent use.
 type Metrics interface {
-	// ObserveOperation counts an operation. If the operation has a span, ctx contains the span.
+	// ObserveOperation counts an operation. If the operation has a trace span, ctx contains the span.
 	ObserveOperation(ctx context.Context, o observe.Operation)
-	// ObserveResponse counts an TransportHTTP response.
+	// ObserveResponse counts an HTTP response with the given status.
 	ObserveResponse(status int)
 }
 
-// Observer passes measurements of requests and operations to a Telemetry. It is safe for concurrent
-// use.
+// Observer passes the measurements of requests and operations to the receivers in a Telemetry. It
+// is safe for concurrent use.
 type Observer struct{ telemetry Telemetry }
 
-// New returns an Observer, or nil if all fields of t are nil.
+// New returns an Observer for the receivers in t. If all fields of t are nil, New returns nil.
 func New(t Telemetry) *Observer {
 	if t == (Telemetry{}) {
 		return nil
@@ -42,7 +42,7 @@ func New(t Telemetry) *Observer {
 	return &Observer{t}
 }
 
-// Values of Entry.Transport in the access log.
+// The values of logging.Entry.Transport.
 const (
 	TransportHTTP        = "http"
 	TransportEventStream = "event-stream"
@@ -51,21 +51,21 @@ const (
 
 type requestKey struct{}
 
-// Request measures an TransportHTTP request or an operation of a TransportWebSocket. It is also the context of the
-// request. It must not be used by several goroutines at the same time. The methods of a nil Request
-// do nothing.
+// Request measures an HTTP request, or an operation on a WebSocket. It is also the context of the
+// request. Only one goroutine may use it at a time. On a nil Request, the methods that record
+// measurements do nothing.
 type Request struct {
 	context.Context
 	observer  *Observer
 	start     time.Time
 	span      tracing.Span
 	transport tracing.RequestInfo
-	// counted reports whether the executor has already counted the request as an operation.
+	// counted reports whether the request has already been counted as an operation.
 	counted bool
 	entry   logging.Entry
 }
 
-// Value returns the Request itself for requestKey. For other keys, it returns the value of the
+// Value returns r itself if key is a requestKey. For any other key, it returns the value of the
 // parent context.
 func (r *Request) Value(key any) any {
 	if key == (requestKey{}) {
@@ -74,15 +74,18 @@ func (r *Request) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// FromContext returns the Request in ctx, or nil if the request is not observed.
+// FromContext returns the Request in ctx. If the request is not observed, it returns nil.
 func FromContext(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
 }
 
-// Begin begins the observation of a request, and returns the request's context. The header contains
-// the client's trace context. For an operation of a TransportWebSocket, method and path are empty. The
-// Request is nil if metrics and the access log are off and the span is not sampled.
+// Begin begins to observe a request. It returns the context of the request and the Request that
+// measures it. If metrics and the access log are off and the trace span is not sampled, the Request
+// is nil.
+//
+// header contains the trace context that the client has sent. For an operation on a WebSocket,
+// method and path are empty.
 func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path string, header http.Header) (context.Context, *Request) {
 	if o == nil {
 		return ctx, nil
@@ -110,16 +113,16 @@ func (r *Request) AddBytes(n int) {
 	}
 }
 
-// SetEventStream marks the request as an event stream.
+// SetEventStream records that the response is an event stream.
 func (r *Request) SetEventStream() {
 	if r != nil {
 		r.entry.Transport = TransportEventStream
 	}
 }
 
-// Fail records an error that did not come from the executor. pool is the name of the pool that
-// refused the request, or empty. Fail counts the request as an operation, unless the executor has
-// already counted it.
+// Fail records an error that did not come from the GraphQL executor. If an admission pool refused
+// the request, pool is the name of this pool. If the executor has not counted the request as an
+// operation, Fail counts it.
 func (r *Request) Fail(code, pool string) {
 	if r == nil {
 		return
@@ -134,8 +137,8 @@ func (r *Request) Fail(code, pool string) {
 	r.observer.EndOperation(r, failed)
 }
 
-// End ends the observation of the request. status is the TransportHTTP status, or 0 for an operation of a
-// TransportWebSocket.
+// End ends the observation of the request. status is the HTTP status of the response. For an
+// operation on a WebSocket, it is 0.
 func (r *Request) End(status int) {
 	if r == nil {
 		return
@@ -151,22 +154,22 @@ func (r *Request) End(status int) {
 	}
 }
 
-// Observes reports whether the operation with this context is observed. It is observed if metrics
-// or the access log are on, or if its span is sampled.
+// Observes reports whether the operation with the context ctx is observed. It is observed if
+// metrics or the access log are on, or if its trace span is sampled.
 func (o *Observer) Observes(ctx context.Context) bool {
 	return o.telemetry.Metrics != nil || o.telemetry.AccessLog != nil || tracing.SpanFromContext(ctx).Sampled()
 }
 
-// BeginEvent starts a span for one event of a subscription. For each event, the executor executes
-// the subscription's operation.
+// BeginEvent starts a trace span for one event of a subscription. The executor executes the
+// operation of the subscription once for each event.
 func (o *Observer) BeginEvent(ctx context.Context) context.Context {
 	ctx, _ = o.telemetry.Tracer.StartEvent(ctx)
 	return ctx
 }
 
-// EndOperation counts an operation. The span of a query or mutation ends later, in End. The span of
-// a subscription ends here, when the subscription has started, because its request can last for
-// days.
+// EndOperation records a finished operation. The trace span of a query or mutation ends later, in
+// End. The trace span of a subscription ends here, as soon as the subscription has started. It does
+// not last until End, because a subscription can last for days.
 func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation) {
 	if o.telemetry.Metrics != nil {
 		o.telemetry.Metrics.ObserveOperation(ctx, finished)
@@ -193,7 +196,7 @@ func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation)
 	}
 }
 
-// TraceContext returns the headers of a request that contain the client's trace context.
+// TraceContext returns only those headers of a request that contain the client's trace context.
 func (o *Observer) TraceContext(header http.Header) http.Header {
 	if o == nil {
 		return nil
@@ -205,7 +208,7 @@ func (o *Observer) TraceContext(header http.Header) http.Header {
 	return found
 }
 
-// TraceHeaders returns the names of the headers that TraceContext returns.
+// TraceHeaders returns the names of the headers that contain a trace context.
 func (o *Observer) TraceHeaders() []string {
 	if o == nil {
 		return nil

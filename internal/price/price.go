@@ -1,6 +1,6 @@
-// Package price computes the price of DynamoDB's read and write units from a price file. It also
-// reads profiles, which list the GraphQL operations of a month. It imports no other package of the
-// module.
+// Package price computes the price of DynamoDB read and write units, from the prices in a price
+// file. It also reads profiles, which list the GraphQL operations that clients execute in a month.
+// The package imports no other package of the module.
 package price
 
 import (
@@ -32,19 +32,20 @@ type Prices struct {
 	read, write *big.Rat
 }
 
-// The prices in a price file are in dollars per unitsPerPrice DynamoDB request units.
+// unitsPerPrice is the number of DynamoDB request units for which a price file states the price.
 const unitsPerPrice = 1_000_000
 
-// Standard returns the prices of us-east-1 since November 2024. They are compiled into the program.
+// Standard returns the prices of the AWS region us-east-1 since November 2024. The prices are
+// compiled into the program.
 func Standard() Prices {
 	p, err := parsePrices(standardPricesJSON)
 	if err != nil {
-		panic(err) // the file is part of the program
+		panic(err) // the embedded price file is invalid
 	}
 	return p
 }
 
-// Read reads a price file. If the file is invalid, the error describes the required change.
+// Read reads a price file. If the content of the file is invalid, the error says how to correct it.
 func Read(name string) (Prices, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -57,8 +58,8 @@ func Read(name string) (Prices, error) {
 	return p, nil
 }
 
-// maxPrice is the maximum price of a million DynamoDB request units, in dollars. Read rejects a
-// higher price as a mistake.
+// maxPrice is the maximum price in dollars of a million DynamoDB request units. Read rejects a
+// higher price, because it is probably a mistake.
 const maxPrice = 1000
 
 func parsePrices(text []byte) (Prices, error) {
@@ -79,13 +80,13 @@ func parsePrices(text []byte) (Prices, error) {
 	_, err := time.Parse(time.DateOnly, file.Since)
 	switch {
 	case file.Region == "":
-		return p, errors.New(`set "region" to the AWS region, such as us-east-1`)
+		return p, errors.New(`"region" is missing: set it to the AWS region, such as us-east-1`)
 	case file.CapacityMode != "on-demand":
-		return p, errors.New(`set "capacityMode" to "on-demand", because only on-demand capacity has a price per unit`)
+		return p, errors.New(`"capacityMode" must be "on-demand", because only on-demand capacity has a price per unit`)
 	case err != nil:
-		return p, errors.New(`set "since" to the first day of the prices, such as 2024-11-01`)
+		return p, errors.New(`"since" is not a date: set it to the first day on which the prices apply, such as 2024-11-01`)
 	case file.Source == "":
-		return p, errors.New(`set "source" to the URL of the page that lists the prices`)
+		return p, errors.New(`"source" is missing: set it to the URL of the page that lists the prices`)
 	}
 	if p.read, err = perUnit("readRequestUnits", file.Dollars.Read); err != nil {
 		return p, err
@@ -94,14 +95,14 @@ func parsePrices(text []byte) (Prices, error) {
 	return p, err
 }
 
-// perUnit returns the exact price of one DynamoDB request unit in dollars. million is the price of
+// perUnit returns the exact price in dollars of one DynamoDB request unit. million is the price of
 // a million request units.
 func perUnit(member string, million json.Number) (*big.Rat, error) {
-	// The price is parsed as a float first, because an exact number with a large exponent would need
-	// gigabytes of memory.
+	// Parsing the price as a float first limits its exponent. To parse a number such as 1e999999999
+	// exactly, the program would need gigabytes of memory.
 	dollars, err := million.Float64()
 	if err != nil || dollars <= 0 || dollars > maxPrice {
-		return nil, fmt.Errorf("set %q in \"dollarsPerMillion\" to the price of a million DynamoDB request units in dollars: a number above 0, up to %d", member, maxPrice)
+		return nil, fmt.Errorf("%q in \"dollarsPerMillion\" must be the price in dollars of a million DynamoDB request units, above 0 and at most %d", member, maxPrice)
 	}
 	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(dollars, 'f', -1, 64))
 	if !ok {
@@ -110,7 +111,8 @@ func perUnit(member string, million json.Number) (*big.Rat, error) {
 	return exact.Quo(exact, big.NewRat(unitsPerPrice, 1)), nil
 }
 
-// decode decodes the JSON object in a file. It rejects unknown members and text after the object.
+// decode decodes text, which must consist of a single JSON object. It rejects unknown members, and
+// text after the object.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -119,12 +121,13 @@ func decode(text []byte, into any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("remove the text after the JSON object")
+		return errors.New("other text follows the JSON object: remove this text")
 	}
 	return nil
 }
 
-// Units is an amount of DynamoDB read units and write units. Both numbers are multiples of 0.5.
+// Units is an amount of DynamoDB capacity, in read units and write units. Both numbers are
+// multiples of 0.5.
 type Units struct {
 	Read  float64 `json:"read"`
 	Write float64 `json:"write"`
@@ -142,15 +145,15 @@ func (p Prices) Dollars(u Units, times int64) *big.Rat {
 // significantDigits is the number of significant digits that PerMillion returns.
 const significantDigits = 4
 
-// PerMillion returns the price in dollars of executing an operation a million times, rounded to
-// four significant digits. u is the capacity that one execution consumes. The result is a JSON
-// number without an exponent.
+// PerMillion returns the price in dollars of executing an operation a million times. u is the
+// capacity that one execution consumes. The result is rounded to four significant digits, and is a
+// JSON number without an exponent.
 func (p Prices) PerMillion(u Units) json.Number {
 	exact := p.Dollars(u, 1_000_000)
 	if exact.Sign() == 0 {
 		return "0"
 	}
-	// last is the exponent of the last significant digit.
+	// last is the power of ten of the last significant digit, such as -2 for hundredths.
 	approximate, _ := exact.Float64()
 	last := int(math.Floor(math.Log10(approximate))) + 1 - significantDigits
 	text := new(big.Rat).Quo(exact, powerOfTen(last)).FloatString(0)

@@ -10,48 +10,49 @@ type Profile struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Operation is a query or mutation of a Profile. It contains a document, the measured DynamoDB
-// units, or both.
+// Operation is a query or mutation of a Profile. It contains a GraphQL document, the measured
+// DynamoDB units, or both.
 type Operation struct {
 	// Name is the name of the operation in the output.
 	Name string `json:"name"`
-	// RequestsPerMonth is the number of executions in a month.
+	// RequestsPerMonth is how often clients execute the operation in a month.
 	RequestsPerMonth int64 `json:"requestsPerMonth"`
-	// Query is the text of a document with one operation. DocumentID is the ID or the name of a
-	// trusted document. Only one of Query and DocumentID can be set.
+	// Query is the text of a GraphQL document that contains one operation. DocumentID is the ID or the
+	// name of a trusted document. At most one of Query and DocumentID can be set.
 	Query      string `json:"query"`
 	DocumentID string `json:"document"`
-	// Variables are the values of the operation's variables.
+	// Variables contains the values of the operation's variables.
 	Variables map[string]any `json:"variables"`
-	// Setup lists mutations that are executed before the operation. The operation's price does not
-	// include their price.
+	// Setup lists mutations that are executed before the operation. The price of the operation does
+	// not include the price of these mutations.
 	Setup []string `json:"setup"`
-	// MeasuredUnits is the capacity that one execution consumed, according to the explain output of a
-	// server. If MeasuredUnits is set, the operation is not executed.
+	// MeasuredUnits is the capacity that one execution of the operation consumed, as the explain
+	// output of a server states it. If MeasuredUnits is set, the operation is not executed to measure
+	// it.
 	MeasuredUnits *Units `json:"units"`
 }
 
-// maxRequests is the maximum value of RequestsPerMonth. It equals about 400 million requests a
-// second.
+// maxRequests is the maximum value of RequestsPerMonth. A higher value would mean more than about
+// 400 million requests a second.
 const maxRequests = 1e15
 
 // maxUnits is the maximum number of DynamoDB read units, or of write units, for one execution.
 const maxUnits = 1e9
 
-// ParseProfile parses a profile. If the profile is invalid, the error names the operation and
-// describes the required change.
+// ParseProfile parses a profile. If the profile is invalid, the error names the operation and says
+// how to correct it.
 func ParseProfile(text []byte) (Profile, error) {
 	var p Profile
 	if err := decode(text, &p); err != nil {
 		return p, err
 	}
 	if len(p.Operations) == 0 {
-		return p, errors.New(`list at least one operation in "operations"`)
+		return p, errors.New(`"operations" is empty: list at least one operation`)
 	}
 	named := map[string]bool{}
 	for i, o := range p.Operations {
 		if o.Name == "" {
-			return p, fmt.Errorf(`set "name" of operation %d`, i+1)
+			return p, fmt.Errorf(`operation %d has no "name"`, i+1)
 		}
 		if err := o.validate(); err != nil {
 			return p, fmt.Errorf("operation %s: %w", o.Name, err)
@@ -73,18 +74,18 @@ func (o Operation) validate() error {
 	}
 	switch {
 	case o.RequestsPerMonth < 0 || o.RequestsPerMonth > maxRequests:
-		return fmt.Errorf(`set "requestsPerMonth" to a whole number from 0 to %d`, int64(maxRequests))
+		return fmt.Errorf(`"requestsPerMonth" must be a whole number from 0 to %d`, int64(maxRequests))
 	case documents > 1:
-		return errors.New(`it has both "query" and "document": remove one of them`)
+		return errors.New(`the operation has both "query" and "document": remove one of them`)
 	case documents == 0 && o.MeasuredUnits == nil:
-		return errors.New(`set "query", "document" or "units"`)
+		return errors.New(`the operation has no "query", "document" or "units": set one of them`)
 	case o.MeasuredUnits != nil && !o.MeasuredUnits.valid():
-		return fmt.Errorf(`set "read" and "write" in "units" to multiples of 0.5, up to %d`, int64(maxUnits))
+		return fmt.Errorf(`"read" and "write" in "units" must be multiples of 0.5, from 0 to %d`, int64(maxUnits))
 	}
 	return nil
 }
 
-// valid reports whether both numbers are multiples of 0.5 from 0 to maxUnits.
+// valid reports whether both numbers are multiples of 0.5 between 0 and maxUnits.
 func (u Units) valid() bool {
 	for _, n := range []float64{u.Read, u.Write} {
 		if n < 0 || n > maxUnits || n*2 != float64(int64(n*2)) {

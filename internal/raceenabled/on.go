@@ -1,7 +1,8 @@
 //go:build race
 
 // Package raceenabled reports whether a test binary is built with the race detector. The race
-// detector allocates memory, so tests that count allocations skip their checks.
+// detector allocates additional memory, so tests do not check the number of allocations if On is
+// true.
 package raceenabled
 
 // On reports whether the race detector is enabled.

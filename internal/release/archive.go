@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// file is one file in an archive.
+// file is a file or directory in an archive.
 type file struct {
 	name    string
 	mode    os.FileMode
 	content []byte
 }
 
-// textFiles returns the text files that every archive contains.
+// textFiles returns the license files that every archive contains.
 func (b build) textFiles() []file {
 	return []file{{"LICENSE", 0o644, b.license}, {"THIRD_PARTY_LICENSES.txt", 0o644, b.notices}}
 }
 
 // writeArchives writes the archive of a platform to the directory out. For Linux, it also writes a
-// zip file for AWS Lambda, in which the program has the name bootstrap.
+// zip file for AWS Lambda. In the zip file, the program has the name bootstrap, because Lambda
+// requires this name.
 func (b build) writeArchives(out string) error {
 	if b.os == "windows" {
 		return writeZip(filepath.Join(out, b.archiveName()+".zip"), b.time, append(b.textFiles(), file{"README.md", 0o644, b.readme}, file{"ordergraph.exe", 0o755, b.binary}))
@@ -38,8 +39,8 @@ func (b build) writeArchives(out string) error {
 	return writeZip(filepath.Join(out, "ordergraph_"+b.version+"_lambda_"+b.arch+".zip"), b.time, append(b.textFiles(), file{"bootstrap", 0o755, b.binary}))
 }
 
-// tarGzip returns a compressed tar archive of the files. In the archive, all files belong to root
-// and have the modification time modified.
+// tarGzip returns a tar archive of the files, compressed with gzip. In the archive, all files
+// belong to root and have the modification time modified.
 func tarGzip(modified time.Time, files []file) ([]byte, error) {
 	var compressed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
@@ -55,7 +56,7 @@ func tarGzip(modified time.Time, files []file) ([]byte, error) {
 	return compressed.Bytes(), nil
 }
 
-// writeTar writes an uncompressed tar archive.
+// writeTar writes an uncompressed tar archive of the files to w.
 func writeTar(w interface{ Write([]byte) (int, error) }, modified time.Time, files []file) error {
 	archive := tar.NewWriter(w)
 	for _, f := range files {
@@ -73,7 +74,8 @@ func writeTar(w interface{ Write([]byte) (int, error) }, modified time.Time, fil
 	return archive.Close()
 }
 
-// writeZip writes a zip file. In the zip file, all files have the modification time modified.
+// writeZip writes the files to a zip file. In the zip file, all files have the modification time
+// modified.
 func writeZip(path string, modified time.Time, files []file) error {
 	var compressed bytes.Buffer
 	archive := zip.NewWriter(&compressed)

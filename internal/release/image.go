@@ -14,10 +14,10 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// maxImage is the maximum size in bytes of an unpacked image.
+// maxImage is the maximum size in bytes of an uncompressed image.
 const maxImage = 40_000_000
 
-// imageConfig returns the configuration of the image. A test checks that the Dockerfile contains
+// imageConfig returns the configuration of the image. A test ensures that the Dockerfile contains
 // the same configuration.
 func imageConfig() v1.ImageConfig {
 	return v1.ImageConfig{
@@ -28,26 +28,27 @@ func imageConfig() v1.ImageConfig {
 	}
 }
 
-// ociLayout is an OCI image layout
+// ociLayout contains the files of an OCI image layout
 // (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
 type ociLayout struct{ files []file }
 
-// add stores a blob and returns its descriptor.
+// add adds a blob with the given content to the layout. It returns the descriptor of the blob.
 func (l *ociLayout) add(mediaType string, content []byte) v1.Descriptor {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
 	l.files = append(l.files, file{"blobs/sha256/" + d.Digest.Encoded(), 0o644, content})
 	return d
 }
 
-// addJSON stores v as a JSON blob and returns its descriptor.
+// addJSON adds a blob with the JSON encoding of v to the layout. It returns the descriptor of the
+// blob.
 func (l *ociLayout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
 	content, err := json.Marshal(v)
 	return l.add(mediaType, content), err
 }
 
-// writeImage writes an OCI image that contains the Linux builds. The image of each build contains
-// the program, its licenses and the CA certificates. If there is no Linux build, writeImage writes
-// no file.
+// writeImage writes one OCI image for all Linux platforms among the builds. For each platform, the
+// image contains the program, the license texts and the CA certificates. If there is no Linux
+// build, writeImage writes no file.
 func writeImage(out string, builds []build) error {
 	l := &ociLayout{}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
@@ -65,7 +66,8 @@ func writeImage(out string, builds []build) error {
 	if len(index.Manifests) == 0 {
 		return nil
 	}
-	// index.json has one entry: the index of all platforms' images. So one tag refers to all images.
+	// index.json has a single entry, which refers to the images of all platforms. A tag of
+	// this entry therefore refers to the images of all platforms.
 	platforms, err := l.addJSON(v1.MediaTypeImageIndex, index)
 	if err != nil {
 		return err
@@ -86,7 +88,8 @@ func writeImage(out string, builds []build) error {
 	return os.WriteFile(filepath.Join(out, "ordergraph_"+last.version+"_image.tar"), archive.Bytes(), 0o644)
 }
 
-// addImage adds the image of one platform and returns the descriptor of its manifest.
+// addImage adds the image of one platform to the layout. It returns the descriptor of the image's
+// manifest.
 func (b build) addImage(l *ociLayout) (v1.Descriptor, error) {
 	files := append([]file{
 		{"etc/", os.ModeDir | 0o755, nil}, {"etc/ssl/", os.ModeDir | 0o755, nil}, {"etc/ssl/certs/", os.ModeDir | 0o755, nil},
@@ -98,7 +101,7 @@ func (b build) addImage(l *ociLayout) (v1.Descriptor, error) {
 		return v1.Descriptor{}, err
 	}
 	if unpacked.Len() > maxImage {
-		return v1.Descriptor{}, fmt.Errorf("the image has %d bytes, but the maximum is %d", unpacked.Len(), maxImage)
+		return v1.Descriptor{}, fmt.Errorf("the uncompressed image has %d bytes, but the maximum is %d", unpacked.Len(), maxImage)
 	}
 	compressed, err := tarGzip(b.time, files)
 	if err != nil {
@@ -123,8 +126,9 @@ func (b build) addImage(l *ociLayout) (v1.Descriptor, error) {
 	return manifest, err
 }
 
-// certificates returns Mozilla's CA certificates in PEM. It omits certificates that Mozilla trusts
-// only under conditions, because PEM cannot express the conditions.
+// certificates returns the CA certificates that Mozilla trusts, in PEM format. Mozilla trusts some
+// certificates only under conditions. PEM cannot express these conditions, so the result omits such
+// certificates.
 func certificates() []byte {
 	var out []byte
 	for root := range bundle.Roots() {

@@ -15,24 +15,26 @@ import (
 	"strings"
 )
 
-// sbomTool is the program that lists the modules in a binary and detects their licenses.
+// sbomTool is the program that writes SBOMs. It lists the modules in a binary and detects their
+// licenses.
 const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
-// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. The list
-// contains 0BSD and BSD-Source-Code because the SBOM tool reports some ISC and BSD licenses under
-// these IDs. MPL-2.0 requires that users can get the source of a module. They can, because the
-// modules are unmodified, and each archive names the modules' versions and licenses.
+// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. The SBOM tool
+// reports some ISC and BSD licenses as 0BSD or BSD-Source-Code, so the list contains these IDs.
+// MPL-2.0 requires that users can get the source code of a module. They can, because Ordergraph
+// uses the modules unmodified, and each archive states their versions.
 func allowedLicenses() []string {
 	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-Source-Code", "ISC", "MIT", "MIT-0", "MPL-2.0"}
 }
 
-// standardLibrary is the name of Go's standard library in an SBOM. Its license is in GOROOT.
+// standardLibrary is the name of Go's standard library in an SBOM. The file with its license is in
+// the directory GOROOT.
 const standardLibrary = "std"
 
-// sbomProgram runs the SBOM tool.
+// sbomProgram is the installed SBOM tool.
 type sbomProgram struct{ path string }
 
-// installSBOMTool installs the SBOM tool in a directory.
+// installSBOMTool installs the SBOM tool in the directory dir.
 func installSBOMTool(ctx context.Context, dir string) (sbomProgram, error) {
 	_, err := runCommand(ctx, dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", sbomTool)
 	name := "cyclonedx-gomod"
@@ -50,7 +52,7 @@ type component struct {
 	}
 }
 
-// licenses returns the SPDX IDs of a module.
+// licenses returns the SPDX IDs of the module's licenses.
 func (c component) licenses() (ids []string) {
 	for _, l := range c.Evidence.Licenses {
 		ids = append(ids, l.License.ID)
@@ -58,8 +60,8 @@ func (c component) licenses() (ids []string) {
 	return ids
 }
 
-// write writes the SBOM of a build to a file and returns the modules. It returns an error if a
-// module has a license that is not allowed.
+// write writes the SBOM of a build to the file path, and returns the modules in the SBOM. If a
+// module has a license that is not allowed, write returns an error.
 func (p sbomProgram) write(ctx context.Context, b build, path string) ([]component, error) {
 	text, err := runCommand(ctx, ".", nil, p.path, "bin", "-json", "-noserial", "-notimestamp", "-licenses", "-std", "-version", b.version, b.path)
 	if err != nil {
@@ -78,8 +80,8 @@ func (p sbomProgram) write(ctx context.Context, b build, path string) ([]compone
 	return document.Components, os.WriteFile(path, text, 0o644)
 }
 
-// withoutToolHashes removes the checksums of the SBOM tool, because they differ between build
-// machines.
+// withoutToolHashes removes the checksums of the SBOM tool itself from an SBOM. These checksums
+// differ between the machines on which a release is built.
 func withoutToolHashes(text []byte) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -99,7 +101,8 @@ func withoutToolHashes(text []byte) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// checkLicenses returns an error that lists the modules without an allowed license.
+// checkLicenses returns an error if a module has no license, or a license that is not allowed. The
+// error lists all such modules.
 func checkLicenses(modules []component) error {
 	if len(modules) == 0 {
 		return errors.New("the SBOM lists no modules")
@@ -120,7 +123,7 @@ func checkLicenses(modules []component) error {
 // licenseFilePattern matches the names of license files.
 var licenseFilePattern = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// readFiles reads the files that the archives contain in addition to the program: the license, the
+// readFiles reads the texts that are distributed with the program: the license of Ordergraph, the
 // README, and the licenses of all modules. dir is a clone of the repository.
 func (b *build) readFiles(ctx context.Context, dir string, modules []component) error {
 	var err error
@@ -135,7 +138,7 @@ func (b *build) readFiles(ctx context.Context, dir string, modules []component) 
 		return err
 	}
 	var notices bytes.Buffer
-	fmt.Fprint(&notices, "Ordergraph contains these modules, unmodified. https://pkg.go.dev has their source.\n")
+	fmt.Fprint(&notices, "Ordergraph contains the following Go modules, which are not modified. Their source code is available at https://pkg.go.dev.\n")
 	for _, m := range modules {
 		texts, err := licenseTexts(directories[m.Name])
 		if err != nil {
@@ -147,8 +150,8 @@ func (b *build) readFiles(ctx context.Context, dir string, modules []component) 
 	return nil
 }
 
-// moduleDirectories returns the directory of each module, and the directory of the standard
-// library.
+// moduleDirectories returns the directories that contain the source code of the modules and of the
+// standard library. The keys of the map are the module paths.
 func moduleDirectories(ctx context.Context, dir string) (map[string]string, error) {
 	goroot, err := runCommand(ctx, dir, nil, "go", "env", "GOROOT")
 	if err != nil {
@@ -171,7 +174,7 @@ func moduleDirectories(ctx context.Context, dir string) (map[string]string, erro
 	}
 }
 
-// licenseTexts returns the license files of a directory, in the order of their names.
+// licenseTexts returns the content of all license files in a directory, sorted by file name.
 func licenseTexts(dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

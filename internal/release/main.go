@@ -1,9 +1,10 @@
-// Command release builds the files of a release from the last commit: archives, zip files for AWS
-// Lambda, an OCI image, SBOMs and checksums. It runs git and go, and needs no container engine.
+// Command release builds the files of a release from the last commit. A release consists of
+// archives, zip files for AWS Lambda, an OCI image, SBOMs and checksums. The command requires git,
+// make and go, but no container engine.
 //
-// The files depend only on the commit and on the version of Go. The program builds each binary in
-// two clones of the repository, and fails if they differ. It also fails if a dependency has a
-// license that is not allowed.
+// The files depend only on the commit and on the version of Go. To ensure this, the command builds
+// each binary in two clones of the repository. If the two binaries differ, the command fails. It
+// also fails if a dependency has a license that is not allowed.
 package main
 
 import (
@@ -23,22 +24,22 @@ import (
 	"time"
 )
 
-// allTargets lists the platforms of a release.
+// allTargets lists the platforms of a release, each in the form OS/ARCHITECTURE.
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 func main() {
-	out := flag.String("out", "dist", "output directory; the command deletes the directory's content first")
+	out := flag.String("out", "dist", "output directory; the command first deletes the directory's previous content")
 	targets := flag.String("targets", allTargets, "platforms, separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := release(ctx, *out, strings.Split(*targets, ",")); err != nil {
 		fmt.Fprintf(os.Stderr, "release: %v\n", err)
-		os.Exit(1) //nolint:gocritic // there is nothing left to stop
+		os.Exit(1) //nolint:gocritic // the deferred stop need not run before the process exits
 	}
 }
 
-// release writes the files of a release to the directory out.
+// release builds the files of a release and writes them to the directory out.
 func release(ctx context.Context, out string, targets []string) error {
 	work, err := os.MkdirTemp("", "ordergraph-release-")
 	if err != nil {
@@ -77,7 +78,7 @@ func release(ctx context.Context, out string, targets []string) error {
 		if err := b.writeArchives(out); err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
-		fmt.Printf("%s: two builds have the same %d bytes\n", b.archiveName(), len(b.binary))
+		fmt.Printf("%s: both builds have the same content of %d bytes\n", b.archiveName(), len(b.binary))
 		builds = append(builds, b)
 	}
 	if err := writeImage(out, builds); err != nil {
@@ -86,26 +87,27 @@ func release(ctx context.Context, out string, targets []string) error {
 	return writeChecksums(out)
 }
 
-// build is one build of the program for one platform.
+// build is the program for one platform, with the texts that are distributed with it.
 type build struct {
 	os, arch string
 	// version and commit are read from the binary. time is the time of the commit.
 	version, commit string
 	time            time.Time
 	binary          []byte
-	// path is the path of the binary. binary is its content.
+	// path is the path of the binary. binary is the content of this file.
 	path string
-	// license, notices and readme are the contents of the text files in an archive.
+	// license is the license of Ordergraph. notices contains the licenses of its modules. readme is
+	// the README.
 	license, notices, readme []byte
 }
 
-// newBuild builds the program for a platform in two clones. It returns an error if the binaries
-// differ.
+// newBuild builds the program for the platform target. It builds the program twice, in the clones
+// first and second of the repository. If the two binaries differ, newBuild returns an error.
 func newBuild(ctx context.Context, target, work, first, second string) (build, error) {
 	b := build{}
 	var ok bool
 	if b.os, b.arch, ok = strings.Cut(target, "/"); !ok {
-		return b, errors.New("the target is not of the form OS/ARCHITECTURE, such as linux/amd64")
+		return b, errors.New("the target must have the form OS/ARCHITECTURE, such as linux/amd64")
 	}
 	var err error
 	b.path = filepath.Join(work, b.os+"-"+b.arch)
@@ -117,7 +119,7 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 		return b, err
 	}
 	if !bytes.Equal(b.binary, again) {
-		return b, errors.New("two builds of the commit differ, so the build depends on the directory or on the time")
+		return b, errors.New("two builds of the same commit differ: the build depends on the directory or on the time")
 	}
 	info, err := buildinfo.Read(bytes.NewReader(b.binary))
 	if err != nil {
@@ -135,13 +137,13 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 		}
 	}
 	if b.commit == "" {
-		return b, errors.New("the binary does not contain its commit: run the release in a Git repository")
+		return b, errors.New("the binary does not name the commit from which it was built: run the command in a Git repository")
 	}
 	return b, nil
 }
 
-// compile builds a static binary with the Makefile in dir and returns its bytes. Go writes the Git
-// tag of the commit into the binary as the version of the program.
+// compile runs the Makefile in dir to build a static binary, and returns the content of the binary.
+// Go uses the Git tag of the commit as the version of the program.
 func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 	environment := []string{"GOOS=" + b.os, "GOARCH=" + b.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off"}
 	if _, err := runCommand(ctx, dir, environment, "make", "build", "OUT="+path); err != nil {
@@ -150,13 +152,13 @@ func compile(ctx context.Context, b build, dir, path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// archiveName returns the name of the archive, without the extension.
+// archiveName returns the file name of the platform's archive, without the extension.
 func (b build) archiveName() string {
 	return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch)
 }
 
-// runCommand runs a command in a directory and returns its output. The command gets the environment of
-// this process and the variables in environment.
+// runCommand runs a command in the directory dir and returns its output. The command gets the
+// environment of this process, and additionally the variables in environment.
 func runCommand(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir, command.Env = dir, append(command.Environ(), environment...)
@@ -169,7 +171,8 @@ func runCommand(ctx context.Context, dir string, environment []string, name stri
 	return out, nil
 }
 
-// writeChecksums writes the SHA-256 of all files in a directory to SHA256SUMS.
+// writeChecksums writes the SHA-256 checksums of all files in the directory dir to the file
+// SHA256SUMS in this directory.
 func writeChecksums(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

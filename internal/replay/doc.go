@@ -1,5 +1,5 @@
-// Package replay provides an HTTPClient client for the AWS SDK that replays DynamoDB's responses from
-// memory. It is for tests and benchmarks. The client sends the first of several equal requests to a
-// DynamoDB engine. For each later request, it returns the same bytes, including length, checksum
-// and request ID. A benchmark with this client does not measure the engine.
+// Package replay provides an HTTP client for the AWS SDK that replays DynamoDB's responses from
+// memory. It is for tests and benchmarks. When several requests are equal, the client sends only
+// the first one to DynamoDB, and stores the response. It responds to the later requests with the
+// stored response. A benchmark with this client therefore does not measure DynamoDB.
 package replay

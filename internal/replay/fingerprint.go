@@ -9,28 +9,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// hashSeed is the seed of all hashes in this process. Fingerprints are compared only within the
-// process.
+// hashSeed is the random seed of all hashes in this process. Hashes of different processes are
+// never compared.
 var hashSeed = maphash.MakeSeed()
 
 // fingerprinter contains the body of a request and a decoder that reads the body. The zero value is
-// ready for use. Reusing a fingerprinter allocates no memory, so the replay does not affect measured
-// allocations.
+// ready for use. A fingerprinter can be reused without allocating memory. It therefore does not
+// distort the memory allocations that a benchmark measures.
 type fingerprinter struct {
 	body bytes.Buffer
-	// unread is the part of body that the decoder has not read.
+	// unread is the part of body that the decoder has not read yet.
 	unread  bytes.Buffer
 	decoder jsontext.Decoder
 }
 
-// fingerprint returns a hash of a request to DynamoDB. Requests with the same meaning have the same
-// hash. The hash does not depend on white space, or on the order of members and elements. The SDK
-// writes maps in random order, and the order of keys in a batch has no meaning. If the body is not
-// JSON, fingerprint returns false.
+// fingerprint returns a hash of a DynamoDB request. Requests with the same meaning have the same
+// hash. The hash therefore ignores white space, the order of members in a JSON object, and the
+// order of elements in an array. The SDK writes the members of an object in random order. The keys
+// of a batch can have any order. If the body is not JSON, fingerprint returns false.
 //
-// Two requests with different meanings have the same fingerprint with a probability of about 2^-64.
-// Equal strings with different escape sequences have different fingerprints, so the client sends
-// one more request to the engine.
+// The probability that two requests with different meanings have the same hash is about 2^-64. If
+// two equal strings are escaped differently, their hashes differ. This is harmless: the client then
+// sends one more request to DynamoDB.
 func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
@@ -42,9 +42,9 @@ func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	return combineHashes(maphash.String(hashSeed, target), hash), errors.Is(err, io.EOF)
 }
 
-// hashValue returns the hash of the next JSON value. The hash of an object or array is the sum of
-// its elements' hashes, so it does not depend on their order. For an array, this is intended: the
-// keys of a batch can have any order.
+// hashValue returns the hash of the next JSON value. It adds the hashes of the elements of an
+// object or array, so their order has no effect. For arrays, this is intended, because the keys of
+// a batch can have any order.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray
@@ -70,7 +70,7 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 			if err != nil {
 				return 0, err
 			}
-			hash = combineHashes(hash, value) // hash was the hash of the name
+			hash = combineHashes(hash, value) // combines the hash of the member's name with the hash of its value
 		}
 		sum += hash
 	}
@@ -78,8 +78,8 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 	return combineHashes(sum, uint64(kind)+n<<8), err
 }
 
-// combineHashes combines two hashes. The result depends on their order. The function is the
-// finalizer of MurmurHash3, which is in the public domain. The function mixes the bits, so that
+// combineHashes combines two hashes. Exchanging a and b changes the result. The function is the
+// finalizer of MurmurHash3, which is in the public domain. The finalizer mixes the bits, so that
 // sums of results rarely collide.
 func combineHashes(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b

@@ -19,37 +19,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// HTTPClient is the SDK's interface for an HTTPClient client.
+// HTTPClient is the interface of the HTTP clients that the AWS SDK accepts.
 type HTTPClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTPClient client that replays the responses to reads. It sends all other requests to the
-// engine. A write deletes all stored responses. A Client is safe for concurrent use. However, a
-// read that is concurrent with a write may store an outdated response.
+// Client is an HTTP client for the AWS SDK that replays the responses to reads. It sends all other
+// requests to DynamoDB. A write deletes all stored responses.
+//
+// A Client is safe for concurrent use. However, if a read and a write run concurrently, the Client
+// may store an outdated response to the read.
 type Client struct {
 	engine       HTTPClient
 	mu           sync.RWMutex
 	responses    map[uint64]*storedResponse
 	requestCount atomic.Int64
-	// replayTransactions reports whether responses to TransactWriteItems are replayed, too.
+	// replayTransactions reports whether the responses to TransactWriteItems are also replayed.
 	replayTransactions atomic.Bool
-	// recording reports whether Record was called. transactionIndex is the number of transactions
-	// since the last call to Record or Rewind.
+	// recording reports whether Record has been called. transactionIndex is the number of transactions
+	// since the last call of Record or Rewind.
 	recording        atomic.Bool
 	transactionIndex atomic.Uint64
 }
 
-// storedResponse is a stored response. All replays share its header, because the SDK does not
-// change headers of responses.
+// storedResponse is a stored response. All replayed responses share the header, because the SDK
+// does not change the headers of responses.
 type storedResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// WrapClient returns a DynamoDB client and its Client, which wraps db's HTTPClient client. The DynamoDB
-// client retries requests and caches credentials as in production.
+// WrapClient returns a DynamoDB client that sends its requests to the returned Client. The Client
+// sends the requests that it cannot replay with the HTTP client of db. The DynamoDB client retries
+// requests and caches credentials as in production.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
 	return dynamodb.NewFromConfig(aws.Config{
@@ -61,41 +64,43 @@ func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	}), c
 }
 
-// RequestCount returns the number of requests, including replayed ones.
+// RequestCount returns the number of requests that c has received, including those with a replayed
+// response.
 func (c *Client) RequestCount() int { return int(c.requestCount.Load()) }
 
-// ReplayTransactions makes c also replay the response to TransactWriteItems. The engine executes
-// only the first transaction. All later transactions get the same response and change nothing. c
-// does not compare their bodies, because each transaction contains new IDs. A transaction does not
-// delete stored responses. A benchmark can therefore repeat the same change.
+// ReplayTransactions makes c also replay the response to TransactWriteItems, so that a benchmark
+// can repeat the same change. DynamoDB executes only the first transaction. All later transactions
+// get the same response and change nothing. c does not compare their bodies, because each
+// transaction contains new IDs. Transactions no longer delete the stored responses.
 func (c *Client) ReplayTransactions() { c.replayTransactions.Store(true) }
 
-// Record deletes all stored responses and starts recording. From then on, c also stores the
-// response to each transaction, even if the transaction fails. After Rewind, c replays these
-// responses in the same order and sends no transaction to the engine. A test can therefore repeat
-// the same work.
+// Record deletes all stored responses and starts recording, so that a test can repeat the same
+// work. From then on, c also stores the response to each transaction, even if the transaction
+// fails. After Rewind, c replays these responses in the same order and does not send the
+// transactions to DynamoDB.
 func (c *Client) Record() {
 	c.recording.Store(true)
 	c.deleteResponses()
 	c.Rewind()
 }
 
-// Rewind restarts the replay of recorded transactions at the first one.
+// Rewind makes c replay the recorded transactions again, starting with the first one.
 func (c *Client) Rewind() { c.transactionIndex.Store(0) }
 
 type requestCounterKey struct{}
 
-// WithRequestCounter returns a copy of ctx. For each request with the returned context, the client
-// increments n.
+// WithRequestCounter returns a copy of ctx in which requests are counted. For each request with the
+// returned context, the client increments n.
 func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, requestCounterKey{}, n)
 }
 
-// requestPool is a pool of requests that are no longer in use.
+// requestPool contains fingerprinters that are no longer in use, so that they can be reused.
 var requestPool = sync.Pool{New: func() any { return new(fingerprinter) }}
 
-// Do returns the response to a request. Its errors come from reading the request's body, from the
-// context, or from the engine.
+// Do returns the stored response to a request, or sends the request to DynamoDB. It returns an
+// error if it cannot read the request's body, if the context has ended, or if DynamoDB cannot be
+// reached.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	c.requestCount.Add(1)
 	if n, ok := r.Context().Value(requestCounterKey{}).(*atomic.Int64); ok {
@@ -141,12 +146,12 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 }
 
 // cacheKey returns the key under which the response to a request is stored. If the request must be
-// sent to the engine, cacheKey returns false.
+// sent to DynamoDB, cacheKey returns false.
 func (c *Client) cacheKey(target string, buffered *fingerprinter) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
 		key, ok := buffered.fingerprint(target)
-		return combineHashes(key, c.transactionIndex.Load()), ok // a read after a transaction has another response
+		return combineHashes(key, c.transactionIndex.Load()), ok // a transaction can change the response to the same read
 	case "DynamoDB_20120810.TransactWriteItems":
 		if c.recording.Load() {
 			return combineHashes(maphash.String(hashSeed, target), c.transactionIndex.Add(1)), true
@@ -156,7 +161,7 @@ func (c *Client) cacheKey(target string, buffered *fingerprinter) (uint64, bool)
 	return 0, false
 }
 
-// mayWrite reports whether an operation can change later responses.
+// mayWrite reports whether an operation can change the responses to later reads.
 func mayWrite(target string) bool {
 	_, operation, _ := strings.Cut(target, ".")
 	for _, read := range []string{"Describe", "List", "Scan", "Get", "TransactGet"} {
@@ -173,15 +178,16 @@ func (c *Client) deleteResponses() {
 	clear(c.responses)
 }
 
-// forward sends the request to the engine with a copy of body.
+// forward sends the request to DynamoDB. It sends a copy of body, because the caller reuses the
+// buffer.
 func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	copied := r.Clone(r.Context())
 	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(bytes.Clone(body))), int64(len(body))
 	return c.engine.Do(copied)
 }
 
-// readResponse reads a response and replaces its headers with DynamoDB's headers. It omits Date,
-// because a stored date would soon be wrong.
+// readResponse reads a response and replaces its headers with the headers that DynamoDB sends. It
+// omits the header Date, because a stored date would soon be wrong.
 func readResponse(response *http.Response) (*storedResponse, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -210,10 +216,11 @@ func (a *storedResponse) response(r *http.Request) *http.Response {
 // responseBody is the body of a replayed response.
 type responseBody struct{ bytes.Reader }
 
-// Close does nothing, because the response has no connection.
+// Close does nothing, because a replayed response has no connection.
 func (*responseBody) Close() error { return nil }
 
-// ServeHTTP replays responses over HTTPClient, for an Ordergraph server that runs in another process.
+// ServeHTTP replays responses for an Ordergraph server that runs in another process. The server
+// uses c as its DynamoDB endpoint.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {
@@ -222,7 +229,7 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer response.Body.Close()
 	for name, values := range response.Header {
-		if name != "Connection" { // net/http sets it
+		if name != "Connection" { // net/http sets this header itself
 			w.Header()[name] = values
 		}
 	}

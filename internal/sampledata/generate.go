@@ -19,18 +19,20 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Shape describes a generated dataset. The same shape always generates the same dataset.
+// Shape describes a dataset to generate. The same Shape always produces the same dataset.
 type Shape struct {
 	Customers, Products, Orders int
-	// MinItems and MaxItems are the minimum and maximum number of line items per order.
+	// MinItems and MaxItems are the minimum and maximum number of line items in an order.
 	MinItems, MaxItems int
-	// Statuses are the relative frequencies of the order statuses.
+	// Statuses contains the relative frequencies of the order statuses.
 	Statuses StatusWeights
-	// Seed selects another dataset of the same size.
+	// Seed determines the random values. Shapes that differ only in Seed produce different datasets of
+	// the same size.
 	Seed uint64
 }
 
-// DefaultShape returns a shape with a year of orders, most of them delivered.
+// DefaultShape returns a shape with 10,000 orders within one year. Most of the orders are
+// delivered.
 func DefaultShape() Shape {
 	return Shape{
 		Customers: 1000, Products: 500, Orders: 10_000, MinItems: 1, MaxItems: 5, Seed: 1,
@@ -38,22 +40,22 @@ func DefaultShape() Shape {
 	}
 }
 
-// StatusWeights are the relative frequencies of the order statuses.
+// StatusWeights contains the relative frequencies of the order statuses, indexed by status.
 type StatusWeights [commerce.Cancelled + 1]uint
 
-// The maximum sizes of a dataset. Larger datasets would need longer IDs, overflow counters, or take
-// too long to generate.
+// The maximum values in a Shape. A larger dataset would require longer IDs, overflow counters, or
+// take too long to generate.
 const (
 	maxGeneratedOrders     = 100_000_000
 	maxCustomersOrProducts = 10_000_000
 	maxStatusWeight        = 1_000_000
 )
 
-// ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that is not listed
-// has the weight 0.
+// ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that the text does
+// not contain has the weight 0.
 //
-// It returns a commerce.InvalidError if the text is malformed, lists a status twice, or contains no
-// weight above 0.
+// If the text is malformed, contains a status twice, or contains no weight above 0,
+// ParseStatusWeights returns a commerce.InvalidError.
 func ParseStatusWeights(s string) (StatusWeights, error) {
 	var w StatusWeights
 	total, named := uint(0), map[commerce.Status]bool{}
@@ -74,7 +76,7 @@ func ParseStatusWeights(s string) (StatusWeights, error) {
 		total, w[status] = total+uint(n), uint(n)
 	}
 	if total == 0 {
-		return w, commerce.NewInvalidError("has no weight above 0")
+		return w, commerce.NewInvalidError("has no weight above 0: add a status with a weight, such as pending=1")
 	}
 	return w, nil
 }
@@ -90,8 +92,8 @@ func (w StatusWeights) String() string {
 	return strings.Join(parts, ",")
 }
 
-// choose returns the status that the random number n selects. The probability of a status is
-// proportional to its weight.
+// choose maps the random number n to a status. The probability of each status is proportional to
+// its weight.
 func (w StatusWeights) choose(n uint64) commerce.Status {
 	total := uint64(0)
 	for _, weight := range w {
@@ -107,8 +109,8 @@ func (w StatusWeights) choose(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Validate validates the shape. The error names the flag of the seed command with the invalid
-// value.
+// Validate returns an error if a value of the shape is invalid. The error names the flag of the
+// command seed that sets this value.
 func (s Shape) Validate() error {
 	for _, n := range []struct {
 		name            string
@@ -132,34 +134,35 @@ func (s Shape) Validate() error {
 }
 
 // Generator generates a dataset in parts. Each part can be generated any number of times. The
-// generator keeps one number for each customer and product in memory, but no orders. Its memory
-// therefore does not depend on the number of orders.
+// Generator keeps one number for each customer and each product in memory, but no orders. The
+// memory that it uses therefore does not depend on the number of orders.
 //
-// All IDs are derived from the shape. Datasets of different shapes therefore have different IDs,
-// and can be loaded into one table.
+// All IDs are derived from the Shape. Datasets of different Shapes therefore have different IDs,
+// and can be loaded into the same table.
 type Generator struct {
 	shape Shape
 	idTag string
-	// seed is derived from the shape only.
+	// seed is computed only from the values of the shape.
 	seed uint64
-	// orderCounts is the number of orders per customer.
+	// orderCounts contains the number of orders of each customer.
 	orderCounts []int32
-	// reserved is the quantity of each product that is reserved by pending and confirmed orders.
+	// reserved contains the quantity of each product that pending and confirmed orders reserve.
 	reserved []int32
 }
 
-// ordersStart is the start of the period in which all orders are placed. The period is in the past,
-// so later changes to the orders have later times.
+// ordersStart is the beginning of the period in which all generated orders are placed. The period
+// is in the past, so that later changes to the orders have later times.
 var ordersStart = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ordersPeriod is the length of the period in which all orders are placed.
+// ordersPeriod is the length of the period in which all generated orders are placed.
 const ordersPeriod = 365 * 24 * time.Hour
 
-// NewGenerator returns a generator for a shape. It generates each order once to count orders and
-// reserved stock. This takes about a second per million orders.
+// NewGenerator returns a Generator for the shape s. It generates all orders once, to compute the
+// number of orders per customer and the reserved quantity per product. This takes about one second
+// per million orders.
 //
-// It returns the errors of Shape.Validate. It also returns the error of ctx, because generating the
-// largest shapes takes minutes.
+// If the shape is invalid, NewGenerator returns the error of Shape.Validate. The largest shapes
+// take minutes. If ctx ends during this time, NewGenerator returns the error of ctx.
 func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -184,7 +187,7 @@ func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	return g, nil
 }
 
-// orderDraft contains the random choices of an order.
+// orderDraft contains the randomly chosen values of an order.
 type orderDraft struct {
 	customer int
 	status   commerce.Status
@@ -195,8 +198,8 @@ type orderDraft struct {
 
 type draftLine struct{ product, quantity int }
 
-// maxQuantity is the maximum quantity of a generated line item. Even with the maximum number of
-// orders, the reserved stock of a product fits in an inventory level.
+// maxQuantity is the maximum quantity of a generated line item. It is so small that even with the
+// maximum number of orders, the reserved quantity of a product fits in one inventory level.
 const maxQuantity = 3
 
 func (g *Generator) draft(n int) orderDraft {
@@ -204,12 +207,12 @@ func (g *Generator) draft(n int) orderDraft {
 	slot := max(ordersPeriod/time.Duration(max(1, g.shape.Orders)), time.Millisecond)
 	d := orderDraft{
 		customer: random.IntN(g.shape.Customers), status: g.shape.Statuses.choose(random.Uint64()), random: random,
-		// Each order has its own time slot, so the orders are sorted by time.
+		// Each order is placed within its own time slot, so the orders are sorted by time.
 		placedAt: ordersStart.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
 	}
 	d.lines = make([]draftLine, g.shape.MinItems+random.IntN(g.shape.MaxItems-g.shape.MinItems+1))
-	// An order contains consecutive products, starting at a random product, so that no product occurs
-	// twice.
+	// An order contains consecutive products, starting with a random product. An order therefore
+	// contains no product twice.
 	first := random.IntN(g.shape.Products)
 	for i := range d.lines {
 		d.lines[i] = draftLine{(first + i) % g.shape.Products, 1 + random.IntN(maxQuantity)}
@@ -217,17 +220,19 @@ func (g *Generator) draft(n int) orderDraft {
 	return d
 }
 
-// CustomerID returns the ID of the n-th customer, counted from 0.
+// CustomerID returns the ID of the customer with the number n. The first customer has the number 0.
 func (g *Generator) CustomerID(n int) commerce.CustomerID {
 	return commerce.CustomerID(fmt.Sprintf("customer-%s-%07d", g.idTag, n))
 }
 
-// OrderID returns the ID of the n-th order, counted from 0. Orders are sorted by time.
+// OrderID returns the ID of the order with the number n. The first order has the number 0. Orders
+// with higher numbers have later times.
 func (g *Generator) OrderID(n int) commerce.OrderID {
 	return commerce.OrderID(g.ulid(g.draft(n).placedAt, "order", n))
 }
 
-// ulid returns a ULID with a hash in place of random bits.
+// ulid returns a ULID that contains the time at. In place of random bits, it contains a hash of
+// kind and n, so that the same arguments always produce the same ULID.
 func (g *Generator) ulid(at time.Time, kind string, n int) string {
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", g.seed, kind, n))
@@ -248,7 +253,7 @@ func (g *Generator) employeeID(n int) commerce.EmployeeID {
 	return commerce.EmployeeID(fmt.Sprintf("employee-%s-%04d", g.idTag, n))
 }
 
-// accountRep returns the account representative of a customer.
+// accountRep returns the ID of a customer's account representative.
 func (g *Generator) accountRep(customer int) commerce.EmployeeID {
 	return g.employeeID(customer % g.accountRepCount())
 }
@@ -257,8 +262,9 @@ func (g *Generator) accountRep(customer int) commerce.EmployeeID {
 // customers, but at most 100.
 func (g *Generator) accountRepCount() int { return min(1+g.shape.Customers/500, 100) }
 
-// MasterData and Orders generate parts with these numbers of records. A part is small enough to be
-// loaded with a few DynamoDB requests. warehouseCount is the total number of warehouses.
+// customersPerPart, productsPerPart and ordersPerPart are the maximum numbers of records in one
+// part of a generated dataset. A part of this size can be loaded with a few DynamoDB requests.
+// warehouseCount is the total number of warehouses.
 const (
 	customersPerPart = 50
 	productsPerPart  = 50
@@ -266,8 +272,10 @@ const (
 	warehouseCount   = 3
 )
 
-// MasterData returns all records except orders, in parts: warehouses, employees, products with
-// their inventory, and customers. Load these parts before the orders.
+// MasterData returns all records except orders, in parts. The first part contains the warehouses
+// and employees. The next parts contain the products with their inventory, and the last parts
+// contain the customers. Load all these parts before the orders, because orders refer to
+// customers and products.
 func (g *Generator) MasterData() iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		if !yield(g.warehousesAndEmployees()) {
@@ -308,7 +316,7 @@ func (g *Generator) warehousesAndEmployees() commerce.Dataset {
 	return b
 }
 
-// Parts of generated names.
+// The words from which names are generated.
 var (
 	firstNames   = [...]string{"Ada", "Boris", "Chen", "Dana", "Emeka", "Farah", "Goran", "Hana", "Ines", "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel"}
 	lastNames    = [...]string{"Abara", "Brook", "Costa", "Dunn", "Evans", "Fischer", "Gomez", "Haddad", "Ito", "Jensen", "Kaya", "Larsen", "Moreau", "Novak", "Okoye", "Petrov"}
@@ -326,7 +334,8 @@ func productName(n int) string {
 	return fmt.Sprintf("%s %s No. %d", materials[n%len(materials)], productNouns[n/len(materials)%len(productNouns)], n)
 }
 
-// price returns the price of a product, which is also the price of its line items.
+// price returns the price of the product with the number n. It is also the price of all line items
+// of this product.
 func (g *Generator) price(n int) commerce.Money {
 	cents := 100 + int64(rand.New(rand.NewPCG(g.seed+2, uint64(n))).IntN(20_000))
 	return commerce.Money{Amount: decimal.MustNew(cents, 2), Currency: "USD"}
@@ -338,7 +347,7 @@ func (g *Generator) addProduct(b *commerce.Dataset, n int) {
 	for w := range warehouseCount {
 		quantity := 10 + random.IntN(500)
 		if w == n%warehouseCount {
-			quantity += int(g.reserved[n]) // stock for all reserved quantities
+			quantity += int(g.reserved[n]) // so that the stock covers the reserved quantity
 		}
 		p.TotalInventory += quantity
 		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: g.warehouseID(w), Quantity: quantity, Version: 1})
@@ -356,8 +365,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders returns the orders from the given index to the last index, sorted by time. Each part
-// contains ordersPerPart orders, except that the last part may contain fewer.
+// Orders returns the orders with the numbers from and above, sorted by time. It returns them in
+// parts of ordersPerPart orders. The last part may contain fewer orders.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		for ; from < g.shape.Orders; from += ordersPerPart {
@@ -397,7 +406,7 @@ func (g *Generator) order(n int) commerce.OrderWithItems {
 	return o
 }
 
-// addEvents adds the events that lead to the order's status.
+// addEvents adds the events that lead to the order's current status.
 func (g *Generator) addEvents(o *commerce.OrderWithItems, n int, d orderDraft) {
 	path := []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Delivered}
 	if d.status == commerce.Cancelled {

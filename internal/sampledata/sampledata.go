@@ -1,5 +1,5 @@
-// Package sampledata contains the sample data of the embedded store. It also reads datasets from
-// JSON files and generates large datasets.
+// Package sampledata contains the sample data for the embedded in-memory store. It also reads
+// datasets from JSON files, and generates large datasets.
 package sampledata
 
 import (
@@ -21,11 +21,11 @@ import (
 //go:embed sample-data.json
 var sample []byte
 
-// Sample returns the sample data of the embedded store. It returns the errors of Read.
+// Sample returns the sample data. It returns the same errors as Read.
 func Sample() (commerce.Dataset, error) { return Read(bytes.NewReader(sample)) }
 
-// file is the JSON form of a dataset. Records have the same fields as their types in package
-// commerce. Amounts are strings, so that JSON libraries do not convert them to floats.
+// file is the JSON representation of a dataset. The records have the same fields as their Go types
+// in package commerce. Amounts are strings, because JSON libraries may convert numbers to floats.
 type file struct {
 	Source     string               `json:"source"`
 	Employees  []commerce.Employee  `json:"employees"`
@@ -55,11 +55,12 @@ type file struct {
 	} `json:"orders"`
 }
 
-// Read reads a dataset. All records have version 1, and every order has one event of type imported.
+// Read reads a dataset in JSON. All records get the version 1. Each order gets one event, which has
+// the type imported.
 //
-// It returns an error with the location of invalid JSON, an invalid ID or an invalid amount. It
-// also returns an error if the time in an order's ID differs from placedAt, and the errors of
-// commerce.Dataset.Derive.
+// If the JSON, an ID or an amount is invalid, Read returns an error that contains the location of
+// the mistake. Read also returns an error if the time in an order's ID differs from the order's
+// placedAt. In addition, it returns the errors of commerce.Dataset.ComputeDerivedFields.
 func Read(r io.Reader) (commerce.Dataset, error) {
 	var f file
 	d := json.NewDecoder(r)
@@ -68,7 +69,7 @@ func Read(r io.Reader) (commerce.Dataset, error) {
 		return commerce.Dataset{}, fmt.Errorf("read dataset: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return commerce.Dataset{}, fmt.Errorf("read dataset: unexpected data after the end")
+		return commerce.Dataset{}, fmt.Errorf("read dataset: remove the data after the JSON object")
 	}
 	dataset, err := f.dataset()
 	if err == nil {
@@ -80,7 +81,7 @@ func Read(r io.Reader) (commerce.Dataset, error) {
 	return dataset, nil
 }
 
-// validator validates values and keeps the first error with its location.
+// validator checks values of a dataset. It keeps the first error, with the location of the value.
 type validator struct{ err error }
 
 func (p *validator) recordError(location string, err error) {
@@ -95,7 +96,7 @@ func parseID[ID ~string](p *validator, location string, s ID) ID {
 	return v
 }
 
-// parseOptionalID validates an ID that may be empty.
+// parseOptionalID checks an ID, which may be empty.
 func parseOptionalID[ID ~string](p *validator, location string, s ID) {
 	if s != "" {
 		parseID(p, location, s)
@@ -203,9 +204,9 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 	}
 }
 
-// importEventID returns the ID of an order's imported event. The event's ID is derived from the
-// order's ID, so that loading a file twice has the same result as loading it once. The event's ID
-// contains the order's time.
+// importEventID returns the ID of an order's imported event. The event's ID is computed from the
+// order's ID, so that loading the same file twice does not create a second event. The event's ID
+// contains the same time as the order's ID.
 func importEventID(order commerce.OrderID) commerce.EventID {
 	event, _ := ulid.ParseStrict(string(order))
 	hash := sha256.Sum256([]byte("imported " + order))

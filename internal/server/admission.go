@@ -12,8 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 )
 
-// callerOf returns the caller of an authenticated request. If the principal is a customer, the key
-// of the caller contains the customer's ID. Otherwise, the key is the principal's ID.
+// callerOf returns the admission.Caller of an authenticated request. All tokens of a customer share
+// one Caller, because the Caller's Key contains the customer's ID. Any other principal has its own
+// Caller, with the principal's ID as the Key.
 func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
 	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == commerce.RoleAnonymous}
@@ -23,9 +24,9 @@ func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	return c
 }
 
-// anonymousCaller returns the caller of a request before its token has been verified. The caller is
-// identified by the network address of its connection. Without authentication, all requests have
-// the same caller.
+// anonymousCaller returns the admission.Caller of a request whose token has not been verified. The
+// Caller's Key is the network address of the connection. If the server does not authenticate
+// requests, all requests have the same Caller.
 func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
@@ -33,29 +34,30 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	return admission.Caller{Key: "address/" + admission.Network(remote), Anonymous: true}
 }
 
-// acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil if it has
-// acquired the capacity, and otherwise a refusal.
+// acquire acquires n units of a pool's capacity for the caller in ctx, without waiting. If the
+// capacity is not available, acquire returns the refusal to send to the client. Otherwise, it
+// returns nil.
 func (h httpHandler) acquire(ctx context.Context, id admission.PoolID, n int) *refusal {
 	return poolRefusal(h.pools[id].TryAcquire(admission.CallerFromContext(ctx), n))
 }
 
-// releaseCapacity releases n units that acquire has acquired.
+// releaseCapacity returns n units of capacity to a pool. The caller in ctx must have acquired them
+// with acquire.
 func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n int) {
 	h.pools[id].Release(admission.CallerFromContext(ctx), n)
 }
 
-// If a caller itself is the cause of a refusal, the server delays the refusal. Otherwise, a client
-// that retries immediately would keep the processors busy with refusals.
+// Delays of refusals that the caller itself has caused. Without a delay, a client that immediately
+// repeats each refused request would keep the processors busy.
 const (
-	// refusalDelay is the delay of a refusal if the caller exceeds its rate limit or its share of a
-	// pool.
+	// refusalDelay is the delay if the caller exceeds its rate limit or its share of a pool.
 	refusalDelay = 200 * time.Millisecond
-	// forgedTokenDelay is the delay of a refusal of a token with an invalid signature. It applies only
-	// while other requests wait for the verification of their tokens.
+	// forgedTokenDelay is the delay if the signature of a token is invalid. It applies only while
+	// other requests wait for the verification of their tokens.
 	forgedTokenDelay = time.Second
 )
 
-// sleep waits for d. It returns earlier if the client disconnects or the server stops.
+// sleep waits for the duration d. It returns earlier if the client disconnects or the server stops.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -74,7 +76,8 @@ func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
 	}
 }
 
-// poolRefusal converts a pool's refusal to an HTTP response. It returns nil if full is nil.
+// poolRefusal converts an admission.Refusal to a refusal with an HTTP status and an error code. If
+// full is nil, poolRefusal returns nil.
 func poolRefusal(full *admission.Refusal) *refusal {
 	if full == nil {
 		return nil

@@ -5,8 +5,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// anonymousPrincipal returns the principal of a request without a token. Its ID contains the
-// network address of the connection, so clients behind the same proxy have the same principal.
+// anonymousPrincipal returns the principal of a request without a token. The principal's ID
+// contains the network address of the connection. Clients behind the same proxy therefore have the
+// same principal.
 func anonymousPrincipal(remote string) commerce.Principal {
 	principal := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
 	if network := admission.Network(remote); network != "" {

@@ -17,7 +17,7 @@ import (
 )
 
 // authentication authenticates requests by the bearer token in their Authorization header. If
-// tokens is nil, requests are not authenticated.
+// tokens is nil, the server accepts all requests without authentication.
 type authentication struct {
 	tokens *auth.Authenticator
 	// anonymous reports whether requests without a token are accepted. These requests have the role
@@ -26,18 +26,20 @@ type authentication struct {
 	log       *slog.Logger
 }
 
-// challengeHeader is the response header that names the authentication scheme. If the request had
-// an invalid token, the header also contains an error code
-// (https://www.rfc-editor.org/rfc/rfc6750#section-3).
+// challengeHeader is the response header that names the authentication scheme. If the request's
+// token was invalid, the header also contains an error code. See
+// https://www.rfc-editor.org/rfc/rfc6750#section-3.
 const challengeHeader = "WWW-Authenticate"
 
-// bearerChallenge is the value of WWW-Authenticate if the request had no token.
+// bearerChallenge is the value of challengeHeader in the response to a request without a token.
 const bearerChallenge = "Bearer"
 
-// authenticate verifies the token of a request and returns the request with its principal. The
-// server authenticates a request before it reads the body or acquires capacity, so that clients
-// with invalid tokens cannot use up memory or capacity. auth.Authenticator limits how many
-// signatures are verified concurrently.
+// authenticate verifies the token of a request. It returns the request with the principal in its
+// context. If authentication is off, it returns the request unchanged.
+//
+// The server calls authenticate before it reads the body or acquires capacity. Clients with invalid
+// tokens therefore cannot use up memory or capacity. auth.Authenticator limits how many signatures
+// are verified concurrently.
 func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 	if h.authentication.tokens == nil {
 		return r, nil
@@ -55,7 +57,8 @@ func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 type identityKey struct{}
 
 // withIdentity returns a context with the principal and the caller of an authenticated request. It
-// also makes the caller the owner of the connection.
+// also assigns the network connection to this caller, so that the connection counts against the
+// caller's share of connections.
 func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
 	caller := h.callerOf(identity)
 	lifecycle.SetCaller(ctx, caller)
@@ -63,9 +66,9 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// watchToken calls end when the token of a connection is no longer valid, for example because it has
-// expired. The caller stops watching with stop. If the connection has no token, end is never
-// called.
+// watchToken calls end when the token of a connection is no longer valid, for example because the
+// token has expired. If the connection has no token, watchToken never calls end. The returned
+// function stop ends the watch.
 func (a authentication) watchToken(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
@@ -77,11 +80,12 @@ func (a authentication) watchToken(ctx context.Context, end func()) (stop func()
 	})
 }
 
-// identify authenticates a request by its headers and its remote address. It reads the token only
-// from Authorization and never from the URL, because proxies log URLs and browsers store them.
+// identify authenticates a request. It reads the token only from the Authorization header. It never
+// reads the token from the URL, because proxies log URLs and browsers store them. remote is the
+// network address of the client, with a port.
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
-	// The signature has not been verified yet, so the caller is identified by its network address.
-	// Each caller has a share of the concurrent verifications.
+	// Each caller has a share of the concurrent signature verifications. Before the verification, the
+	// token cannot identify the caller, so the network address is used instead.
 	ctx = admission.WithCaller(ctx, admission.Caller{Key: admission.Network(remote)})
 	given := header.Values("Authorization")
 	switch {
@@ -107,37 +111,38 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 	return identity, nil
 }
 
-// verifyToken returns the identity of a token, or the errors of auth.Authenticator.Authenticate. If
-// the token is rejected, verifyToken logs the reason, but no part of the token. The log level is
-// debug, because any client can send many invalid tokens.
+// verifyToken verifies a token and returns the identity in its claims. It returns the same errors
+// as auth.Authenticator.Authenticate. If the token is invalid, verifyToken logs the reason, but no
+// part of the token. The log level is debug, so that clients with invalid tokens cannot fill the
+// log.
 func (a authentication) verifyToken(ctx context.Context, token string) (auth.Identity, error) {
 	identity, err := a.tokens.Authenticate(ctx, token)
 	if err == nil && identity.Principal.Role == 0 {
-		err = auth.ErrUnauthenticated // a second check: an identity without a role has no permission
+		err = auth.ErrUnauthenticated // should not happen, because Authenticate rejects tokens without a role
 	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
 		a.log.DebugContext(ctx, "a token was refused", "reason", err, "requestId", requestID(ctx))
-	case errors.Is(err, context.Canceled): // the client has disconnected
+	case errors.Is(err, context.Canceled): // not logged, because the client has disconnected
 	case err != nil:
 		a.log.ErrorContext(ctx, "a token cannot be verified", "error", err, "requestId", requestID(ctx))
 	}
 	return identity, err
 }
 
-// bearer returns the token of an Authorization header. It returns false if the header contains no
-// bearer token (https://www.rfc-editor.org/rfc/rfc6750#section-2.1).
+// bearer returns the token in the value of an Authorization header. It returns false if the value
+// contains no bearer token. See https://www.rfc-editor.org/rfc/rfc6750#section-2.1.
 func bearer(authorization string) (string, bool) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.Trim(token, " ")
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated refuses a request with status 401. given reports whether the request had a token.
-// The response does not contain the reason, because the reason would help an attacker.
+// unauthenticated returns a refusal with status 401. given reports whether the request had a token.
+// The refusal does not say why a token is invalid, because the reason could help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send it in a single header, as Authorization: Bearer TOKEN")
+		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send it in one header, Authorization: Bearer TOKEN")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}

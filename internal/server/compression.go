@@ -13,18 +13,20 @@ const (
 	// responses fit into one network packet even without compression.
 	minCompressedSize = 1024
 	// maxCompressionJitter is the maximum number of random bytes that are added to a compressed
-	// response. Their number depends on a checksum of the response.
+	// response to obscure its size. The number of bytes depends only on a checksum of the response. An
+	// attacker therefore cannot compute the exact size from repeated responses.
 	maxCompressionJitter = 32
 )
 
-// newCompressor returns middleware that compresses GraphQL responses for clients that accept gzip,
-// and sets the Vary header. The files of GraphiQL do not need the middleware, because they are
-// stored compressed. zstd is disabled, because each zstd encoder uses megabytes of memory.
+// newCompressor returns middleware that compresses GraphQL responses for clients that accept gzip.
+// The middleware also sets the Vary header. zstd is disabled, because each zstd encoder uses
+// megabytes of memory. The files of GraphiQL do not need the middleware, because they are stored in
+// compressed form.
 //
-// The BREACH attack (https://www.breachattack.com) makes a victim's browser send many requests that
-// the attacker chooses. The attacker then guesses secrets from the sizes of the compressed
-// responses. crosssite.PossibleCSRF prevents these requests, and maxCompressionJitter obscures the
-// sizes.
+// In a BREACH attack (https://www.breachattack.com), a page of another site makes the victim's
+// browser send many requests. From the sizes of the compressed responses, the attacker guesses
+// secrets in the responses. crosssite.PossibleCSRF blocks such requests, and maxCompressionJitter
+// obscures the sizes.
 //
 // newCompressor returns an error if the compression library rejects the options.
 func newCompressor() (func(http.Handler) http.HandlerFunc, error) {

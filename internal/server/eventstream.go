@@ -12,11 +12,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
-// serveEventStream responds to a request with a stream of server-sent events. Each operation has
-// its own connection
-// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). If
-// an error occurs before the stream begins, the response has a JSON body. Its HTTP status is the
-// same as for a response of type typeGraphQL.
+// serveEventStream responds to a request with a stream of server-sent events. Each stream contains
+// the results of one operation. See
+// https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode.
+//
+// If the operation cannot be started, the response is not a stream. Instead, it has a JSON body
+// with the errors. The HTTP status then depends on the error, as in responses of type typeGraphQL.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Subscription
 	observation.FromContext(r.Context()).SetEventStream()
@@ -27,8 +28,8 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 		defer h.releaseCapacity(r.Context(), admission.PoolSockets, 1)
 		defer stream.Close()
 	}
-	// Errors are ignored, because a ResponseWriter without a connection, as in tests, supports no
-	// deadlines.
+	// Errors of SetWriteDeadline are ignored: the ResponseWriter of a test has no connection, and
+	// therefore supports no deadlines.
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	switch {
@@ -48,7 +49,7 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	s := &eventStream{w: w, control: control, limits: h.limits, cancel: cancel}
 	defer s.stop()
 	w.Header().Set("Content-Type", string(typeEventStream)+"; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise, the proxy nginx delays events in its buffer
 	w.WriteHeader(http.StatusOK)
 	if stream == nil {
 		_ = h.writeEvent(ctx, s, result)
@@ -61,9 +62,10 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// startOperation reads a request and starts its operation. It returns the request with its
-// principal. For a subscription, it also sets *stream, and acquires capacity for the subscription
-// and for the connection.
+// startOperation reads a request and starts its operation. It returns the request with the
+// principal in its context. If the operation is a subscription, startOperation also sets *stream.
+// In this case, it acquires one unit each of admission.PoolSubscriptions and admission.PoolSockets,
+// which its caller must release.
 func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Subscription) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {
@@ -94,10 +96,11 @@ func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stre
 	return r, result, refused
 }
 
-// writeEvents writes the events of a subscription. It returns when the subscription ends, the
-// client disconnects, the server stops, or the token is no longer valid. The stream ends with a
-// complete event if the server has ended the subscription. Otherwise, the connection is closed
-// without a complete event, so that the client reconnects.
+// writeEvents writes the events of a subscription until the subscription or ctx ends. ctx ends when
+// the client disconnects, the server stops, or the token is no longer valid.
+//
+// If the subscription has ended, writeEvents also writes an event of type complete. If ctx has
+// ended, writeEvents omits this event, so that the client reconnects.
 func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *graph.Subscription) {
 	for {
 		result, more := stream.Next(ctx)
@@ -117,8 +120,9 @@ func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *gr
 	}
 }
 
-// writeEvent writes a result as an event, and reports whether the stream continues. If the pool has
-// no capacity for the event, writeEvent writes an error and completes the stream.
+// writeEvent writes a result as an event, and reports whether the stream continues. If
+// admission.PoolResponses has no capacity for the event, writeEvent writes an error instead and
+// completes the stream.
 func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result graph.Result) bool {
 	data := encodeResult(result)
 	if full := h.acquire(ctx, admission.PoolResponses, len(data)); full != nil {
@@ -133,13 +137,13 @@ func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result grap
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 
-// eventStream writes the events of one response. It is safe for concurrent use, because a timer
-// writes comments while the handler waits for events.
+// eventStream writes server-sent events to one HTTP response. It is safe for concurrent use,
+// because a timer writes keep-alive comments while the handler waits for events.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limits  Limits
-	// cancel cancels the wait for events.
+	// cancel ends the wait for the next event.
 	cancel func()
 
 	mu             sync.Mutex
@@ -147,8 +151,8 @@ type eventStream struct {
 	keepAliveTimer *time.Timer
 }
 
-// write writes the strings and flushes the response. It returns false if the write fails or exceeds
-// the response timeout.
+// write writes the given strings and flushes the response. It returns false if the stream is
+// closed, if the write fails, or if the write takes longer than Limits.AnswerTime.
 func (s *eventStream) write(parts ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,16 +179,16 @@ func (s *eventStream) write(parts ...string) bool {
 }
 
 // startKeepAlive starts a timer that writes a comment whenever nothing has been written for
-// Limits.KeepAlive. The comments prevent proxies from closing the connection, and let the server
-// detect a dead connection.
+// Limits.KeepAlive. The comments prevent proxies from closing an idle connection. They also let the
+// server detect that a client is gone, because writing to its connection fails.
 func (s *eventStream) startKeepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keepAliveTimer = time.AfterFunc(s.limits.KeepAlive, func() { s.write(":\n\n") })
 }
 
-// stop waits for a write in progress and prevents further writes, because a ResponseWriter must not
-// be used after its handler has returned.
+// stop waits for a write in progress and prevents further writes. The handler calls stop before it
+// returns, because the ResponseWriter must not be used afterwards.
 func (s *eventStream) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,7 @@ type httpHandler struct {
 	executor *graph.Executor
 	limits   Limits
 	pools    *admission.Controller
-	// weights maps each role to the weight of its callers. The weight multiplies a caller's share of
-	// each pool.
+	// weights maps a role to a factor that multiplies the pool shares of callers with this role.
 	weights        map[commerce.Role]int
 	shedding       *sheddingLog
 	authentication authentication
@@ -41,8 +40,8 @@ const allowedMethods = "GET, HEAD, POST, OPTIONS"
 func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
-	// Responses must not be cached, because stock and orders change at any time, and because a
-	// response depends on request headers.
+	// Caches must not store responses, because orders and stock can change at any time. A response
+	// also depends on request headers such as Authorization.
 	header["Cache-Control"] = noStore
 	header.Add("Vary", "Accept")
 	if r.Method == http.MethodOptions {
@@ -61,8 +60,9 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, result, refused := h.readAndExecute(w, r, acceptable)
 	delayRefusal(ctx, nil, result)
-	// The server closes the connection if the client does not read the response in time. The error is
-	// ignored, because a ResponseWriter without a connection, as in tests, supports no deadlines.
+	// If the client does not read the response within Limits.AnswerTime, the server closes the
+	// connection. The error is ignored: the ResponseWriter of a test has no connection, and therefore
+	// supports no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
 		h.writeCompressibleRefusal(w, r, refused, contentType)
@@ -76,16 +76,17 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.writeCompressibleRefusal(w, r, full, contentType)
 			return
 		}
-		body = newResponseBody(mutationResponseDropped()) // too short to be counted
+		body = newResponseBody(mutationResponseDropped()) // too short to count against the pool
 	}
 	defer h.releaseCapacity(ctx, admission.PoolResponses, body.memoryBytes())
 	h.writeCompressed(w, r, contentType, code, body)
 }
 
-// nosniff and noStore are shared header values. They must not be modified.
+// nosniff and noStore are header values that all responses share, so they must not be modified.
 var nosniff, noStore = []string{"nosniff"}, []string{"no-store"}
 
-// writeCompressed writes a response. It compresses a long response if the client accepts gzip.
+// writeCompressed writes a response. If the client accepts gzip, writeCompressed compresses
+// responses of at least minCompressedSize bytes.
 func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t mediaType, status int, body responseBody) {
 	if body.size() < minCompressedSize || r.Header["Accept-Encoding"] == nil {
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -93,26 +94,26 @@ func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t m
 		return
 	}
 	if r.Method == http.MethodHead {
-		// The middleware does not compress responses to HEAD. A compressed response to GET would have
-		// another Content-Length, so the response to HEAD contains no Content-Length
-		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
+		// The Content-Length of a response to HEAD must be the same as for GET. The response to GET would
+		// be compressed, and its compressed length is not known here. Content-Length is therefore
+		// omitted. See https://www.rfc-editor.org/rfc/rfc9110#section-8.6.
 		w.Header().Add("Vary", "Accept-Encoding")
 		w.Header()["Content-Type"] = contentTypeHeader(t)
 		w.WriteHeader(status)
 		return
 	}
-	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeResponse(w, t, status, body) }))(w, r) // compress sets Vary
+	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeResponse(w, t, status, body) }))(w, r) // compress also sets the Vary header
 }
 
-// writeCompressibleRefusal writes a refusal of a request whose response could have been compressed.
-// The refusal itself is too short to compress, so only the Vary header is set.
+// writeCompressibleRefusal writes a refusal without compression, because refusals are short. It
+// still sets the Vary header, because other responses of the same URL may be compressed.
 func (h httpHandler) writeCompressibleRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	h.writeRefusal(w, r, refused, contentType)
 }
 
-// setStatusHeaders sets the response headers that a status requires: Allow, WWW-Authenticate or
-// Retry-After.
+// setStatusHeaders sets the response header that an HTTP status requires, for example Retry-After
+// for status 429.
 func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	switch status {
 	case http.StatusMethodNotAllowed:
@@ -126,28 +127,31 @@ func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	}
 }
 
-// writeRefusal writes the response to a request that the server refuses to execute. It logs only
-// refusals by pools. Clients cause all other refusals, and could fill the log with them.
+// writeRefusal writes the response to a refused request. It logs a refusal only if a pool has
+// refused the request. All other refusals are caused by clients, which could otherwise fill the
+// log.
 func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	h.recordRefusal(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})
 	refused.write(w, contentType)
 }
 
-// recordRefusal records a refused request in the log and in telemetry.
+// recordRefusal records a refused request in telemetry. If a pool has refused the request, it also
+// logs the refusal.
 func (h httpHandler) recordRefusal(ctx context.Context, refused *refusal) {
 	h.shedding.record(ctx, refused)
 	observation.FromContext(ctx).Fail(refused.code, refused.pool)
 }
 
-// mutationResponseDropped returns the response to a mutation if the pool has no capacity for the
-// mutation's own response. The mutation has been executed, so the HTTP status must not make the
-// client retry.
+// mutationResponseDropped returns a short replacement for the response to a mutation. The server
+// sends it if admission.PoolResponses has no capacity for the full response. The replacement must
+// not make the client send the mutation again, because the mutation has already been executed.
 func mutationResponseDropped() graph.Result {
-	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for its response: do not send the mutation again, but query the records that it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for its response: query the changed records, and do not send the mutation again", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
-// readAndExecute reads a request and executes it. The returned context contains the caller.
+// readAndExecute reads a request and executes its operation. The returned context contains the
+// authenticated caller.
 func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, acceptable)
 	if refused != nil {
@@ -158,8 +162,9 @@ func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acce
 	return ctx, result, refused
 }
 
-// readRequest authenticates a request and reads its body. It returns the request with its
-// principal, and the body, which has not been decoded yet.
+// readRequest authenticates a request, reads its body, and charges the request to the caller's rate
+// limit. It returns the request with the principal in its context. The returned body has not been
+// decoded yet. acceptable reports whether the client accepts a supported media type.
 func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, receivedRequest, *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -194,8 +199,9 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 	}}, nil
 }
 
-// receiveBody reads the body of a POST, and checks other requests for CSRF. If it refuses a request
-// while the body arrives, it also returns the part of the body that has arrived.
+// receiveBody reads the body of a POST request. It checks a GET or HEAD request for cross-site
+// request forgery (CSRF) instead. If receiveBody refuses a POST while the body arrives, it also
+// returns the part that has arrived, because this part counts against the rate limit.
 func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
 	if r.Method == http.MethodPost {
 		if refused := checkContentHeaders(r.Header); refused != nil {
@@ -209,9 +215,9 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 	return nil, nil
 }
 
-// execute decodes and executes a request if a slot of admission.PoolRequests is free. Otherwise, it
-// refuses the request immediately. Queued requests would only increase the response times of a
-// server that is already slow.
+// execute decodes and executes a request. If admission.PoolRequests has no free slot, execute
+// refuses the request immediately. A queue would only increase the response times of a server that
+// is already slow.
 func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if full := h.acquire(ctx, admission.PoolRequests, 1); full != nil {
 		return graph.Result{}, full
@@ -233,12 +239,12 @@ func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute fun
 // receivedRequest is a request whose body has been received but not decoded.
 type receivedRequest struct {
 	decode func() (graph.Request, *refusal)
-	// bodySize is the length of the body.
+	// bodySize is the length of the body in bytes.
 	bodySize int
 }
 
-// decode decodes a request. If the body is long, it first waits for a slot of
-// admission.PoolParsing.
+// decode decodes a received request. If the body exceeds maxUncountedBody, decode first waits for a
+// slot of admission.PoolParsing. The pool limits how many long bodies are parsed concurrently.
 func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Request, *refusal) {
 	if a.bodySize <= maxUncountedBody {
 		return a.decode()
@@ -251,8 +257,9 @@ func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Reque
 	return a.decode()
 }
 
-// withExplain returns a context that requests extensions.explain in the response if ExplainHeader
-// is true.
+// withExplain checks the request header ExplainHeader. If its value is true, the returned context
+// makes the executor add extensions.explain to the response. Otherwise, withExplain returns ctx
+// unchanged.
 func withExplain(ctx context.Context, header http.Header) context.Context {
 	if on, err := strconv.ParseBool(header.Get(ExplainHeader)); err == nil && on {
 		return graph.WithExplain(ctx)
@@ -260,7 +267,7 @@ func withExplain(ctx context.Context, header http.Header) context.Context {
 	return ctx
 }
 
-// httpStatus returns the HTTP status of a result.
+// httpStatus returns the HTTP status of a response with the given result and media type.
 func httpStatus(result graph.Result, t mediaType) int {
 	switch result.Outcome {
 	case graph.MutationNotAllowed:
@@ -273,7 +280,7 @@ func httpStatus(result graph.Result, t mediaType) int {
 			case errcode.Internal:
 				return http.StatusInternalServerError
 			case errcode.Unavailable, errcode.TimedOut, errcode.TooManySubscriptions:
-				// The subscription can be started later.
+				// Status 503 means that the client can start the subscription again later.
 				return http.StatusServiceUnavailable
 			}
 		}
@@ -288,8 +295,9 @@ func httpStatus(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// responseBody is the body of a response in two parts. rest contains the data, which can be
-// megabytes. The text before the data is in head, so that the data is not copied.
+// responseBody is the body of a response in two parts: head, followed by rest. rest contains the
+// data, which can have megabytes. A separate head avoids copying the data only to write text before
+// it.
 type responseBody struct{ head, rest []byte }
 
 func (b responseBody) size() int { return len(b.head) + len(b.rest) }
@@ -297,19 +305,20 @@ func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 // memoryBytes returns how many bytes of memory the body uses while the client reads it.
 func (b responseBody) memoryBytes() int { return cap(b.rest) }
 
-// maxSpareCapacity limits the unused capacity of a response buffer. The executor allocates a buffer
-// with the size of the operation's previous response. A short response could therefore keep a large
-// buffer in memory until a slow client has read the response. If the unused capacity exceeds
-// maxSpareCapacity bytes plus a quarter of the data's length, newResponseBody copies the data to a
-// smaller buffer.
+// maxSpareCapacity limits the unused capacity of a response buffer, in bytes. The executor
+// allocates a buffer of the size of the operation's previous response. Without the limit, a short
+// response could keep a large buffer in memory until a slow client has read the response.
+//
+// If the unused capacity exceeds maxSpareCapacity plus a quarter of the data's length,
+// newResponseBody copies the data to a smaller buffer.
 const maxSpareCapacity = 4 << 10
 
 // dataPrefix is the start of a response body that has data and no errors.
 var dataPrefix = []byte(`{"data":`)
 
-// newResponseBody encodes a result as the body of a response. It appends to result.Data, so no
-// other code may use the buffer of result.Data. It does not use encoding/json, because
-// encoding/json would parse and copy the data again.
+// newResponseBody encodes a result as the body of a response. It may append to the slice
+// result.Data, so the caller must not use result.Data afterwards. It does not use encoding/json,
+// which would parse and copy the data again.
 func newResponseBody(result graph.Result) responseBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
 		return responseBody{rest: encodeResult(result)}
@@ -324,7 +333,7 @@ func newResponseBody(result graph.Result) responseBody {
 	return responseBody{dataPrefix, append(rest, '}')}
 }
 
-// encodeResult encodes a result as one slice.
+// encodeResult encodes a result as one slice that contains a JSON object.
 func encodeResult(result graph.Result) []byte {
 	body := append(make([]byte, 0, len(result.Data)+64), '{')
 	if len(result.Errors) > 0 {
@@ -343,8 +352,8 @@ func encodeResult(result graph.Result) []byte {
 	return body
 }
 
-// mustMarshal encodes v as JSON. It panics if v cannot be encoded, which would be a bug in this
-// module. The client then gets the error code INTERNAL.
+// mustMarshal encodes v as JSON. If v cannot be encoded, mustMarshal panics, because the cause is a
+// bug in this module.
 func mustMarshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -357,20 +366,20 @@ func mustMarshal(v any) []byte {
 type refusal struct {
 	status int
 	code   string
-	// message does not contain values from the request.
+	// message is the text of the error. It contains no text from the request.
 	message string
-	// pool is the name of the pool that refused the request. It is empty if the request was refused
-	// for another reason. shareExceeded reports whether the caller exceeds its share of the pool.
+	// pool is the name of the pool that refused the request. If the request was refused for another
+	// reason, pool is empty. shareExceeded reports whether the caller exceeds its share of the pool.
 	pool          string
 	shareExceeded bool
-	// allow lists the allowed methods.
+	// allow is the value of the response header Allow, or empty.
 	allow string
-	// challenge is the value of WWW-Authenticate.
+	// challenge is the value of the response header WWW-Authenticate, or empty.
 	challenge string
-	// requestID is the request ID. It is set if the log contains details of the error.
+	// requestID is the ID of the request. It is set only if the log contains details of the error.
 	requestID string
-	// rateLimitResult is the response if the caller exceeds its rate limit. It replaces code and
-	// message.
+	// rateLimitResult is the response to a caller that exceeds its rate limit. If it is set, it
+	// replaces code and message.
 	rateLimitResult *graph.Result
 }
 
@@ -383,7 +392,7 @@ func rateLimited(result *graph.Result) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, code: errcode.RateLimited, rateLimitResult: result}
 }
 
-// retryAfterSeconds is the value of Retry-After, in seconds, if the server is overloaded.
+// retryAfterSeconds is the value of the response header Retry-After if the server is overloaded.
 const retryAfterSeconds = "1"
 
 func (e *refusal) write(w http.ResponseWriter, t mediaType) {
@@ -421,8 +430,8 @@ func (e *refusal) result() graph.Result {
 
 func contentTypeHeader(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
 
-// writeResponse writes a response with its Content-Length, so that net/http does not use chunked
-// encoding. net/http buffers short responses, so that headers and body are sent in one packet.
+// writeResponse writes a response. It sets Content-Length, so that net/http does not use chunked
+// encoding. net/http buffers the headers and sends them in one packet with a short body.
 func writeResponse(w http.ResponseWriter, t mediaType, status int, body responseBody) {
 	header := w.Header()
 	header["Content-Type"] = contentTypeHeader(t)
@@ -431,5 +440,5 @@ func writeResponse(w http.ResponseWriter, t mediaType, status int, body response
 	if len(body.head) > 0 {
 		_, _ = w.Write(body.head)
 	}
-	_, _ = w.Write(body.rest) // a client that does not read it has disconnected
+	_, _ = w.Write(body.rest) // an error means that the client has disconnected
 }

@@ -14,21 +14,21 @@ const (
 	// typeJSON is the media type that most clients accept. A response of this type has status 200 even
 	// if the operation is invalid.
 	typeJSON mediaType = "application/json"
-	// typeGraphQL is the media type of the GraphQL over HTTP specification. The HTTP status of a
-	// response of this type also reports whether the operation was executed.
+	// typeGraphQL is the media type of the GraphQL over HTTP specification. If an operation is not
+	// executed, a response of this type has a 4xx or 5xx status.
 	typeGraphQL mediaType = "application/graphql-response+json"
 	// typeEventStream is the media type of server-sent events. Each event contains one GraphQL
-	// response (eventstream.go).
+	// response.
 	typeEventStream mediaType = "text/event-stream"
 )
 
-// negotiateMediaType chooses the media type of a response by the weights in the Accept header. It
-// returns false if the client accepts no supported type.
+// negotiateMediaType returns the media type of the response. It chooses the supported type with the
+// highest weight in the Accept header. It returns false if the client accepts no supported type.
 //
-// Among types of equal weight, a type that Accept names precedes a type that only a wildcard
-// matches. Among named types, typeGraphQL precedes typeJSON, which precedes typeEventStream. If
-// only wildcards match, or if Accept is missing, the type is typeJSON. typeEventStream is chosen
-// only if Accept names it.
+// If several types have the highest weight, a type that Accept names precedes a type that matches
+// only a wildcard. Among named types, typeGraphQL precedes typeJSON, and typeJSON precedes
+// typeEventStream. If Accept is missing or contains only wildcards, the result is typeJSON. A
+// wildcard never selects typeEventStream.
 func negotiateMediaType(values []string) (mediaType, bool) {
 	// Most clients send one of these values.
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
@@ -45,8 +45,7 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 		if t == typeEventStream && !named {
 			continue
 		}
-		// If two types have the same weight, the later type is chosen only if the earlier type was
-		// matched by a wildcard.
+		// If two types have the same weight, the first of them wins, unless it matched only a wildcard.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}
@@ -54,8 +53,9 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 	return best, bestWeight > 0
 }
 
-// The ranks of media ranges. A more specific range has a higher rank. If several ranges match a
-// type, the range with the highest rank determines the weight of the type.
+// Ranks of the media ranges in Accept. A more specific range has a higher rank: application/json
+// ranks above application/*, which ranks above */*. If several ranges match a type, the range with
+// the highest rank determines the type's weight.
 const (
 	acceptRankNone = iota
 	acceptRankAny
@@ -96,8 +96,8 @@ func allowsUTF8(parameters string) bool {
 	return true
 }
 
-// isJSONContentType reports whether a Content-Type is JSON in UTF-8. JSON that is sent between systems must be
-// in UTF-8 (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
+// isJSONContentType reports whether a Content-Type is JSON in UTF-8. Systems must exchange JSON in
+// UTF-8 (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
 func isJSONContentType(contentType string) bool {
 	if contentType == string(typeJSON) { // most clients send exactly this
 		return true

@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// clientMessage is a message that a client sends over a WebSocket, as the subprotocol defines it.
+// clientMessage is a message that a client sends over a WebSocket, in the format of the subprotocol
+// graphql-transport-ws.
 type clientMessage struct {
 	// ID identifies the operation. Only subscribe and complete messages have an ID.
 	ID      string          `json:"id"`
@@ -17,13 +18,13 @@ type clientMessage struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// maxOperationID is the maximum length of an operation's ID in bytes. The ID is repeated in every
-// message of the operation.
+// maxOperationID is the maximum length of an operation's ID in bytes. IDs must be short, because
+// every message of an operation repeats its ID.
 const maxOperationID = 256
 
-// parseMessage parses a message from a client, but not the message's payload. If the message
-// violates the protocol, parseMessage returns an error that describes the violation. The caller
-// must then close the socket with code 4400.
+// parseMessage parses a client's message, but not the message's payload. If the message violates
+// the protocol, parseMessage returns an error that describes the violation. The caller must then
+// close the socket with code 4400.
 func parseMessage(text []byte) (clientMessage, error) {
 	var m clientMessage
 	if !utf8.Valid(text) || tooManyJSONValues(text) || json.Unmarshal(text, &m) != nil {
@@ -58,7 +59,7 @@ func checkOperationID(m clientMessage) error {
 }
 
 // checkSubscribePayload returns an error if the payload of a subscribe message violates the
-// protocol. The payload needs no query if it names a trusted document or a persisted query.
+// protocol. A payload without a query is valid if it names a trusted document or a persisted query.
 func checkSubscribePayload(payload []byte) error {
 	p, refused := decodeParameters(payload)
 	if refused == nil {
@@ -73,8 +74,8 @@ func checkSubscribePayload(payload []byte) error {
 	return nil
 }
 
-// isMissingOrNull reports whether value is empty or the JSON value null. A value that is not empty
-// must be valid JSON without leading white space.
+// isMissingOrNull reports whether value is empty or the JSON value null. It reads only the first
+// byte, so value must be valid JSON without leading white space.
 func isMissingOrNull(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

@@ -14,13 +14,14 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxJSONValues is the maximum number of JSON values in a body. A list element such as "0," has two
-// bytes in the body, but uses about sixty bytes of memory after decoding. Without maxJSONValues, a body
-// within the byte limit could use megabytes. The inputs of this schema have a few hundred values.
+// maxJSONValues is the maximum number of JSON values in a body. Without this limit, a body within
+// the byte limit could use megabytes after decoding: the list element "0," has two bytes in the
+// body, but uses about sixty bytes of memory. Typical requests contain at most a few hundred
+// values.
 const maxJSONValues = 10_000
 
-// tooManyJSONValues reports whether text may contain more than maxJSONValues JSON values. It counts commas
-// and opening brackets outside strings, because a value can follow each of them.
+// tooManyJSONValues reports whether text may contain more than maxJSONValues JSON values. It counts
+// the commas and opening brackets outside strings, because a value can follow each of them.
 func tooManyJSONValues(text []byte) bool {
 	if len(text) < maxJSONValues {
 		return false
@@ -39,7 +40,8 @@ func tooManyJSONValues(text []byte) bool {
 	return n > maxJSONValues
 }
 
-// decodeBody decodes a GraphQL request from a JSON body. Error messages do not repeat the body.
+// decodeBody decodes a GraphQL request from a JSON body. Its error messages contain no text from
+// the body.
 func decodeBody(body []byte) (graph.Request, *refusal) {
 	p, refused := decodeParameters(body)
 	if refused != nil {
@@ -49,7 +51,7 @@ func decodeBody(body []byte) (graph.Request, *refusal) {
 }
 
 // decodeParameters decodes the parameters of a request from a JSON object. It does not check the
-// types of the values (see checkTypes).
+// types of the values. checkTypes checks them later.
 func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	start := bytes.TrimLeft(body, " \t\r\n")
 	switch {
@@ -74,8 +76,9 @@ func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	}
 }
 
-// unmarshal decodes one JSON value. The text must be valid UTF-8. Like encoding/json, it uses the
-// last value if a name occurs twice in an object, and replaces unpaired surrogates with U+FFFD.
+// unmarshal decodes one JSON value from valid UTF-8 text. Two rules are the same as in
+// encoding/json. If an object contains a name twice, the last value is used. An unpaired surrogate
+// is replaced with U+FFFD.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -83,13 +86,13 @@ func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 // parameters are the parameters of a GraphQL request.
 type parameters struct {
 	query, operationName, variables, extensions parameter
-	// documentID is the parameter documentId, the ID of a trusted document. Relay and other clients
-	// send the parameter as doc_id or id.
+	// documentID is the parameter documentId, which contains the ID of a trusted document. Relay and
+	// other clients send this ID as doc_id or id.
 	documentID, docID, id parameter
-	// duplicate is the name of a parameter that occurs more than once. It is empty if there is no such
-	// parameter.
+	// duplicate is the name of a parameter that occurs more than once. It is empty if no parameter
+	// does.
 	duplicate string
-	// complete reports whether the object has been read to its end.
+	// complete reports whether the JSON object has been read up to its closing bracket.
 	complete bool
 }
 
@@ -114,8 +117,8 @@ func (p *parameters) byName(name string) *parameter {
 	return nil
 }
 
-// UnmarshalJSONFrom reads the parameters from a JSON object. It skips members that are not
-// parameters.
+// UnmarshalJSONFrom reads the parameters from a JSON object. It skips object members with unknown
+// names.
 func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	err := readMembers(d, func(name string) error {
 		to := p.byName(name)
@@ -136,8 +139,8 @@ func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// request returns the GraphQL request. It returns a refusal if a parameter has the wrong type or
-// the query is missing.
+// request returns the GraphQL request. It returns a refusal if a parameter has the wrong type. It
+// also returns a refusal if the request contains neither a query nor the ID of a document.
 func (p *parameters) request() (graph.Request, *refusal) {
 	r := graph.Request{
 		Query: p.query.text, OperationName: p.operationName.text, DocumentID: p.documentID.text,
@@ -220,8 +223,8 @@ func readObject(d *jsontext.Decoder) (map[string]any, error) {
 	})
 }
 
-// readMembers reads a JSON object. For each member, it calls value, which must read the member's
-// value.
+// readMembers reads a JSON object from d. For each member, it calls value with the member's name.
+// value must then read the member's value from d.
 func readMembers(d *jsontext.Decoder, value func(name string) error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err

@@ -18,17 +18,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// maxUncountedBody is the maximum length in bytes of a body that does not count against
+// maxUncountedBody is the length in bytes up to which a body does not count against
 // admission.PoolRequestBodies.
 //
-// While a client sends the body or reads the response, its request does not use a slot of
-// admission.PoolRequests. So a slow client does not block fast clients. PoolBodies and PoolAnswers
-// limit the memory for the bodies and responses of slow clients.
+// A request uses a slot of admission.PoolRequests only during its execution. While the client sends
+// the body or reads the response, other requests can use the slot. So slow clients do not block
+// fast clients. admission.PoolRequestBodies and admission.PoolResponses limit the memory that slow
+// clients use.
 const maxUncountedBody = 16 << 10
 
-// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. maxURL is less
-// than the maximum size of the request headers. Otherwise, net/http would reject a long URL with
-// its own error instead of a JSON response.
+// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. maxURL must be
+// less than net/http's limit for request headers, because net/http would reject a long URL without
+// a JSON response.
 const maxURL = 16 << 10
 
 // decodeURL decodes a GraphQL request from a URL.
@@ -73,14 +74,14 @@ func checkContentHeaders(h http.Header) *refusal {
 	case !isJSONContentType(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send application/json in UTF-8")
 	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
-		// A few compressed bytes could expand to gigabytes.
+		// Compressed bodies are not supported, because a few compressed bytes could expand to gigabytes.
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
 	}
 	return nil
 }
 
-// readBody reads a body within the limits of size and time. If the body exceeds a limit, readBody
-// returns a refusal and the part of the body that has arrived.
+// readBody reads the body of a request within the limits of size and time. If the body exceeds a
+// limit, readBody returns a refusal and the part of the body that has arrived.
 func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(h.limits.Body) {
 		return nil, h.bodyTooLarge()
@@ -89,13 +90,15 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	if expected < 0 {
 		expected = h.limits.Body // a chunked body does not declare its length
 	}
-	// net/http clears the deadline after the body has been read. The error is ignored, because a
-	// ResponseWriter without a connection, as in tests, supports no deadlines.
+	// The deadline applies only to the body, because net/http clears it after the body has been read.
+	// The error is ignored: the ResponseWriter of a test has no connection, and therefore supports no
+	// deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
 	var body []byte
 	var err error
 	if r.ContentLength >= 0 && expected <= maxUncountedBody {
-		// Most bodies are short and declare their length.
+		// The usual case: the body is short and its length is known, so one buffer of this length is
+		// enough.
 		body = make([]byte, expected)
 		expected, err = io.ReadFull(r.Body, body)
 		body = body[:expected]
@@ -116,9 +119,9 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// readLongBody reads a body that is long or of unknown length. If the body exceeds
-// maxUncountedBody, its expected length counts against admission.PoolRequestBodies while the rest of the
-// body arrives.
+// readLongBody reads a body that is long or of unknown length. expected is the known length, or
+// otherwise the maximum length. If the body exceeds maxUncountedBody, expected counts against
+// admission.PoolRequestBodies while the rest of the body arrives.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))
@@ -134,7 +137,7 @@ func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expect
 	return whole.Bytes(), nil, err
 }
 
-// bodyTooLarge refuses a body over the limit.
+// bodyTooLarge returns the refusal of a body that exceeds Limits.Body.
 func (h httpHandler) bodyTooLarge() *refusal {
 	return newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body exceeds %d bytes", h.limits.Body)
 }

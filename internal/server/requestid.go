@@ -14,13 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
-// requestIDHeader is the response header with the request ID. Log entries contain the same ID.
+// requestIDHeader is the response header with the request ID. Log entries about the request contain
+// the same ID.
 const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// requestIDContext is a context with a request ID. It must not refer to the response, because a
-// WebSocket keeps the context in memory until the socket is closed.
+// requestIDContext is a context with a request ID. It must not refer to the ResponseWriter. A
+// WebSocket keeps the context, and everything to which it refers, in memory until the socket is
+// closed.
 type requestIDContext struct {
 	context.Context
 	id string
@@ -41,7 +43,8 @@ func requestID(ctx context.Context) string {
 	return id
 }
 
-// withRequestID is middleware that assigns request IDs and recovers from panics.
+// withRequestID is middleware that assigns an ID to each request. It also recovers from panics of
+// the handler and responds to these requests.
 func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
@@ -51,7 +54,7 @@ func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 		defer func() {
 			panicked := recover()
 			if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(panicked) // net/http's own way to close a connection
+				panic(panicked) // net/http uses this panic to close the connection
 			}
 			if panicked != nil {
 				log.ErrorContext(r.Context(), "request failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", id)
@@ -62,8 +65,8 @@ func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// withObservation is middleware that begins and ends the observation of each request. The
-// ResponseWriter must be a statusWriter.
+// withObservation is middleware that passes measurements of each request to o, such as the status
+// and duration. The ResponseWriter must be a statusWriter.
 func withObservation(o *observation.Observer, next http.Handler) http.Handler {
 	if o == nil {
 		return next
@@ -101,7 +104,7 @@ type statusWriter struct {
 
 // WriteHeader writes and records the status.
 func (w *statusWriter) WriteHeader(status int) {
-	if w.status < http.StatusOK { // 1xx statuses precede the final one
+	if w.status < http.StatusOK { // a status 1xx precedes the final status
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -125,16 +128,16 @@ func (w *statusWriter) sentStatus() int {
 // Unwrap lets http.ResponseController reach the underlying writer.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// writeError responds to a request if its handler has panicked. If a part of the response has
-// already been sent, writeError closes the connection, so that the client detects the incomplete
-// response.
+// writeError responds to a request whose handler has panicked. If a part of the response has
+// already been sent, writeError closes the connection instead, so that the client detects the
+// incomplete response.
 func (w *statusWriter) writeError(id string) {
 	if w.status >= http.StatusOK {
 		panic(http.ErrAbortHandler)
 	}
 	header := w.Header()
 	for name := range header {
-		// These headers describe the response of the handler, which is not sent.
+		// This header describes the handler's response, which is not sent.
 		if name != requestIDHeader && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
 			header.Del(name)
 		}

@@ -2,17 +2,17 @@
 //
 // A GraphQL request passes through these steps:
 //
-// - The request gets a request ID. Panics of the handler are recovered (requestid.go).
-// - Telemetry observes the request (package observation).
-// - If authentication is disabled, the Host header is checked (crosssite.AllowedHosts).
-// - The CORS rules are applied.
-// - The Accept header determines the media type of the response (mediatype.go).
-// - The token is verified (authentication.go).
-// - A GET is checked for CSRF (crosssite.PossibleCSRF).
-// - The body is read (request.go). Its length is charged to the rate limit (graph.Executor.Charge).
-// - The request acquires a slot, and its timeout begins (graphql.go).
-// - The request is decoded (parameters.go) and executed (graph.Executor).
-// - A long response is compressed (compression.go).
+//   - The request gets a request ID. If its handler panics, the server recovers (requestid.go).
+//   - Telemetry observes the request (package observation).
+//   - If authentication is off, the Host header is checked (crosssite.AllowedHosts).
+//   - The CORS rules are applied.
+//   - The Accept header determines the media type of the response (mediatype.go).
+//   - The token is verified (authentication.go).
+//   - A GET request is checked for cross-site request forgery (crosssite.PossibleCSRF).
+//   - The body is read (request.go). Its length is charged to the caller's rate limit.
+//   - The request acquires a slot of admission.PoolRequests, and its timeout begins (graphql.go).
+//   - The request is decoded (parameters.go) and executed (graph.Executor).
+//   - A long response is compressed (compression.go).
 //
 // Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Package
 // internal/lifecycle accepts connections and stops the server. Package internal/admission gives
@@ -47,30 +47,31 @@ import (
 
 // Options are the options of a server.
 type Options struct {
-	// Graph contains the options of the executor. New overwrites Report, RequestID, EventTime,
-	// Admission and Observer.
+	// Graph contains the options of the GraphQL executor. New overwrites its fields Report, RequestID,
+	// EventTime, Admission and Observer.
 	Graph graph.Options
 	// Auth verifies the tokens of requests. If Auth is nil, requests are not authenticated.
 	Auth *auth.Authenticator
-	// Anonymous reports whether requests without a token are accepted if Auth is set. These requests
-	// have the role commerce.RoleAnonymous.
+	// Anonymous reports whether requests without a token are accepted. These requests have the role
+	// commerce.RoleAnonymous. Anonymous has an effect only if Auth is set.
 	Anonymous bool
 	// Origins are the origins of the pages that may call the API from a browser (CORS).
 	Origins []string
-	// Hosts are the host names of the server, in addition to localhost and IP addresses. If Auth is
-	// nil, requests with any other Host header are rejected, except for health checks.
+	// Hosts are the host names of the server. If Auth is nil, requests are rejected unless their Host
+	// header contains one of these names, localhost, or an IP address. Health checks are never
+	// rejected.
 	Hosts []string
 	// Limits contains the maximum sizes and durations of a request or connection.
 	Limits Limits
-	// Admission contains the pools of capacity that callers share. If Admission is nil, pools of the
-	// default sizes are created.
+	// Admission contains the pools, which limit the capacity that each caller uses. If Admission is
+	// nil, New creates pools of the default sizes.
 	Admission *admission.Controller
 	// Weights maps a role to a factor that multiplies the pool shares of callers with this role. For a
 	// role without an entry, the factor is 1.
 	Weights map[commerce.Role]int
-	// OnReadiness, if not nil, is called with the result of each readiness check of the store.
+	// OnReadiness, if set, is called after each readiness check with its result.
 	OnReadiness func(ready bool)
-	// Shutdown contains the durations of a shutdown.
+	// Shutdown contains the durations of the phases of a shutdown.
 	Shutdown lifecycle.Shutdown
 	// Log is the server's logger.
 	Log *slog.Logger
@@ -82,16 +83,17 @@ type Options struct {
 // its default applies. setting.Limits describes the struct tags.
 type Limits struct {
 	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
-	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"operations on one WebSocket"`
+	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"concurrent operations on one WebSocket"`
 	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"time to execute a request"`
 	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"connection closed" meaning:"time for request headers to arrive"`
 	BodyTime            time.Duration `env:"ORDERGRAPH_BODY_TIMEOUT" default:"10s" code:"REQUEST_TIMEOUT (408)" meaning:"time for a request body to arrive"`
 	AnswerTime          time.Duration `env:"ORDERGRAPH_ANSWER_TIMEOUT" default:"15s" exceeded:"connection closed" meaning:"time for a client to read a response"`
 	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"socket closed (4408)" meaning:"time from opening a WebSocket to 'connection_init'"`
-	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval of WebSocket pings and event stream comments"`
+	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval between pings on a WebSocket, or keep-alive comments in an event stream"`
 }
 
-// maxInitMessageBytes is the maximum size of a WebSocket message before connection_ack, in bytes.
+// maxInitMessageBytes is the maximum size in bytes of a WebSocket message from a client to which
+// the server has not sent connection_ack.
 const maxInitMessageBytes = 32 << 10
 
 // Paths of the server.
@@ -101,8 +103,8 @@ const (
 	PathReady   = "/readyz"
 )
 
-// ExplainHeader is the request header that adds extensions.explain to the response. Its value must
-// be true.
+// ExplainHeader is the request header that makes the server add extensions.explain to the response.
+// Its value must be true.
 const ExplainHeader = "X-Ordergraph-Explain"
 
 // New returns the handler of all paths. It returns an error if it cannot read the files of GraphiQL
@@ -113,8 +115,9 @@ func New(opts Options) (http.Handler, error) {
 		return nil, err
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
-		// context.Canceled means that the client has disconnected, which is not logged. ErrOpen means
-		// that the circuit breaker is open, which the breaker itself has logged.
+		// context.Canceled is not logged, because it means that the client has disconnected.
+		// attempt.ErrBreakerOpen is not logged, because the circuit breaker itself has logged that it is
+		// open.
 		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrBreakerOpen) {
 			return
 		}
@@ -138,7 +141,7 @@ func New(opts Options) (http.Handler, error) {
 	}
 	crossOrigin := cors.New(cors.Options{
 		AllowedOrigins: opts.Origins,
-		// Without origins, rs/cors would allow every origin.
+		// If AllowedOrigins is empty, the library rs/cors would allow every origin.
 		AllowOriginFunc: denyAllOrigins(opts.Origins),
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: slices.Concat([]string{"Accept", "Authorization", "Content-Type", requestIDHeader,
@@ -181,8 +184,8 @@ func denyAllOrigins(origins []string) func(string) bool {
 	return func(string) bool { return false }
 }
 
-// preflightHeaders are request headers that pages of other sites cannot send. They must not be
-// modified.
+// preflightHeaders are request headers that a page of another site cannot send without a CORS
+// preflight. The slice must not be modified.
 var preflightHeaders = append(crosssite.PreflightHeaders(), ExplainHeader)
 
 // withAllowedHosts is middleware that responds with status 421 (Misdirected Request) if the Host
@@ -192,7 +195,7 @@ func withAllowedHosts(allowed crosssite.AllowedHosts, next http.Handler) http.Ha
 		if !allowed.Allow(r.Host) {
 			w.Header()["X-Content-Type-Options"] = nosniff
 			w.Header()["Cache-Control"] = noStore
-			refused := newRefusal(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "without authentication the server does not accept this Host header: use localhost, an IP address, or a host in ORDERGRAPH_ALLOWED_HOSTS")
+			refused := newRefusal(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "the server has no authentication and does not accept this Host header: use localhost, an IP address, or a host name in ORDERGRAPH_ALLOWED_HOSTS")
 			observation.FromContext(r.Context()).Fail(refused.code, refused.pool)
 			refused.write(w, typeJSON)
 			return
@@ -208,13 +211,13 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readinessTTL is how long a readiness result is reused, so that frequent readiness probes do not
-// read the table each time.
+// readinessTTL is the time for which the result of a readiness check is reused. Because of this,
+// frequent readiness probes do not read the table each time.
 const readinessTTL = time.Second
 
 // readiness returns the handler of the readiness check. The server is ready if it is not shutting
-// down, the table can be read, and the server's clock agrees with DynamoDB's clock. With a wrong
-// clock, the server rejects all writes.
+// down, the table can be read, and the server's clock agrees with DynamoDB's clock. The clocks
+// matter because the server rejects all writes if they differ.
 func readiness(ping func(context.Context) error, onCheck func(ready bool), now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time
@@ -254,7 +257,8 @@ func readiness(ping func(context.Context) error, onCheck func(ready bool), now f
 	}
 }
 
-// Serve serves h on l until ctx ends. It returns the errors of lifecycle.Serve.
+// Serve serves the handler h on the listener l until ctx ends. It returns the errors of
+// lifecycle.Serve.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Admission == nil {

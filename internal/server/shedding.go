@@ -11,8 +11,9 @@ import (
 // prevents clients that overload the server from filling the log.
 const sheddingLogInterval = time.Minute
 
-// sheddingLog logs requests that pools have refused. It logs the first refusal immediately, and
-// then at most one entry per sheddingLogInterval with the number of refused requests.
+// sheddingLog logs requests that pools have refused. It logs the first refusal immediately. After
+// that, it logs at most one entry per sheddingLogInterval, with the number of requests refused
+// since the previous entry.
 type sheddingLog struct {
 	log *slog.Logger
 	now func() time.Time

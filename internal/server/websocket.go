@@ -28,7 +28,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
-// subprotocol is the only supported subprotocol
+// subprotocol is the only WebSocket subprotocol that the server supports
 // (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 const subprotocol = "graphql-transport-ws"
 
@@ -55,15 +55,15 @@ const (
 	messageComplete  = "complete"
 )
 
-// initPayloadHeaders are headers that a client can also send in the payload of connection_init,
-// because pages cannot set headers when they open a WebSocket.
+// initPayloadHeaders are the headers that a client can also send in the payload of connection_init.
+// This is necessary because web pages cannot set headers when they open a WebSocket.
 var initPayloadHeaders = [...]string{"Authorization", ExplainHeader}
 
 // closeTimeout is how long the server waits for the client's close frame.
 const closeTimeout = 5 * time.Second
 
 // isWebSocketUpgrade reports whether a request has the header Upgrade: websocket. websocket.Accept
-// checks the rest of the request.
+// later checks the other headers of the upgrade.
 func isWebSocketUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
@@ -73,11 +73,13 @@ func isWebSocketUpgrade(r *http.Request) bool {
 type webSocketHandler struct {
 	httpHandler
 	// originAllowed reports whether CORS allows the origin of a request. It is the only protection
-	// against pages of other sites, because browsers open WebSockets without a preflight.
+	// against pages of other sites, because browsers send no CORS preflight before they open a
+	// WebSocket.
 	originAllowed func(*http.Request) bool
 	log           *slog.Logger
 	observer      *observation.Observer
-	// initHeaders contains the initPayloadHeaders and the headers of the trace context.
+	// initHeaders contains the names of the headers that connection_init can contain:
+	// initPayloadHeaders and the headers of the trace context.
 	initHeaders []string
 }
 
@@ -103,11 +105,11 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.receivedSincePing.Store(true)
 	upgraded := &hijackedWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
-		// A client may offer only unsupported subprotocols. The server then accepts one of them and
-		// closes the socket with code 4406. If the server rejected the upgrade, the client could not see
-		// the code.
+		// If a client offers only unsupported subprotocols, the server accepts one of them and then
+		// closes the socket with code 4406. If the server rejected the upgrade instead, the client would
+		// not receive the code.
 		Subprotocols:       append([]string{subprotocol}, offeredSubprotocols(r.Header)...),
-		InsecureSkipVerify: true, // checked above, by the same rules as CORS
+		InsecureSkipVerify: true, // the origin has been checked above
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPingReceived:     func(context.Context, []byte) bool { s.receivedSincePing.Store(true); return true },
 	})
@@ -122,18 +124,19 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
 	stopping := lifecycle.StoppingContext(r.Context())
-	// The socket gets its own goroutine. If the goroutine of net/http continued, its grown stack, its
-	// buffers and the request would stay in memory while the socket is open.
+	// The socket gets its own goroutine, so that the goroutine of net/http can end. Otherwise, the
+	// large stack of that goroutine, its buffers and the request would stay in memory while the socket
+	// is open.
 	go s.serve(stopping)
 }
 
-// hijackedWriter stores the hijacked connection.
+// hijackedWriter is a ResponseWriter that stores the network connection when Hijack is called.
 type hijackedWriter struct {
 	http.ResponseWriter
 	conn net.Conn
 }
 
-// Hijack takes over the connection.
+// Hijack returns the network connection of the request and stores it.
 func (w *hijackedWriter) Hijack() (conn net.Conn, buffers *bufio.ReadWriter, err error) {
 	w.conn, buffers, err = http.NewResponseController(w.ResponseWriter).Hijack()
 	return w.conn, buffers, err
@@ -152,15 +155,17 @@ func offeredSubprotocols(h http.Header) []string {
 	return all
 }
 
-// socket is one WebSocket. One goroutine reads messages, and each operation has its own goroutine.
-// Messages to the client are not queued: an operation writes each message before it waits for the
-// next event. So each operation holds at most one message in memory. A client that does not read
-// its messages blocks only its own operations. When a write times out, the server closes the
-// connection.
+// socket is one WebSocket. One goroutine reads the client's messages, and each operation has its
+// own goroutine.
+//
+// Messages to the client are not queued. Instead, each operation writes a message before it waits
+// for the next event, so it holds at most one message in memory. If the client does not read its
+// messages, only its own operations wait. If a write takes longer than Limits.AnswerTime, the
+// server closes the connection.
 type socket struct {
 	handler webSocketHandler
 	conn    *websocket.Conn
-	// netConn is the connection that conn uses.
+	// netConn is the network connection that conn uses.
 	netConn net.Conn
 	// header contains the initHeaders of the upgrade request. traceContext contains the headers with
 	// the client's trace context.
@@ -169,11 +174,11 @@ type socket struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	closeOnce sync.Once
-	// operationContext is the parent context of operations. It is ctx with the caller and the
-	// principal added. Only the goroutine that reads messages uses it.
+	// operationContext is the parent context of operations. It is derived from ctx, and contains the
+	// caller and the principal. Only the goroutine that reads messages uses it.
 	operationContext context.Context
-	// initialised is set when connection_init has arrived. acknowledged is set when the server has
-	// accepted it.
+	// initialised is set when the client has sent connection_init. acknowledged is set when the server
+	// has accepted connection_init.
 	initialised, acknowledged atomic.Bool
 	// receivedSincePing reports whether the client has sent anything since the last ping.
 	receivedSincePing atomic.Bool
@@ -184,11 +189,13 @@ type socket struct {
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
-	// executing counts the operations in progress, except subscriptions that have started.
+	// executing counts the queries and mutations in progress, and the subscriptions that have not
+	// started yet.
 	executing sync.WaitGroup
 	// draining reports whether the server is stopping. A draining socket starts no more operations.
 	draining bool
-	// The timers do nothing once ended is set.
+	// initTimer and pingTimer are started by schedule. Once ended is true, the socket has ended and
+	// schedule starts no timer.
 	initTimer, pingTimer *time.Timer
 	ended                bool
 }
@@ -196,10 +203,10 @@ type socket struct {
 // socketOperation is an operation in progress.
 type socketOperation struct {
 	id string
-	// payload is the payload of the subscribe message. After decoding, it is set to nil, so that it
-	// does not stay in memory while responses wait for a slow client.
+	// payload is the payload of the subscribe message. It is set to nil after decoding, so that it
+	// does not use memory while a slow client reads the responses.
 	payload []byte
-	// charged is the number of rate limit points that the server charged for the message.
+	// charged is the number of rate limit points that the server charged for the subscribe message.
 	charged int
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -219,7 +226,7 @@ func (s *socket) serve(stopping context.Context) {
 			}
 		}
 		s.mu.Unlock()
-		_ = s.conn.CloseNow() // if a close is in progress, this waits for its end
+		_ = s.conn.CloseNow() // if s.close is in progress, CloseNow waits for it
 		s.goroutines.Wait()
 		s.release()
 	}()
@@ -238,8 +245,8 @@ func (s *socket) serve(stopping context.Context) {
 	}
 }
 
-// drain waits until no query or mutation is in progress. Then it closes the socket, and the client
-// reconnects to another server.
+// drain closes the socket because the server stops. It first waits until no query or mutation is in
+// progress. The client then reconnects to another server.
 func (s *socket) drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -248,8 +255,8 @@ func (s *socket) drain() {
 	s.close(websocket.StatusGoingAway, "Going away")
 }
 
-// schedule starts a timer that calls f after d, unless the socket has ended. A timer needs no
-// goroutine while it waits.
+// schedule starts a timer that calls f after the duration d. If the socket has ended, schedule does
+// nothing.
 func (s *socket) schedule(timer **time.Timer, d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,22 +278,21 @@ func (s *socket) recoverPanic() {
 }
 
 // close closes the socket with a code and a reason. It waits up to closeTimeout for the client's
-// close frame. Further calls have no effect. close always returns false, so that message handlers
-// can return its result.
+// close frame. After the first call of close or abort, further calls have no effect. close always
+// returns false, so that message handlers can return its result.
 func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
-		// Close reads the rest of a message that is arriving. Without the deadline, it would wait for the
-		// message without a time limit.
+		// conn.Close first reads the rest of a message that is arriving. The deadline limits this time.
 		_ = s.netConn.SetReadDeadline(time.Now().Add(closeTimeout))
 		_ = s.conn.Close(code, reason) // this closes the connection even if the client sends no close frame
 	})
 	return false
 }
 
-// abort closes the connection without a close frame, because the client probably does not read.
-// Like close, it always returns false.
+// abort closes the connection without a close frame, because the client probably does not read its
+// messages. Like close, it always returns false.
 func (s *socket) abort(reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is cut", "reason", reason, "requestId", requestID(s.ctx))
@@ -296,7 +302,8 @@ func (s *socket) abort(reason string) bool {
 	return false
 }
 
-// handleNext reads and handles the next message. It reports whether the socket is still open.
+// handleNext reads the client's next message and handles it. It reports whether the socket is still
+// open.
 func (s *socket) handleNext() bool {
 	kind, text, err := s.receive()
 	if err != nil || s.ctx.Err() != nil {
@@ -325,18 +332,19 @@ func (s *socket) handleNext() bool {
 	}
 }
 
-// receive waits for a message and reads it. It closes the connection if a message does not arrive
-// completely within Limits.BodyTime.
+// receive waits for a message from the client and reads it. Once a message has begun, the rest must
+// arrive within Limits.BodyTime. Otherwise, receive closes the connection.
 func (s *socket) receive() (websocket.MessageType, []byte, error) {
-	// The context has no deadline, because the library closes the connection when the context ends.
-	// The server could then not send a close frame with the reason.
+	// The context has no deadline, because the library would close the connection when the context
+	// ends. The server could then not send a close frame with the reason.
 	kind, reader, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return 0, nil, err
 	}
 	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.abort("a message did not arrive in time") })
 	defer slow.Stop()
-	// Most messages are short. Only messages over maxUncountedBody count against admission.PoolRequestBodies.
+	// Most messages are short. Only messages over maxUncountedBody count against
+	// admission.PoolRequestBodies.
 	text, err := io.ReadAll(io.LimitReader(reader, maxUncountedBody))
 	if err == nil && len(text) == maxUncountedBody {
 		longest := s.maxMessageSize()
@@ -350,16 +358,17 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		// The library has sent a close frame. If the server closed the connection now, a client that is
-		// still sending could not read the close reason. So s.close first waits for the client's close
-		// frame.
+		// The library has already sent a close frame. A client that is still sending could not read the
+		// close frame if the server closed the connection now. So s.close first waits for the client's
+		// close frame.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
 }
 
-// maxMessageSize returns the maximum length of a message in bytes. Before connection_ack, the
-// maximum is smaller, because the client is not authenticated and connection_init is short.
+// maxMessageSize returns the maximum length of a client's message in bytes. The maximum is smaller
+// before connection_ack, because the client has not been authenticated, and connection_init is
+// short.
 func (s *socket) maxMessageSize() int {
 	if s.acknowledged.Load() {
 		return s.handler.limits.Body
@@ -388,7 +397,7 @@ func (s *socket) initialise(m clientMessage) bool {
 		return false
 	}
 	s.traceContext = s.handler.observer.TraceContext(header)
-	s.header = nil // a token is not kept after it has been verified
+	s.header = nil // removes the token from memory after its verification
 	s.acknowledged.Store(true)
 	s.conn.SetReadLimit(int64(s.maxMessageSize()))
 	if !s.send(messageAck, "", nil) {
@@ -398,8 +407,9 @@ func (s *socket) initialise(m clientMessage) bool {
 	return true
 }
 
-// authenticate verifies the token of a socket. It closes the socket if the token is invalid now, or
-// when the token becomes invalid later. authenticate reports whether the socket is open.
+// authenticate verifies the token of the client and reports whether the socket remains open. If the
+// token is invalid, authenticate closes the socket. If the token becomes invalid later, the socket
+// is closed at that time.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.handler.limits.RequestTime)
 	defer cancel()
@@ -428,9 +438,10 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// initHeaders returns the headers that s.handler.initHeaders names. A header in the payload of
-// connection_init overrides the same header of the upgrade request. initHeaders returns false if
-// the payload contains a header twice, or a header that is neither a string nor a boolean.
+// initHeaders returns the values of the headers that s.handler.initHeaders names. A header in the
+// payload of connection_init overrides the same header of the upgrade request. initHeaders returns
+// false if the payload contains a header twice. It also returns false if the value of a header is
+// neither a string nor a boolean.
 func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range s.handler.initHeaders {
@@ -458,8 +469,8 @@ func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header
 	return header, true
 }
 
-// pingPeriodically pings the client every Limits.KeepAlive. It closes the connection if the client
-// has sent nothing since the last ping.
+// pingPeriodically pings the client at the interval Limits.KeepAlive. If the client has sent
+// nothing since the last ping, pingPeriodically closes the connection.
 func (s *socket) pingPeriodically() {
 	if !s.receivedSincePing.Swap(false) {
 		s.abort("the client does not respond")
@@ -470,8 +481,8 @@ func (s *socket) pingPeriodically() {
 	}
 }
 
-// subscribe handles a subscribe message by starting an operation. It reports whether the socket is
-// open.
+// subscribe handles a subscribe message: it starts the operation in the message. It reports whether
+// the socket is still open.
 func (s *socket) subscribe(m clientMessage) bool {
 	if !s.acknowledged.Load() {
 		return s.close(closeUnauthorized, "Unauthorized")
@@ -500,7 +511,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	s.mu.Unlock()
 	switch {
 	case draining:
-		return true // the client repeats the operation after the socket is closed
+		return true // the client repeats the operation after it has reconnected
 	case exists:
 		return s.close(closeDuplicateOperation, "Subscriber for "+errcode.Excerpt(o.id, maxShownOperationID)+" already exists")
 	case full:
@@ -544,8 +555,8 @@ func (s *socket) subscribe(m clientMessage) bool {
 		if stream == nil {
 			return
 		}
-		// The stack of this goroutine has grown, because starting a subscription needs a deep stack. So a
-		// new goroutine, which needs only a small stack, sends the events.
+		// Starting a subscription has enlarged the stack of this goroutine. The events are sent by a new
+		// goroutine with a small stack, because a subscription can stay open for a long time.
 		following = true
 		s.goroutines.Go(func() {
 			defer s.recoverPanic()
@@ -557,13 +568,13 @@ func (s *socket) subscribe(m clientMessage) bool {
 	return true
 }
 
-// maxShownOperationID is the maximum length in bytes of an operation ID in the reason of a close frame. The
-// whole reason can have at most 123 bytes.
+// maxShownOperationID is the maximum number of bytes of an operation ID in the reason of a close
+// frame. WebSockets limit the whole reason to 123 bytes.
 const maxShownOperationID = 60
 
-// removeOperation removes and cancels the operation with the given ID. If o is not nil, it removes
-// only o, because a newer operation may use the same ID. It reports whether it removed an
-// operation.
+// removeOperation cancels the operation with the given ID and removes it from s.operations. If o is
+// not nil, removeOperation removes only o, because a newer operation may use the same ID. It
+// reports whether it removed an operation.
 func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -576,8 +587,8 @@ func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	return true
 }
 
-// execute executes an operation. For a query or mutation, it sends the result. For a subscription,
-// it returns the stream of events.
+// execute executes an operation. It sends the result of a query or mutation. For a subscription, it
+// returns the stream of events instead.
 func (s *socket) execute(o *socketOperation) (stream *graph.Subscription) {
 	decode := func() (graph.Request, *refusal) {
 		request, refused := decodeBody(o.payload)
@@ -619,7 +630,8 @@ func (s *socket) sendEvents(o *socketOperation, stream *graph.Subscription) {
 	}
 }
 
-// sendNext sends a result of an operation. It reports whether the operation continues.
+// sendNext sends a result of an operation in a message of type next. It reports whether the
+// operation continues.
 func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 	if o.ctx.Err() != nil {
 		return false
@@ -630,15 +642,15 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 			s.complete(o, full.result().Errors)
 			return false
 		}
-		payload = encodeResult(mutationResponseDropped()) // too short to be counted
+		payload = encodeResult(mutationResponseDropped()) // too short to count against the pool
 	}
 	defer s.handler.releaseCapacity(o.ctx, admission.PoolResponses, len(payload))
 	o.observed.AddBytes(len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
-// sendPong responds to a ping. The pong repeats the payload of the ping if the rate limit allows it
-// and the pool has capacity for the payload. Otherwise, the pong has no payload.
+// sendPong responds to a ping. The pong repeats the payload of the ping, unless the rate limit or
+// admission.PoolResponses does not allow it. In this case, the pong has no payload.
 func (s *socket) sendPong(payload []byte) bool {
 	if len(payload) > 0 && s.acknowledged.Load() {
 		if _, limited := s.handler.executor.Charge(s.operationContext, len(payload)); limited != nil {
@@ -652,10 +664,11 @@ func (s *socket) sendPong(payload []byte) bool {
 	return s.send(messagePong, "", payload)
 }
 
-// complete ends an operation. It sends an error message if there are errors, and otherwise a
-// complete message. It sends nothing if the client has already completed the operation. It also
-// sends nothing while the socket closes, so that the client resumes a subscription on another
-// server.
+// complete ends an operation. If errs contains errors, it sends a message of type error, and
+// otherwise a message of type complete.
+//
+// If the client has already completed the operation, complete sends nothing. It also sends nothing
+// while the socket is being closed, so that the client resumes a subscription on another server.
 func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 	if !s.removeOperation(o.id, o) || s.ctx.Err() != nil {
 		return
@@ -669,8 +682,8 @@ func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 	s.send(messageComplete, o.id, nil)
 }
 
-// send writes a message and reports whether the write succeeded. If the write fails or exceeds the
-// response timeout, send closes the connection.
+// send writes a message to the client and reports whether the write succeeded. If the write fails
+// or takes longer than Limits.AnswerTime, send closes the connection.
 func (s *socket) send(kind, id string, payload []byte) bool {
 	text := make([]byte, 0, len(payload)+len(id)+64)
 	text = append(text, `{"type":"`...)

@@ -8,16 +8,18 @@ import (
 	"time"
 )
 
-// Limits returns a setting for each field of the struct that limits points to. An int field is read
-// as a Limit, and a time.Duration as a Timeout. The field's tag contains the other properties of
-// the setting:
+// Limits returns a setting for each field of the struct that limits points to. The setting is a
+// Limit if the field is an int, and a Timeout if it is a time.Duration. The field's tag contains
+// the other properties of the setting:
 //
 //	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 //
 // The value of "code" is the error code that a client receives if its request exceeds the limit. If
-// the error has its own HTTP status, the status follows the error code. If the client receives no
-// error, the tag contains "exceeded" instead of "code", with the text of Setting.Exceeded. Tags
-// cannot contain backquotes, so Limits converts single quotes to backquotes.
+// the error has its own HTTP status, the status follows in parentheses. If the client receives no
+// error, the tag contains "exceeded" instead of "code". The value of "exceeded" is the text of
+// Setting.Exceeded.
+//
+// Tags cannot contain backquotes, so Limits replaces single quotes in the values with backquotes.
 //
 // Limits panics if a field has another type or an incomplete tag.
 func Limits(limits any) (rows []Setting) {
@@ -34,15 +36,15 @@ func Limits(limits any) (rows []Setting) {
 			row.Value = Timeout(target, text("default"))
 		}
 		if slices.Contains([]string{row.Name, row.Default, row.Exceeded, row.Meaning}, "") {
-			panic(fmt.Sprintf("the limit %s %s needs the type int or time.Duration, and a tag with env, default, meaning, and code or exceeded", field.Name, field.Type))
+			panic(fmt.Sprintf("the field %s of type %s is not a valid limit: it needs the type int or time.Duration, and a tag with env, default, meaning, and either code or exceeded", field.Name, field.Type))
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// OrDefaults returns limits with each zero field set to its default. It panics if Limits panics, or
-// if a default is invalid.
+// OrDefaults returns a copy of limits in which each zero field is set to its default. It panics if
+// Limits panics, or if a default is invalid.
 func OrDefaults[T any](limits T) T {
 	for i, row := range Limits(&limits) {
 		if reflect.ValueOf(limits).Field(i).IsZero() {
@@ -54,8 +56,8 @@ func OrDefaults[T any](limits T) T {
 	return limits
 }
 
-// ErrorCodes returns the error codes in the tags of T, which is a struct of strings. Each field of the
-// result contains the code in its tag.
+// ErrorCodes returns the error codes in the struct tags of T. T must be a struct whose fields are
+// strings. Each field of the result contains the error code in the field's own tag.
 func ErrorCodes[T any]() (codes T) {
 	for field, value := range reflect.ValueOf(&codes).Elem().Fields() {
 		code, _, _ := strings.Cut(field.Tag.Get("code"), " ")

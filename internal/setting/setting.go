@@ -1,6 +1,6 @@
-// Package setting declares settings. A setting is declared as a Setting in a slice, and a limit is
-// declared as a field of a struct. The parser, the default, error messages, help and documentation
-// all derive from this declaration. The package imports only the standard library.
+// Package setting declares the settings of a program. A limit is declared as a field of a struct,
+// and any other setting as a Setting. The parser, the default, the help and the documentation of a
+// setting all derive from its declaration. The package imports only the standard library.
 package setting
 
 import (
@@ -25,26 +25,27 @@ type Setting struct {
 	// Exceeded describes in Markdown the response to a client that exceeds a limit. It is empty for a
 	// setting that is not a limit.
 	Exceeded string
-	// AliasOf is the name of the setting that replaces this deprecated setting. It is empty for all
-	// other settings.
+	// AliasOf is set if the setting is deprecated. It is the name of the setting to use instead.
 	AliasOf string
-	// EnvironmentOnly reports whether only the environment variable can set the setting. A library
-	// reads the same variable, and ignores this program's flags and configuration file.
+	// EnvironmentOnly reports whether only the environment variable can set the setting. Flags and the
+	// configuration file cannot set it, because a library reads the environment variable itself.
 	EnvironmentOnly bool
 }
 
-// prefix begins the names of all settings that only this program reads.
+// prefix is the prefix of environment variables that only this program reads.
 const prefix = "ORDERGRAPH_"
 
-// FileSuffix is appended to the name of a secret. The variable with the resulting name contains the
-// path of a file with the secret.
+// FileSuffix is the suffix of an environment variable with the path of a file that contains a
+// secret. For example, if the variable X contains a secret, the variable X_FILE can name a file
+// with the secret instead.
 const FileSuffix = "_FILE"
 
-// Flag returns the name of the setting's flag. For example, ORDERGRAPH_MAX_BODY has the flag
-// max-body. The flag of a secret contains the path of a file with the secret. If the flag contained
-// the secret itself, other users of the machine could read it in the list of processes. Flag
-// returns an empty string for deprecated settings and for settings that only the environment can
-// set.
+// Flag returns the name of the setting's flag. For example, the flag of ORDERGRAPH_MAX_BODY is
+// max-body. Flag returns an empty string if the setting is deprecated or if only the environment
+// can set it.
+//
+// The flag of a secret contains the path of a file with the secret. If the flag contained the
+// secret itself, other users of the machine could read it in the list of processes.
 func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
 	case s.AliasOf != "", s.EnvironmentOnly:
@@ -56,8 +57,8 @@ func (s Setting) Flag() string {
 	}
 }
 
-// Variables returns the names of the environment variables that set the setting: its own name and,
-// for a secret, NAME_FILE.
+// Variables returns the names of the environment variables that set the setting. A secret has two
+// variables: Name, and Name with FileSuffix.
 func (s Setting) Variables() []string {
 	if s.Secret {
 		return []string{s.Name, s.Name + FileSuffix}
@@ -79,8 +80,8 @@ type Section struct {
 	Settings []Setting
 }
 
-// Read parses text and sets the variable, or sets the default if text is empty. The error names the
-// setting and the accepted values.
+// Read parses text and sets the setting's Go variable. If text is empty, Read sets the default. An
+// error names the setting and the accepted values.
 func (s Setting) Read(text string) error {
 	if err := s.Set(text); err != nil {
 		return fmt.Errorf("%s %w", s.Name, err)
@@ -88,9 +89,9 @@ func (s Setting) Read(text string) error {
 	return nil
 }
 
-// Value contains the Go variable for a setting, the default of the setting and its parser.
+// Value contains a setting's Go variable, default and parser.
 type Value struct {
-	// Default is the text that is parsed if the setting is empty. If Default is also empty, the
+	// Default is the text that Set parses if its own text is empty. If Default is also empty, the Go
 	// variable keeps its value.
 	Default string
 	// Secret reports whether the value is a secret, which must not be printed.
@@ -98,8 +99,8 @@ type Value struct {
 	parse  func(text string) error
 }
 
-// Set parses text and sets the value. Its errors are like the errors of Setting.Read, but without
-// the name of the setting.
+// Set parses text and sets the Go variable. If text is empty, Set parses Default. An error contains
+// the accepted values, but not the name of the setting.
 func (v Value) Set(text string) error {
 	if text = cmp.Or(text, v.Default); text == "" {
 		return nil
@@ -107,8 +108,9 @@ func (v Value) Set(text string) error {
 	return v.parse(text)
 }
 
-// ParsedBy returns a Value with the given parser. If parse rejects a text, the error message consists
-// of the setting's name, the text, "set it to" and the parameter accepted.
+// ParsedBy returns a Value with the given parser. accepted describes the accepted texts. If parse
+// rejects a text, the error is, for example, `is "x": set it to on or off`, where "on or off" is
+// the parameter accepted.
 func ParsedBy[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,
@@ -123,12 +125,12 @@ func ParsedBy[T any](target *T, defaultText, accepted string, parse func(text st
 	}
 }
 
-// Limit returns a Value that is a number of at least 1.
+// Limit returns a Value that is a whole number of at least 1.
 func Limit(target *int, defaultText string) Value {
 	return Number(target, defaultText, 1, math.MaxInt32)
 }
 
-// Number returns a Value that is a number from minimum to maximum, both included.
+// Number returns a Value that is a whole number from minimum to maximum, both included.
 func Number(target *int, defaultText string, minimum, maximum int) Value {
 	return ParsedBy(target, defaultText, fmt.Sprintf("a number from %d to %d", minimum, maximum), func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
@@ -167,14 +169,14 @@ func Text(target *string, defaultText string) Value {
 	return TextMatching(target, defaultText, "", func(string) bool { return true })
 }
 
-// TextMatching returns a Value that is a text. A text is valid if matches(text) is true. accepted
-// describes the valid texts in error messages.
+// TextMatching returns a Value that is a text. A text is valid if matches(text) is true. In error
+// messages, accepted describes the valid texts.
 func TextMatching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
 	return ParsedBy(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 
 // List returns a Value that is a list of items, separated by commas. An item is valid if
-// matches(item) is true. accepted describes the valid items in error messages.
+// matches(item) is true. In error messages, accepted describes the valid items.
 func List(target *[]string, accepted string, matches func(item string) bool) Value {
 	return Value{parse: func(text string) error {
 		for item := range strings.SplitSeq(text, ",") {
@@ -191,12 +193,12 @@ func List(target *[]string, accepted string, matches func(item string) bool) Val
 	}}
 }
 
-// Secret returns a Value that is a secret of at least minimum characters. Error messages do
-// not contain the secret.
+// Secret returns a Value that is a secret of at least minimum characters. Error messages do not
+// contain the secret.
 func Secret(target *[]byte, minimum int) Value {
 	return Value{Secret: true, parse: func(text string) error {
 		if len(text) < minimum {
-			return fmt.Errorf("has %d characters: set it to at least %d, for example with `openssl rand -hex 32`", len(text), minimum)
+			return fmt.Errorf("has %d characters: set it to at least %d random characters, for example the output of `openssl rand -hex 32`", len(text), minimum)
 		}
 		*target = []byte(text)
 		return nil

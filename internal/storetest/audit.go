@@ -25,11 +25,11 @@ import (
 type AuditResult struct {
 	// Problems describes each inconsistency. It is empty if the table is consistent.
 	Problems []string
-	// Records are all records by primary key.
+	// Records contains all records of the table.
 	Records map[Key]Record
-	// Orders are the IDs of all orders, sorted.
+	// Orders contains the IDs of all orders, sorted.
 	Orders []string
-	// IdempotencyRecords are the idempotency records by partition key.
+	// IdempotencyRecords contains the idempotency records. The map key is a record's partition key.
 	IdempotencyRecords map[string]Record
 }
 
@@ -76,16 +76,16 @@ func (r Record) Map(name string) Record {
 	return nil
 }
 
-// TB contains the methods of testing.TB that an audit calls. The type rapid.T also implements TB.
+// TB contains the methods of testing.TB that an audit calls. The type rapid.T also has these
+// methods, so property tests can run an audit.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// AssertConsistent audits the table and fails t if the table is inconsistent. It also runs the
-// product's own check (package dynamo/check), which must report no findings. It returns the result
-// of the audit.
+// AssertConsistent calls Audit and fails t if the table is inconsistent. It also runs
+// Store.CheckRecords, which must report no inconsistency. It returns the result of the audit.
 func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *AuditResult {
 	t.Helper()
 	a, err := Audit(context.Background(), db, table, shards)
@@ -104,7 +104,6 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	if err != nil {
 		t.Fatalf("check: %v", err)
 	}
-	// The index of the test engines never lags.
 	summary, err := store.CheckRecords(context.Background(), check.Options{OnDrift: func(d check.Drift) { t.Errorf("check: %+v", d) }})
 	if err != nil || summary.UnrepairedCount() > 0 || summary.Unverified > 0 || summary.External > 0 {
 		t.Errorf("check: summary %+v, error %v, want no inconsistencies, no unverified records and no unknown records", summary, err)
@@ -115,15 +114,15 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 // Audit reads all records of a table and verifies that they are consistent. shards is the number of
 // shards of the table.
 //
-// Audit shares only the key templates of package model with the code that writes records. A bug in
-// the writing code therefore cannot hide an inconsistency from Audit.
+// Audit and the code that writes records share only the declarations in package model, such as key
+// templates. A bug in the writing code therefore cannot hide an inconsistency from Audit.
 //
-// Audit returns the errors of the SDK.
+// If a request fails, Audit returns the error of the SDK.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*AuditResult, error) {
 	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
 	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
 		if a.Records[k] != nil {
-			a.addProblem(k, "exists twice in the table")
+			a.addProblem(k, "the record exists twice in the table")
 		}
 		a.Records[k] = r
 	}); err != nil {
@@ -136,7 +135,7 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 	for k, r := range a.Records {
 		a.collectOrder(k, r)
 		if r.Has("gsi1pk") != (indexed[k] != nil) {
-			a.addProblem(k, "the record has index keys: %v; the index contains the record: %v", r.Has("gsi1pk"), indexed[k] != nil)
+			a.addProblem(k, "the record has index keys: %v, but the index contains the record: %v", r.Has("gsi1pk"), indexed[k] != nil)
 		} else if indexed[k] != nil {
 			a.compareRecords(k, "its entry in the index", r, indexed[k])
 		}
@@ -186,7 +185,7 @@ type audit struct {
 	orders map[string]*auditedOrder
 }
 
-// auditedOrder has all records of an order.
+// auditedOrder contains all records of an order.
 type auditedOrder struct {
 	record, customerCopy Record
 	copyKey              Key
@@ -212,18 +211,18 @@ var uncopiedAttributes = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 func (a *audit) compareRecords(k Key, otherName string, one, other Record, except ...string) {
 	for name, v := range one {
 		if !slices.Contains(except, name) && !EqualValues(v, other[name]) {
-			a.addProblem(k, "%s is %s, in %s it is %s", name, FormatValue(v), otherName, FormatValue(other[name]))
+			a.addProblem(k, "%s is %s, but in %s it is %s", name, FormatValue(v), otherName, FormatValue(other[name]))
 		}
 	}
 	for name, v := range other {
 		if !slices.Contains(except, name) && one[name] == nil {
-			a.addProblem(k, "has no %s, in %s it is %s", name, otherName, FormatValue(v))
+			a.addProblem(k, "has no %s, but in %s it is %s", name, otherName, FormatValue(v))
 		}
 	}
 }
 
-// EqualValues reports whether two attribute values are equal. Numbers are equal if they have the same
-// value, even in different notations.
+// EqualValues reports whether two attribute values are equal. Numbers are equal if they have the
+// same value, even in different notations.
 func EqualValues(a, b types.AttributeValue) bool {
 	if one, ok := a.(*types.AttributeValueMemberN); ok {
 		other, ok := b.(*types.AttributeValueMemberN)
@@ -253,7 +252,8 @@ func EqualValues(a, b types.AttributeValue) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// collectOrder adds a record to the records of its order. It ignores all other records.
+// collectOrder adds a record to the auditedOrder of its order. It ignores records that do not
+// belong to an order.
 func (a *audit) collectOrder(k Key, r Record) {
 	orderOf := func(id string) *auditedOrder {
 		if a.orders[id] == nil {
@@ -279,8 +279,8 @@ func (a *audit) collectOrder(k Key, r Record) {
 	}
 }
 
-// shardedKey returns the index's partition key for a list that is spread over several partitions
-// (shards). The hash of the ID determines the shard.
+// shardedKey returns the partition key in the index for a record of a list that is split into
+// several partitions (shards). A hash of the record's ID determines the shard.
 func (a *audit) shardedKey(key, id string) string {
 	if a.shards <= 1 {
 		return key
@@ -290,8 +290,8 @@ func (a *audit) shardedKey(key, id string) string {
 	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(a.shards))
 }
 
-// checkKeys verifies that the keys of a record match its attributes and its entity.
-// docs/data-model.md describes the keys.
+// checkKeys verifies that the keys of a record match its attributes and its entity. See
+// docs/data-model.md for the keys of each entity.
 func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 	a.expectEqual(k, "entity", e.Name, r.Text("entity"))
 	indexPK, indexSK := fillTemplate(e, e.IndexPK, r), fillTemplate(e, e.IndexSK, r)
@@ -311,7 +311,7 @@ func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 	}
 }
 
-// fillTemplate replaces the placeholders of a key template with the attributes of a record.
+// fillTemplate replaces the placeholders of a key template with attribute values of a record.
 func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 	text := string(t)
 	for _, name := range t.Placeholders() {
@@ -328,7 +328,7 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 }
 
 // checkEdges verifies that a record has exactly the edges that its attributes require. An edge is a
-// copy of a record for one list.
+// copy of the record in an additional list.
 func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
 	for _, edge := range e.Edges() {
@@ -341,8 +341,8 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 	}
 }
 
-// checkEdge verifies that an edge (a record's copy for one list) has the same attributes as the
-// record.
+// checkEdge verifies that an edge has the same attributes as its record. An edge is a copy of a
+// record in an additional list.
 func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	recordKey := e.EdgeOf.KeyFromValues(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
 	if record := a.requireRecord(k, recordKey.PK, recordKey.SK); record != nil {
@@ -363,7 +363,7 @@ func (a *audit) requireRecord(k Key, pk, sk string) Record {
 const metadataSortKey = "#METADATA"
 
 // checkRecord verifies that a record and its edges are valid, and that the records to which it
-// refers exist. checkOrder later verifies the records of an order together.
+// refers exist. checkOrder later verifies all records of an order together.
 func (a *audit) checkRecord(k Key, r Record) {
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
@@ -400,7 +400,7 @@ func (a *audit) checkRecord(k Key, r Record) {
 	case "idempotency":
 		a.IdempotencyRecords[k.PK] = r
 		if r.Map("result") == nil || r.Text("requestHash") == "" || r.Int("expiresAt") < 0 {
-			a.addProblem(k, "lacks result, requestHash or expiresAt")
+			a.addProblem(k, "the record lacks result, requestHash or expiresAt")
 		}
 		if order := r.Map("result").Text("orderId"); order != "" {
 			a.requireRecord(k, "ORDER#"+order, metadataSortKey)
@@ -417,8 +417,8 @@ func (a *audit) checkCustomer(k Key, r Record) {
 	}
 }
 
-// checkLastEvent verifies that a customer's stored last event has the highest ID of all events of
-// the customer's orders.
+// checkLastEvent verifies the record that stores a customer's last event. No order of the customer
+// may have an event with a higher ID.
 func (a *audit) checkLastEvent(k Key, r Record) {
 	id := r.Text("customerId")
 	if e := a.requireRecord(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
@@ -439,7 +439,7 @@ func (a *audit) checkLastEvent(k Key, r Record) {
 // maxEmbeddedItems is the maximum number of line items that an order record embeds.
 const maxEmbeddedItems = 25
 
-// checkOrder verifies all records of an order.
+// checkOrder verifies that all records of an order are consistent with each other.
 func (a *audit) checkOrder(id string, o *auditedOrder) {
 	k := Key{"ORDER#" + id, metadataSortKey}
 	if o.record == nil {
@@ -502,14 +502,14 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 	}
 }
 
-// statusChanges contains the event types that change an order's status. For each event type, it
-// lists the statuses in which such an event is allowed.
+// statusChanges maps each event type that changes an order's status to the statuses that the order
+// may have before the event.
 var statusChanges = map[string][]string{
 	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
 }
 
-// statusesAllowingEvent contains the event types that do not change an order's status. For each
-// event type, it lists the statuses in which such an event is allowed.
+// statusesAllowingEvent maps each event type that does not change an order's status to the statuses
+// in which the event may happen.
 var statusesAllowingEvent = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 }
@@ -562,7 +562,7 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 	a.expectEqual(k, "status", status, o.record.Text("status"))
 	a.expectEqual(k, "createdAt", ulidTime(id), o.record.Text("createdAt"))
 	if placed {
-		// Every change adds one event.
+		// Every change of an order adds one event and increments the order's version.
 		a.expectEqual(k, "version", len(ids), o.record.Int("version"))
 		a.expectEqual(k, "updatedAt", last, o.record.Text("updatedAt"))
 	}
@@ -578,7 +578,7 @@ func ulidTime(id string) string {
 }
 
 // checkSpending compares the stored monthly spending of customers with the totals of their orders.
-// spent maps the key of each spending record to the sum of these totals.
+// spent maps the key of each spending record to the spending that it should contain.
 func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 	isComplete := func(k Key) bool {
 		v, ok := a.Records[Key{k.PK, metadataSortKey}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
@@ -605,7 +605,7 @@ func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 
 var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "cancelled"}
 
-// checkCounters verifies the counters, which summarize several records.
+// checkCounters verifies stored counts and sums, such as the number of a customer's orders.
 func (a *audit) checkCounters() {
 	levels, reserved, orders, categories := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
@@ -659,7 +659,7 @@ func (a *audit) checkCounters() {
 	a.checkSpending(spent)
 	if complete > 0 { // otherwise the table does not count its orders
 		for _, k := range incomplete {
-			a.addProblem(k, "is not complete")
+			a.addProblem(k, "the order count is not complete")
 		}
 		for _, status := range orderStatuses {
 			a.expectEqual(Key{"ORDER_COUNTS", "all"}, status, statuses[status], counts[status])

@@ -19,10 +19,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// CommitRecorder is an HTTP client that records events in the order in which their transactions
-// commit. The order is clear only if no two concurrent transactions write the same record. DynamoDB
-// cancels such transactions (conflicts), but the test engines do not. CommitRecorder therefore
-// either cancels them itself, or serializes all transactions.
+// CommitRecorder is an HTTP client that records the events of orders, sorted by the commits of
+// their transactions. It must know which of two concurrent transactions commits first. DynamoDB
+// cancels a transaction if a concurrent transaction writes the same record, but the test engines do
+// not. CommitRecorder therefore either cancels such transactions itself, or executes all
+// transactions one after the other.
 type CommitRecorder struct {
 	next            faults.HTTPClient
 	cancelConflicts bool
@@ -31,17 +32,19 @@ type CommitRecorder struct {
 
 	mu         sync.Mutex
 	lockedKeys map[string]bool
-	// Events maps each customer to the IDs of the customer's events, in the order of their commits.
+	// Events maps a customer's ID to the IDs of the customer's order events. The event that was
+	// committed first is the first element.
 	Events map[string][]string
-	// Attempts is the number of transactions, including cancelled transactions. Cancelled maps a
-	// reason to the number of cancelled transactions. The reason is "conflict" or "engine".
+	// Attempts is the number of transactions, including cancelled transactions. Cancelled["conflict"]
+	// is the number of transactions that the CommitRecorder has cancelled. Cancelled["engine"] is the
+	// number of transactions that the test engine has rejected.
 	Attempts  int
 	Cancelled map[string]int
 }
 
-// RecordCommits returns a client of db's engine, and the CommitRecorder that records its commits.
-// If conflict is true, the CommitRecorder cancels conflicting transactions. Otherwise, it
-// serializes all transactions.
+// RecordCommits returns a client of db's engine, and the CommitRecorder that records the client's
+// commits. If conflict is true, the CommitRecorder cancels a transaction that conflicts with a
+// concurrent transaction. Otherwise, it executes all transactions one after the other.
 func RecordCommits(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *CommitRecorder) {
 	w := &CommitRecorder{cancelConflicts: conflict, lockedKeys: map[string]bool{}, Events: map[string][]string{}, Cancelled: map[string]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -49,8 +52,8 @@ func RecordCommits(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *Commi
 	}), w
 }
 
-// transactionAction is one action of a transaction. Only the attributes that can contain the
-// record's key are decoded.
+// transactionAction is one action of a transaction, such as a Put. Only the attributes that can
+// contain the record's key are decoded.
 type transactionAction struct{ Item, Key map[string]map[string]any }
 
 func (a transactionAction) keyAttribute(name string) string {
@@ -62,7 +65,8 @@ func (a transactionAction) keyAttribute(name string) string {
 	return ""
 }
 
-// Do sends the request and records a committed transaction.
+// Do sends the request. If the request is a transaction that commits, Do records the transaction's
+// event.
 func (w *CommitRecorder) Do(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
 		return w.next.Do(r)
@@ -165,7 +169,7 @@ func conflictResponse(r *http.Request, actions int) (*http.Response, error) {
 	}, err
 }
 
-// CheckEventOrder fails t if an event ID is not higher than the previous event ID.
+// CheckEventOrder fails t if the event IDs of a customer are not in ascending order.
 func CheckEventOrder(t TB, customer string, events []string) {
 	t.Helper()
 	for i := 1; i < len(events); i++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
-// ChangeSource returns a source of the changes in the tables of db's engine. The HTTP client of db
-// must be the engine's own client, without a wrapper.
+// ChangeSource returns the source of a change feed for the tables of db's engine. db must use the
+// engine's own HTTP client, because the type of this client determines the engine.
 func ChangeSource(t testing.TB, db *dynamodb.Client) feed.Source {
 	t.Helper()
 	if engine, ok := db.Options().HTTPClient.(feed.Observable); ok {
@@ -22,8 +22,7 @@ func ChangeSource(t testing.TB, db *dynamodb.Client) feed.Source {
 	return feed.StreamSource(StreamsClient(db), feed.StreamOptions{MinPause: time.Millisecond, MaxPause: 20 * time.Millisecond, ShardListInterval: 50 * time.Millisecond})
 }
 
-// StreamsClient returns a DynamoDB Streams client for db's engine. The engine must be DynamoDB
-// Local.
+// StreamsClient returns a DynamoDB Streams client for db's engine, which must be DynamoDB Local.
 func StreamsClient(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	o := db.Options()
 	return dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: o.BaseEndpoint, Region: o.Region, Credentials: o.Credentials, HTTPClient: o.HTTPClient}, optFns...)

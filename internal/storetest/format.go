@@ -11,7 +11,7 @@ import (
 )
 
 // FormatValue formats an attribute value for test failures and golden files. Like DynamoDB, it
-// removes trailing zeros after the decimal point of a number.
+// removes the zeros at the end of a decimal fraction: the number 1.50 becomes 1.5.
 func FormatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:
@@ -38,8 +38,8 @@ func FormatValue(v types.AttributeValue) string {
 	}
 }
 
-// String formats a record with its attributes sorted by name. The values have the format of
-// FormatValue.
+// String formats a record, with its attributes sorted by name. It formats each value with
+// FormatValue, and omits empty lists.
 func (r Record) String() string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(r)) {

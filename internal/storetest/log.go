@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Log is a writer that keeps the written text in memory. It is safe for concurrent use.
+// Log is a writer that keeps the written text in memory, so that a test can read it. It is safe for
+// concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -25,5 +26,5 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Count returns how often the given text occurs in the written text.
+// Count returns the number of times that the given text occurs in the log.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

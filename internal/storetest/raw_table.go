@@ -21,8 +21,8 @@ import (
 // Item is a record of a table.
 type Item = map[string]types.AttributeValue
 
-// RawTable reads and writes the records of a table without the data model, as other software could.
-// If a request fails, the test fails and ends.
+// RawTable reads and writes the records of a table without the rules of a Store, as other software
+// could. If a request fails, the test fails and ends.
 type RawTable struct {
 	T     testing.TB
 	DB    *dynamodb.Client
@@ -48,7 +48,7 @@ func (r RawTable) DeleteTable() {
 // Str returns a string attribute.
 func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// Num returns a number attribute with the text n.
+// Num returns a number attribute. n is the number as text, such as "1.50".
 func Num(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 
 // ItemKey returns the primary key of a record.
@@ -92,7 +92,7 @@ func (r RawTable) Delete(pk, sk string) Item {
 // exist, the test fails.
 func (r RawTable) Set(pk, sk string, changes Item) {
 	r.T.Helper()
-	// Unlike Get, Delete fails the test if the record does not exist.
+	// The record is read with Delete, because Delete fails the test if the record does not exist.
 	rec := r.Delete(pk, sk)
 	for name, v := range changes {
 		if v == nil {
@@ -104,8 +104,8 @@ func (r RawTable) Set(pk, sk string, changes Item) {
 	r.Put(rec)
 }
 
-// SetWithEdges changes a record like Set, and also updates its edges (the record's copies for
-// lists).
+// SetWithEdges changes a record like Set, and also updates the record's edges. An edge is a copy of
+// the record in an additional list.
 func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	r.T.Helper()
 	r.Set(pk, sk, changes)
@@ -118,7 +118,7 @@ func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 }
 
 // EdgesOf returns the edges that a record should have in a table with one shard. An edge is a copy
-// of the record for one list.
+// of the record in an additional list.
 func EdgesOf(rec Item) []Item {
 	records, err := (&model.Codec{Currency: "USD", Shards: 1}).Reencode(*model.EntityOf(model.KeyOf(rec)), rec)
 	if err != nil {
@@ -160,8 +160,8 @@ func (r RawTable) All() map[string]Item {
 	return records
 }
 
-// Check runs Store.CheckRecords on the table and returns the results. Unless opts.IndexLag is set,
-// it does not wait for the index to catch up with the table.
+// Check runs Store.CheckRecords on the table and returns the results. If opts.IndexLag is zero, the
+// check assumes that the index is always up to date, and does not wait for it.
 func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	r.T.Helper()
 	var drifts []check.Drift
@@ -193,7 +193,7 @@ func (r RawTable) CheckClean() {
 	}
 }
 
-// CountDriftsByKind counts drifts by kind.
+// CountDriftsByKind returns the number of drifts of each kind.
 func CountDriftsByKind(drifts []check.Drift) map[string]int {
 	n := map[string]int{}
 	for _, d := range drifts {
@@ -202,8 +202,8 @@ func CountDriftsByKind(drifts []check.Drift) map[string]int {
 	return n
 }
 
-// FormatDriftCounts formats the number of drifts (inconsistencies) of each kind, such as "item-missing 3,
-// timeline 1".
+// FormatDriftCounts formats the number of drifts (inconsistencies) of each kind, such as
+// "item-missing 3, timeline 1".
 func FormatDriftCounts(drifts []check.Drift) string {
 	n := CountDriftsByKind(drifts)
 	var parts []string
@@ -213,8 +213,9 @@ func FormatDriftCounts(drifts []check.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// CanonicalNumber returns the value of a number attribute in a fixed format, because DynamoDB may
-// change the notation of a number. It returns "" for a value of another type.
+// CanonicalNumber returns the value of a number attribute in a fixed format, so that tests can
+// compare numbers. DynamoDB may change the notation of a number, for example from 1.0 to 1. For a
+// value of another type, CanonicalNumber returns "".
 func CanonicalNumber(v types.AttributeValue) string {
 	if n := (Record{"v": v}).Number("v"); n != nil {
 		return n.RatString()
@@ -222,7 +223,8 @@ func CanonicalNumber(v types.AttributeValue) string {
 	return ""
 }
 
-// DifferingKeys returns the keys of all records that differ between two states of a table, sorted.
+// DifferingKeys returns the keys of all records that differ between two states of a table, in
+// sorted order.
 func DifferingKeys(a, b map[string]Item) []string {
 	var keys []string
 	for k := range a {

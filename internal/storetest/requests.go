@@ -25,8 +25,8 @@ type HTTPFunc func(*http.Request) (*http.Response, error)
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
 // WithRequestHook returns a client of db's engine that calls hook before each request. in is the
-// input of the request. If hook returns an error, the request is not sent and fails with this
-// error.
+// SDK's input struct, such as *dynamodb.QueryInput. If hook returns an error, the client does not
+// send the request, and the request fails with this error.
 func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
@@ -40,8 +40,8 @@ func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any)
 	})
 }
 
-// WithScanLimit returns a client of db's engine that limits the number of records per page of a
-// Scan.
+// WithScanLimit returns a client of db's engine that reads at most the given number of records per
+// page of a Scan. Small pages let a test with few records read several pages.
 func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if scan, ok := in.(*dynamodb.ScanInput); ok {
@@ -51,9 +51,9 @@ func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// WithCountLimit returns a client of db's engine that limits the number of records per page of a
-// Query. It changes only a Query that counts records, or that sets no limit itself. DynamoDB limits
-// a page of such a Query to 1 MB.
+// WithCountLimit returns a client of db's engine that reads at most the given number of records per
+// page of certain Queries. These are the Queries that count records or that set no limit. Without
+// WithCountLimit, a test would need 1 MB of records for a second page of such a Query.
 func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
@@ -63,8 +63,8 @@ func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// StoreWithClient returns a Store for the table of another Store. The new Store sends its requests
-// with db.
+// StoreWithClient returns a new Store for the table of the given Store. The new Store sends its
+// requests with the client db.
 func StoreWithClient(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	opts.Table = StoreTableName(t, store)
@@ -86,10 +86,10 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns a RawTable of the same table, with a new Store. Before each request, the
-// Store calls the given function with the operation, the number of earlier requests with this
-// operation, and the request body. If the function returns a response, the Store receives this
-// response instead of sending the request.
+// WithHTTPHook returns a RawTable of the same table, with a new Store. Before each request of this
+// Store, its client calls before. The arguments are the DynamoDB operation, the number of earlier
+// requests with this operation, and the request body. If before returns a response, the Store
+// receives this response, and the request is not sent.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

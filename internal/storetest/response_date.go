@@ -7,16 +7,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// WithoutResponseDate returns a client of the same database as db. It removes the header Date from
-// responses.
-// A Store with a fake clock needs such a client. Otherwise, the Store would refuse to write,
-// because Date differs from the fake time.
+// WithoutResponseDate returns a client of the same database as db. The client removes the header
+// Date from responses. A Store with a fake clock needs such a client. Otherwise, the Store would
+// refuse to write, because the time in Date differs from the fake time.
 func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
 }
 
-// WithResponseDate returns a client of the same database as db. It sets the header Date of each
-// response to the time that clock returns.
+// WithResponseDate returns a client of the same database as db. In each response, the client sets
+// the header Date to the time that clock returns.
 func WithResponseDate(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
 }
@@ -25,8 +24,8 @@ func withResponseHeader(db *dynamodb.Client, date func(http.Header)) *dynamodb.C
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = headerRewriter{o.HTTPClient, date} })
 }
 
-// headerRewriter is an HTTP client that changes the headers of the responses of another HTTP
-// client.
+// headerRewriter is an HTTP client that sends requests with the client next, and changes the
+// headers of the responses.
 type headerRewriter struct {
 	next    dynamodb.HTTPClient
 	rewrite func(http.Header)

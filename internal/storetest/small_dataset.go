@@ -14,7 +14,8 @@ import (
 // 2026.
 func FirstOrderTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// ULIDAt returns a ULID with the given time. A different n makes a different ULID of the same time.
+// ULIDAt returns a ULID with the given time. For the same time, different values of n return
+// different ULIDs.
 func ULIDAt(at time.Time, n int) string {
 	var id ulid.ULID
 	id[14], id[15] = byte(n>>8), byte(n)
@@ -28,16 +29,18 @@ func ULIDAt(at time.Time, n int) string {
 const (
 	// SmallOrderCount is the number of orders.
 	SmallOrderCount = 5
-	// BigOrderNumber is the number of the order that contains all products.
+	// BigOrderNumber is the number of the order that contains every product.
 	BigOrderNumber = 4
 )
 
 // SmallOrderID returns the ID of order n of SmallDataset. The first order has the number 0.
 func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Duration(n)*time.Hour), n) }
 
-// SmallDataset returns a dataset with at least one record of each entity. Customer c1 has an
-// account rep, and customer c2 does not. Order 0 is pending, order 1 confirmed, order 2 shipped,
-// order 3 cancelled, and BigOrder delivered. With 30 products, BigOrder has more line items than an
+// SmallDataset returns a dataset with the given number of products and with SmallOrderCount orders.
+// Customer c1 has an account rep, and customer c2 does not.
+//
+// Order 0 is pending, order 1 is confirmed, order 2 is shipped, order 3 is cancelled, and order
+// BigOrderNumber is delivered. With 30 products, order BigOrderNumber has more line items than an
 // order record can embed.
 func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	t.Helper()

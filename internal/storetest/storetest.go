@@ -1,4 +1,4 @@
-// Package storetest runs tests of the Store on two DynamoDB engines: the embedded store and
+// Package storetest runs tests of dynamo.Store on two DynamoDB engines: the embedded store and
 // Amazon's DynamoDB Local. It also contains fixtures, clients and assertions for these tests.
 package storetest
 
@@ -36,15 +36,15 @@ func Engines() []Engine {
 	}
 }
 
-// ForEachEngine runs a test on both engines. Use it for golden files, and for behavior in which the
-// engines could differ: transactions, conditions, pages and streams.
+// ForEachEngine runs a test on both engines. Use it for golden files. Also use it for behavior in
+// which the engines could differ, such as transactions, conditions, pages and streams.
 func ForEachEngine(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines(), test)
 }
 
-// ForEachEngineIfLong runs a test on the embedded store, and in the long test run also on DynamoDB
-// Local. Use it for code that does not depend on the engine, and for tests that write too many
-// records for DynamoDB Local.
+// ForEachEngineIfLong runs a test on the embedded store. If longtest.Enabled returns true, it also
+// runs the test on DynamoDB Local. Use it for code that does not depend on the engine, and for
+// tests that write too many records for DynamoDB Local.
 func ForEachEngineIfLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines()[:longtest.Size(1, 2)], test)
 }
@@ -55,25 +55,26 @@ func runOnEngines(t *testing.T, engines []Engine, test func(t *testing.T, db *dy
 	}
 }
 
-// IsEmbedded reports whether t runs on the embedded store. It is valid only in tests that
+// IsEmbedded reports whether t runs on the embedded store. It may be called only in tests that
 // ForEachEngine or ForEachEngineIfLong has started.
 func IsEmbedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
-// RunsCase reports whether t runs test case number i. DynamoDB Local is slow, so it runs only every
-// n-th test case. The embedded store and the long test run run every test case. RunsCase is valid
-// only in tests that ForEachEngine has started.
+// RunsCase reports whether t should run test case number i. On the embedded store, the result is
+// always true. DynamoDB Local is slow, so it runs only every n-th test case, unless
+// longtest.Enabled returns true. RunsCase may be called only in tests that ForEachEngine has
+// started.
 func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%longtest.Size(n, 1) == 0 }
 
-// tableCount is the number of tables that this process has named. It makes table names unique.
+// tableCount is the number of names that TableName has returned. It makes the names unique.
 var tableCount atomic.Int64
 
 // TableName returns a table name that this process has not used before.
 func TableName() string { return fmt.Sprintf("test-%d", tableCount.Add(1)) }
 
 // NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses the
-// name.
+// table's name.
 //
-// The table has no stream until OpenFeed enables the stream. A stream would slow down each write,
+// The table has no DynamoDB stream until OpenFeed enables it. A stream would slow down each write,
 // because DynamoDB Local searches the streams of all tables that ever existed.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
@@ -94,7 +95,7 @@ func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.St
 	return store
 }
 
-// withoutStream makes CreateTable create tables without a stream.
+// withoutStream is an SDK option. It makes CreateTable create tables without a DynamoDB stream.
 func withoutStream(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Unstreamed", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if table, ok := in.Parameters.(*dynamodb.CreateTableInput); ok {
@@ -106,9 +107,9 @@ func withoutStream(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// LoadDataset writes a dataset to the store's table. If the dataset is not empty, it first stores the
-// initial order counts. Without order counts, the table would be like a table that other software
-// created.
+// LoadDataset writes a dataset to the store's table. If the dataset is not empty, LoadDataset first
+// stores initial order counts. Without them, the Store would treat the table like a table that
+// other software created, and would not count its orders.
 func LoadDataset(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
 	if len(dataset.Customers)+len(dataset.Products) > 0 {
@@ -121,7 +122,7 @@ func LoadDataset(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	}
 }
 
-// SampleStore creates a table with the sample dataset and returns its Store.
+// SampleStore creates a table, loads the sample dataset into it, and returns its Store.
 func SampleStore(t testing.TB, db *dynamodb.Client) *dynamo.Store {
 	t.Helper()
 	store, _, _ := loadSample(t, db)

@@ -27,8 +27,8 @@ func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	return slices.Sorted(strings.Lines(text.String()))
 }
 
-// Import imports lines into the store's table. It fails the test if the import ends before the last
-// line.
+// Import imports lines into the store's table and returns the result. If the import ends before the
+// last line, Import fails the test.
 func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.ImportResult {
 	t.Helper()
 	imported, err := store.Import(t.Context(), strings.NewReader(lines), opts)

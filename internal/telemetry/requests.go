@@ -33,7 +33,7 @@ func results() []string {
 	return []string{resultOK: "ok", resultThrottled: "throttled", resultConflict: "conflict", resultConditionFailed: "condition_failed", resultUnavailable: "unavailable", resultError: "error"}
 }
 
-// resultOf returns the result of a DynamoDB request that ended with err. The result is an index of
+// resultOf returns the result of a DynamoDB request that ended with err. The value is an index of
 // the slice that results returns.
 func resultOf(err error) int {
 	if err == nil {
@@ -64,11 +64,11 @@ func conditionFailed(err error) bool {
 	})
 }
 
-// requestKey identifies the metrics of one kind of request.
+// requestKey identifies the metrics for the DynamoDB requests of one pattern and operation.
 type requestKey struct{ pattern, operation string }
 
 // requestMetrics contains the metrics for the DynamoDB requests of one pattern and operation. The
-// first such request creates the metrics, so that unused combinations are not exported.
+// first such request creates them, so that metrics without requests are not exported.
 type requestMetrics struct {
 	create      sync.Once
 	results     [resultCount]prometheus.Counter
@@ -76,7 +76,7 @@ type requestMetrics struct {
 	read, write prometheus.Counter
 }
 
-// requestVectors contains the metrics of DynamoDB requests, for all label values.
+// requestVectors contains the metrics of all DynamoDB requests, as Prometheus vectors with labels.
 type requestVectors struct {
 	requests, units *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
@@ -86,7 +86,7 @@ type requestVectors struct {
 	other *requestMetrics
 }
 
-// otherLabel is the label value that replaces undeclared values.
+// otherLabel is the label value that replaces values that are not declared.
 const otherLabel = "other"
 
 func newRequestVectors(all [metricCount]metric) *requestVectors {
@@ -133,8 +133,8 @@ func (v *requestVectors) metricsFor(t trace.Target) *requestMetrics {
 // BeginRequest implements trace.Observer.
 func (t *Telemetry) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
 
-// EndRequest implements trace.Observer. It ignores requests that were not sent because the read
-// budget was exhausted.
+// EndRequest implements trace.Observer. It ignores a request that was not sent because the
+// operation's read budget was exhausted.
 func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) {
 	if errors.Is(err, table.ErrReadBudgetExceeded) {
 		return
@@ -151,7 +151,7 @@ func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) 
 }
 
 // observeDuration adds a duration to a histogram. If the span in ctx is sampled, the duration gets
-// an exemplar with the trace ID.
+// the trace ID as its exemplar.
 func observeDuration(ctx context.Context, to prometheus.Observer, d time.Duration) {
 	if span := oteltrace.SpanContextFromContext(ctx); span.IsSampled() {
 		if to, ok := to.(prometheus.ExemplarObserver); ok {
@@ -170,8 +170,8 @@ func retryCauses() (causes []string) {
 	return causes
 }
 
-// throttlingReasons returns DynamoDB's reasons and error codes for throttled attempts. Source:
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
+// throttlingReasons returns the reasons and error codes that DynamoDB sends for throttled requests.
+// See https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html.
 func throttlingReasons() []string {
 	reasons := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException", "ThrottlingError", "ProvisionedThroughputExceeded", attempt.ReasonUnprocessed}
 	for _, resource := range []string{"Table", "Index"} {

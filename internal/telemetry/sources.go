@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Sources contains the parts of a server whose state is exported as metrics.
+// Sources contains the components of a server whose state is exported as metrics.
 type Sources struct {
 	Store *dynamo.Store
 	Feed  *feed.Feed

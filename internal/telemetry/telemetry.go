@@ -18,7 +18,8 @@ import (
 
 // Options configure a Telemetry.
 type Options struct {
-	// Version and Commit describe the build. If they are empty, the labels contain "unknown".
+	// Version and Commit describe the build. If one of them is empty, its label has the value
+	// "unknown".
 	Version, Commit string
 	// Codes are the error codes of the API. All other codes are counted as "other".
 	Codes []string
@@ -26,7 +27,8 @@ type Options struct {
 
 // Telemetry contains the metrics of a server. It is safe for concurrent use.
 //
-// All label values come from declarations, so clients cannot increase the number of time series.
+// All label values are declared in advance. Clients therefore cannot create an unlimited number of
+// time series.
 type Telemetry struct {
 	registry *prometheus.Registry
 	requests *requestVectors
@@ -67,7 +69,7 @@ func (v declaredValues) valueOrOther(value string) string {
 const (
 	// codeOK is the code of operations without errors.
 	codeOK = "OK"
-	// typeUnknown is the type of an operation if the document was rejected.
+	// typeUnknown is the type of an operation whose document was rejected.
 	typeUnknown = "unknown"
 )
 
@@ -85,7 +87,7 @@ func New(opts Options) *Telemetry {
 	}
 	sizes, build := all[metricLoaderBatchSize].histogram(), all[metricBuildInfo].gauge()
 	for _, pattern := range patternIDs() {
-		if pattern[0] == 'A' { // loaders read only access patterns
+		if pattern[0] == 'A' { // only access patterns have loaders, and their IDs begin with A
 			t.batches[pattern] = sizes.WithLabelValues(pattern)
 		}
 	}
@@ -96,24 +98,25 @@ func New(opts Options) *Telemetry {
 	return t
 }
 
-// Handler returns the handler of the metrics page. It supports the OpenMetrics format, which
-// includes exemplars.
+// Handler returns the HTTP handler of the metrics page. The page supports the OpenMetrics format,
+// in which a duration can have a trace ID as its exemplar.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-// TrustOperation adds the name of a trusted operation to the allowed values of the label operation.
-// All other names are counted as "other". TrustOperation must not be called concurrently with other
-// methods.
+// TrustOperation adds the name of a trusted operation to the allowed values of the label
+// "operation". For operations with any other name, the label has the value "other". TrustOperation
+// must not be called concurrently with other methods.
 func (t *Telemetry) TrustOperation(name string) {
 	if name != "" {
 		t.operationNames[name] = struct{}{}
 	}
 }
 
-// ObserveOperation counts an operation and its duration. name is the name of a trusted operation,
-// or empty. operationType is query, mutation, subscription, or unknown if the document was
-// rejected. code is the code of the first error, or empty.
+// ObserveOperation counts an operation and records its duration. name is the operation's name if
+// the operation is trusted, and otherwise empty. operationType is query, mutation or subscription,
+// or unknown if the document was rejected. code is the code of the first error, or empty if there
+// is no error.
 func (t *Telemetry) ObserveOperation(ctx context.Context, name, operationType, code string, d time.Duration) {
 	if code == "" {
 		code = codeOK
@@ -139,7 +142,8 @@ func (t *Telemetry) ObserveResponse(status int) {
 	t.httpResponses.WithLabelValues(label).Inc()
 }
 
-// ObserveBatch records the number of keys in a batch of reads.
+// ObserveBatch records the number of keys that one batch of reads contains. pattern is the ID of
+// the access pattern.
 func (t *Telemetry) ObserveBatch(pattern string, keys int) {
 	if sizes := t.batches[pattern]; sizes != nil {
 		sizes.Observe(float64(keys))

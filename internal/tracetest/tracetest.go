@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector is an OTLP collector over HTTP that stores the received spans. It is safe for
-// concurrent use.
+// Collector is an HTTP server that receives spans in the OTLP format and stores them. It is safe
+// for concurrent use.
 type Collector struct {
 	// URL is the value for OTEL_EXPORTER_OTLP_ENDPOINT.
 	URL string
@@ -58,7 +58,8 @@ func New(t testing.TB) *Collector {
 }
 
 // Configure sets OTEL_* variables of this process until the test ends, so that the OpenTelemetry
-// SDK sends traces to the Collector. variables contains further names and values, alternately.
+// SDK sends traces to the Collector. variables contains pairs of a name and a value, for additional
+// variables.
 func (c *Collector) Configure(t testing.TB, variables ...string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -100,15 +101,16 @@ type Span struct {
 	Name, Kind                    string
 	TraceID, ParentID, LinkedSpan string
 	SpanID                        string
-	// Error is the description of the span's status if the operation has failed.
+	// Error is the description of the span's status if the operation has failed. Otherwise, it is
+	// empty.
 	Error      string
 	Attributes map[string]string
 	Children   []*Span
 	start      uint64
 }
 
-// Spans returns the received spans whose parent was not received, sorted by start time. The field
-// Children contains the children of a span.
+// Spans returns the root spans, sorted by start time. A root span has no parent, or a parent that
+// the Collector has not received. The other spans are in the field Children of their parents.
 func (c *Collector) Spans() []*Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,12 +166,13 @@ func value(v *common.AnyValue) string {
 	return ""
 }
 
-// treeWidth is the maximum length in characters of a line with several attributes.
+// treeWidth is the maximum length in characters of a line of attributes. A line with a single
+// attribute can be longer.
 const treeWidth = 98
 
-// Tree formats spans as a tree, without times and IDs. Concurrent spans start in any order.
-// Therefore, Tree sorts the children of a span by the attribute ordergraph.wave (the number of the
-// round trip) and by access pattern.
+// Tree formats spans as a tree, without times and IDs. Concurrent spans can start in any order, so
+// Tree does not sort children by time. It sorts them by the attribute ordergraph.wave (the number
+// of the round trip), and then by access pattern.
 func Tree(spans []*Span) string {
 	var tree strings.Builder
 	writeTree(&tree, spans, "")
@@ -195,7 +198,7 @@ func writeTree(tree *strings.Builder, spans []*Span, indent string) {
 	}
 }
 
-// sortKey returns the sort key of a span among the children of its parent.
+// sortKey returns the key by which Tree sorts a span among the children of its parent.
 func (s *Span) sortKey() string {
 	return s.Attributes["ordergraph.wave"] + s.Attributes["ordergraph.access_pattern"] + s.Name
 }

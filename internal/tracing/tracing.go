@@ -28,14 +28,16 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// instrumentation is the name of the instrumentation scope. It is also the default service name.
+// instrumentation is the name of the OpenTelemetry instrumentation scope. It is also the default
+// service name.
 const instrumentation = "ordergraph"
 
-// closeTimeout is the maximum duration of the last export, which Close starts when the server
+// closeTimeout is the maximum duration of Close, which exports the remaining spans when the server
 // stops.
 const closeTimeout = 5 * time.Second
 
-// flushTimeout is the maximum time of Flush. AWS Lambda sends a response only after Flush.
+// flushTimeout is the maximum duration of Flush. AWS Lambda sends each response only after Flush
+// has returned.
 const flushTimeout = time.Second
 
 // Tracer starts and exports spans. It is safe for concurrent use. A nil Tracer does nothing.
@@ -47,11 +49,11 @@ type Tracer struct {
 }
 
 // New returns a Tracer. The OTEL_* environment variables configure the exporter, the sampler, the
-// propagators and the resource. version is the version of the program. New returns an error if a
-// variable is invalid. Failed exports are logged at most once a minute.
+// propagators and the resource. If a variable is invalid, New returns an error. version is the
+// version of the program.
 //
 // New sets OpenTelemetry's global error handler, because the SDK reports failed exports to this
-// handler.
+// handler. The handler logs failed exports at most once a minute.
 func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
@@ -144,9 +146,9 @@ type Span struct{ span otrace.Span }
 // SpanFromContext returns the span in ctx.
 func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
 
-// Start starts the span of an operation. The parent of the span is the trace context in the header,
-// and not a span in ctx. Spans of DynamoDB requests become children of the span in the returned
-// context.
+// Start starts the span of an operation. The parent of the span is the client's span in the
+// header's trace context. A span in ctx is ignored. The returned context contains the new span, so
+// that the spans of DynamoDB requests become its children.
 func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -156,7 +158,7 @@ func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context
 }
 
 // StartEvent starts the span of an operation that is executed for one event of a subscription. ctx
-// contains the span that started the subscription. The new span begins a new trace, with a link to
+// contains the span that started the subscription. The new span begins a new trace, and links to
 // the span in ctx.
 func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	if t == nil {
@@ -165,11 +167,12 @@ func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	return t.start(ctx, otrace.WithNewRoot(), otrace.WithLinks(otrace.LinkFromContext(ctx)))
 }
 
-// start starts the span of an operation. Span.End later sets the span's name and attributes.
+// start starts the span of an operation. The span's final name and attributes are set later, by
+// Span.End.
 func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, Span) {
 	ctx, span := t.tracer.Start(ctx, "operation", append(opts, otrace.WithSpanKind(otrace.SpanKindServer))...)
 	if span.IsRecording() {
-		ctx = new(trace.Trace).NewContext(ctx) // determines the waves of requests
+		ctx = new(trace.Trace).NewContext(ctx) // numbers the operation's DynamoDB round trips (waves)
 	}
 	return ctx, Span{span}
 }
@@ -188,8 +191,8 @@ type RequestInfo struct {
 	Status int
 }
 
-// knownHTTPMethods contains the HTTP methods that may appear in spans. The span attribute of any other
-// method is _OTHER.
+// knownHTTPMethods contains the HTTP methods that spans may contain. For any other method, the span
+// attribute has the value _OTHER.
 var knownHTTPMethods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
@@ -240,8 +243,8 @@ func (s Span) End(o *observe.Operation, t RequestInfo) {
 	s.span.SetAttributes(attributes...)
 }
 
-// RequestObserver returns an Observer that starts a span for each request to the table. It ignores
-// requests of operations whose own span is not sampled.
+// RequestObserver returns an Observer that starts a span for each DynamoDB request to the table. It
+// ignores requests of operations whose own span is not sampled.
 func (t *Tracer) RequestObserver(table string) trace.Observer {
 	if t == nil {
 		return nil
@@ -249,7 +252,7 @@ func (t *Tracer) RequestObserver(table string) trace.Observer {
 	return &requestObserver{t.tracer, table}
 }
 
-// requestObserver is an Observer that starts a span for each request to a table.
+// requestObserver is an Observer that starts a span for each DynamoDB request to a table.
 type requestObserver struct {
 	tracer otrace.Tracer
 	table  string
@@ -260,7 +263,7 @@ func (r *requestObserver) Observes(ctx context.Context) bool {
 	return otrace.SpanFromContext(ctx).IsRecording()
 }
 
-// BeginRequest starts the span of a request.
+// BeginRequest starts the span of a DynamoDB request.
 func (r *requestObserver) BeginRequest(ctx context.Context, target trace.Target) context.Context {
 	if !otrace.SpanFromContext(ctx).IsRecording() {
 		return ctx
@@ -271,7 +274,7 @@ func (r *requestObserver) BeginRequest(ctx context.Context, target trace.Target)
 	return ctx
 }
 
-// EndRequest ends the span of a request.
+// EndRequest ends the span of a DynamoDB request.
 func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request, err error) {
 	span := otrace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -299,8 +302,8 @@ func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request,
 	span.End()
 }
 
-// errorType returns DynamoDB's error code, or the kind of error if there is no code. The error
-// message can contain keys, so spans must not contain it.
+// errorType returns DynamoDB's error code. If err has no error code, errorType returns the kind of
+// error instead. Spans must not contain the error message, because it can contain keys.
 func errorType(err error) string {
 	var api interface{ ErrorCode() string }
 	switch {

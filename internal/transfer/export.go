@@ -21,10 +21,10 @@ const defaultSegments = 4
 // ExportOptions configure an export.
 type ExportOptions struct {
 	// Segments is the number of table segments that are scanned in parallel, from 1 to
-	// bulk.MaxSegments. If it is 0, a new export uses defaultSegments, and a resumed export uses the
-	// number of the interrupted export.
+	// bulk.MaxSegments. If Segments is 0, a new export uses defaultSegments. A resumed export then
+	// uses the number of the interrupted export.
 	Segments int
-	// Overwrite allows the export to replace an existing file. The file is replaced only
+	// Overwrite reports whether the export may replace an existing file. The file is replaced only
 	// when the export is complete.
 	Overwrite bool
 	// Clock returns the current time. If it is nil, time.Now is used.
@@ -39,10 +39,10 @@ type ExportResult struct {
 	Bytes   int64 `json:"bytes"`
 	// LeftOut is the number of idempotency records in the table. They are not exported.
 	LeftOut int `json:"leftOut"`
-	// Started is the time when the export began. For a resumed export, it is the time when the first
-	// attempt began.
+	// Started is the time when the export began. For a resumed export, it is the time when the
+	// interrupted export began.
 	Started time.Time `json:"begun"`
-	// Resumed reports whether the export continued an earlier one.
+	// Resumed reports whether the export has resumed an interrupted export.
 	Resumed bool `json:"-"`
 	// Saved reports whether the progress of a failed export was saved to a file. If so, the export can
 	// be resumed.
@@ -52,10 +52,10 @@ type ExportResult struct {
 // exportProgress is the content of the progress file of an export.
 type exportProgress struct {
 	Table string `json:"table"`
-	// Replaces reports whether the export started with Overwrite.
+	// Replaces reports whether ExportOptions.Overwrite was set when the export began.
 	Replaces bool `json:"replaces"`
-	// Segments contains the position of the scan in each segment. The first Bytes bytes of the file
-	// FILE.part contain the records before these positions.
+	// Segments contains the progress of the scan of each segment. The first Bytes bytes of FILE.part
+	// contain the records that were scanned so far. FILE.part is the file of an incomplete export.
 	Segments []bulk.SegmentProgress `json:"segments"`
 	ExportResult
 }
@@ -103,7 +103,7 @@ func (o ExportOptions) reportProgress(e ExportResult) {
 	}
 }
 
-// export writes all records after the positions in p and updates p. It calls save about once a
+// export writes the records that were not scanned before, and updates p. It calls save about once a
 // second.
 func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProgress, pace *throttle, save func() error) error {
 	return store.Export(ctx, p.Segments, func(page bulk.ExportPage) error {
@@ -125,16 +125,16 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 // It writes to FILE.part, and renames FILE.part to FILE when the export is complete. Until then, an
 // existing FILE remains unchanged.
 //
-// It returns an error that describes what to do if the file exists. It also returns such an error
-// if the interrupted export belongs to another table or has another number of segments. Other
-// errors: SaveError if the progress could not be saved, errors of the file, and the errors of
-// dynamo.Store.Export.
+// If FILE exists and opts.Overwrite is false, ExportFile returns an error that describes what to
+// do. It also returns such an error if the interrupted export belongs to another table or has
+// another number of segments. If the progress cannot be saved, it returns a SaveError. It also
+// returns the errors of the file and of dynamo.Store.Export.
 func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (ExportResult, error) {
 	table, err := store.TableID(ctx)
 	if err != nil {
 		return ExportResult{}, err
 	}
-	// A symbolic link remains: its target is replaced.
+	// If name is a symbolic link, the export replaces the target of the link, and not the link itself.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
@@ -151,8 +151,8 @@ func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts Expo
 	return p.ExportResult, os.Remove(name + exportProgressSuffix)
 }
 
-// writePart writes the remaining records to FILE.part and renames it. p.Saved reports whether the
-// latest progress was saved.
+// writePart writes the remaining records to FILE.part, and then renames FILE.part to FILE. p.Saved
+// reports whether the latest progress was saved.
 func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportProgress, opts ExportOptions) error {
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
 	// The progress file is created before FILE.part, so that an interrupted export always has a
@@ -165,8 +165,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 		return err
 	}
 	defer f.Close()
-	// Remove the bytes that were written after the progress was last saved. Their records are exported
-	// again.
+	// Remove the bytes that were written after the progress was last saved. The records in these bytes
+	// are exported again.
 	if err := f.Truncate(p.Bytes); err != nil {
 		return err
 	}
@@ -198,9 +198,10 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// initialExportProgress returns the progress at the start of an export: the saved progress of an interrupted
-// export, or no progress. complete reports that an earlier export wrote the whole file, but did not
-// remove its progress file.
+// initialExportProgress returns the progress with which an export begins. If an interrupted export
+// can be resumed, this is its saved progress. Otherwise, it is the progress of a new export.
+// complete reports whether an earlier export wrote the whole file, but did not remove its progress
+// file.
 func initialExportProgress(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
@@ -223,7 +224,7 @@ func initialExportProgress(name, table string, opts ExportOptions) (p *exportPro
 	case err != nil:
 		return nil, false, err
 	case resumed && earlier.Table == table && earlier.allRead() && exists && !partExists && size == earlier.Bytes:
-		earlier.Resumed = true // only removing the progress file is left
+		earlier.Resumed = true // the caller only has to remove the progress file
 		return earlier, true, nil
 	case opts.Overwrite && (!resumed || !earlier.Replaces):
 		return fresh, false, nil
@@ -247,16 +248,16 @@ func initialExportProgress(name, table string, opts ExportOptions) (p *exportPro
 	}
 }
 
-// mismatch returns the reason why the export in p cannot be resumed. It returns an empty string if
-// the export can be resumed.
+// mismatch returns the reason why the interrupted export in p cannot be resumed. If it can be
+// resumed, mismatch returns an empty string.
 func (p *exportProgress) mismatch(table string, partSize int64, opts ExportOptions) string {
 	switch {
 	case p.Table != table:
 		return fmt.Sprintf("belongs to an export of table %s, not %s: name another file", p.Table, table)
 	case opts.Segments != 0 && opts.Segments != len(p.Segments):
-		return fmt.Sprintf("was started with -segments %d: use the same number", len(p.Segments))
+		return fmt.Sprintf("belongs to an export with -segments %d: use the same number", len(p.Segments))
 	case partSize < p.Bytes:
-		return fmt.Sprintf("has %d bytes, but its progress file expects %d: restore the file", partSize, p.Bytes)
+		return fmt.Sprintf("has %d bytes, but its progress file expects at least %d bytes: restore the file", partSize, p.Bytes)
 	}
 	return ""
 }
@@ -276,7 +277,7 @@ func statRegular(name string) (exists bool, size int64, err error) {
 	return true, info.Size(), nil
 }
 
-// checkComplete returns an error if an export to the file is incomplete. The error message
+// checkComplete returns an error if the export to the given file is incomplete. The error message
 // describes what to do.
 func checkComplete(name string) error {
 	exported, isPart := strings.CutSuffix(name, partSuffix)
@@ -285,8 +286,8 @@ func checkComplete(name string) error {
 		return nil //nolint:nilerr // without a progress file, the export is complete
 	}
 	if _, err := os.Stat(name); isPart || err != nil {
-		return fmt.Errorf("the export to %s is unfinished (its progress file is %s): run the export command again first", exported, progressFile)
+		return fmt.Errorf("the export to %s is unfinished, as its progress file %s shows: run the export command again before the import", exported, progressFile)
 	}
-	return fmt.Errorf("the export that replaces %s is unfinished (its progress file is %s): run the export command again first; to import the old content instead, remove %s and %s",
+	return fmt.Errorf("the export that replaces %s is unfinished, as its progress file %s shows: run the export command again before the import, or remove %s and %s to import the old content",
 		name, progressFile, name+partSuffix, progressFile)
 }

@@ -19,8 +19,8 @@ type ImportOptions struct {
 	Overwrite, DryRun, SkipUnreadable bool
 	// Clock returns the current time. If it is nil, time.Now is used.
 	Clock func() time.Time
-	// Progress, if set, is called about once a second with the progress so far and the file's size in
-	// bytes. The size is 0 if it is unknown.
+	// Progress, if set, is called about once a second with the progress so far. size is the size of
+	// the file in bytes, or 0 if the size is unknown.
 	Progress func(done bulk.ImportResult, size int64)
 }
 
@@ -36,16 +36,18 @@ type ImportResult struct {
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is the progress so far. Checksum is the checksum of the file up to Done.Offset. An operator
-	// may change lines after Done.Offset before resuming the import, but not earlier lines.
+	// Done is the progress so far. Checksum is the checksum of the lines before Done.Offset, which
+	// must not change before the import is resumed. Later lines may change, because an operator may
+	// have to correct an invalid line.
 	Done     bulk.ImportResult `json:"done"`
 	Checksum uint64            `json:"checksum"`
 }
 
 func importProgressFile(name string) string { return name + ".import-progress" }
 
-// Import writes the records in r to the table. If r contains a dataset or a compressed file, it
-// returns an error that names the right command. It also returns the errors of dynamo.Store.Import.
+// Import writes the records in r to the table. If r contains a dataset or a compressed file, Import
+// returns an error that names the command to use instead. It also returns the errors of
+// dynamo.Store.Import.
 func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	return importWithoutProgress(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
 }
@@ -63,8 +65,8 @@ func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader
 	return ImportResult{ImportResult: done}, err
 }
 
-// bulkOptions returns options for dynamo.Store.Import. from is the progress of an earlier import,
-// which the new import continues.
+// bulkOptions returns options for dynamo.Store.Import. from is the progress of an earlier import
+// that the new import continues.
 func (o ImportOptions) bulkOptions(from bulk.ImportResult, done func(bulk.ImportResult) error) bulk.ImportOptions {
 	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
@@ -80,9 +82,9 @@ func (o ImportOptions) reportProgress(done bulk.ImportResult, size int64) {
 // lines of the earlier import. A dry run always starts at the beginning of the file and does not
 // save its progress.
 //
-// It returns an error that describes what to do if the file is not a complete export, or if the
-// earlier import had other options. Other errors: SaveError if the progress could not be saved,
-// errors of the file, and the errors of dynamo.Store.Import.
+// If the file is not a complete export, or if the earlier import had other options, ImportFile
+// returns an error that describes what to do. If the progress cannot be saved, it returns a
+// SaveError. It also returns the errors of the file and of dynamo.Store.Import.
 func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (ImportResult, error) {
 	if err := checkComplete(name); err != nil {
 		return ImportResult{}, err
@@ -151,7 +153,8 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	return ImportResult{ImportResult: done}, err
 }
 
-// checkResumable returns an error if an import with these options cannot resume the import in p.
+// checkResumable returns an error if the import in p cannot be resumed with the given file, table
+// and options.
 func (p *importProgress) checkResumable(f *os.File, name, table string, opts ImportOptions) error {
 	progressFile := importProgressFile(name)
 	if p.Table != table {
@@ -162,13 +165,14 @@ func (p *importProgress) checkResumable(f *os.File, name, table string, opts Imp
 	}
 	sum, err := checksum(0, f, 0, p.Done.Offset)
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && sum != p.Checksum {
-		return fmt.Errorf("%s has changed in its first %d bytes, which are already imported: remove %s to start again; the new import skips equal records", name, p.Done.Offset, progressFile)
+		return fmt.Errorf("%s has changed in its first %d bytes, which are already imported: remove %s to start again; the new import skips records that are equal in the file and the table", name, p.Done.Offset, progressFile)
 	}
 	return err
 }
 
-// checksum returns the checksum of the bytes of f before the offset to. sum is the checksum of the
-// bytes before the offset from. checksum returns io.ErrUnexpectedEOF if f is shorter than to.
+// checksum returns the checksum of the first bytes of f, up to the offset to. sum must be the
+// checksum of the bytes up to the offset from, so that checksum reads only the bytes between the
+// offsets. If f is shorter than to, checksum returns io.ErrUnexpectedEOF.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))
@@ -178,8 +182,8 @@ func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	return hash.sum, err
 }
 
-// resumableCRC is a writer that computes a CRC-64 checksum. It can continue from the checksum of
-// earlier bytes.
+// resumableCRC is a writer that computes a CRC-64 checksum. sum can initially contain the checksum
+// of earlier bytes.
 type resumableCRC struct {
 	sum   uint64
 	table *crc64.Table

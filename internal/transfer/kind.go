@@ -8,23 +8,23 @@ import (
 	"io"
 )
 
-// Kind is the kind of a file, which DetectKind derives from the first bytes.
+// Kind is the kind of a file. DetectKind derives it from the file's first bytes.
 type Kind int
 
 // Kinds of files.
 const (
-	// KindUnknown is a file whose kind cannot be detected. For example, an empty file may be an
-	// export.
+	// KindUnknown means that the kind cannot be detected. For example, an empty file can be the export
+	// of an empty table.
 	KindUnknown Kind = iota
 	// KindGzip is a file compressed with gzip.
 	KindGzip
-	// KindExport is an export.
+	// KindExport is an export of a table.
 	KindExport
 	// KindDataset is a dataset, such as the sample data.
 	KindDataset
 )
 
-// maxSniffed is the maximum number of bytes of a file that DetectKind reads.
+// maxSniffed is the maximum number of bytes that a sniffer passes to DetectKind.
 const maxSniffed = 512
 
 // DetectKind returns the kind of a file that begins with the given bytes.
@@ -47,8 +47,8 @@ func DetectKind(start []byte) Kind {
 	return KindUnknown
 }
 
-// sniffer is a reader that fails at the first Read if the input is a dataset or is compressed. The
-// error names the command to use instead.
+// sniffer is a reader of an export. If its input is a dataset or is compressed, the first Read
+// fails with an error that names the command to use instead.
 type sniffer struct {
 	io.Reader
 	// name is the file's name in errors.
@@ -61,8 +61,8 @@ func (s *sniffer) Read(b []byte) (int, error) {
 		return s.Reader.Read(b)
 	}
 	s.checked = true
-	// Two bytes are enough to detect a compressed file. Waiting for more bytes could block, because a
-	// pipe may not contain them yet.
+	// Two bytes are enough to detect a compressed file. The sniffer does not wait for more bytes,
+	// because a pipe may not contain them yet, and the Read would block.
 	n, err := io.ReadAtLeast(s.Reader, b, min(2, len(b)))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // the next Read returns io.EOF

@@ -1,7 +1,9 @@
 // Package transfer exports the records of a table to a file, and imports them from a file. An
-// interrupted export or import can be resumed: its position is saved in a progress file next to the
-// data file. The progress file is replaced atomically about once a second, after the data that it
-// describes is on disk. It is removed when the export or import is complete.
+// interrupted export or import can be resumed, because its progress is saved in a progress file
+// next to the data file.
+//
+// The progress file is replaced atomically about once a second. Before that, the data that it
+// describes is written to disk. The progress file is removed when the export or import is complete.
 package transfer
 
 import (
@@ -17,7 +19,7 @@ import (
 // saveInterval is the interval at which progress is saved and reported.
 const saveInterval = time.Second
 
-// throttle reports when an interval has passed.
+// throttle limits how often progress is saved and reported.
 type throttle struct {
 	clock func() time.Time
 	last  time.Time
@@ -52,24 +54,26 @@ func (e *SaveError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// isSaveError reports whether err is a SaveError. After a SaveError, progress is not saved again,
-// because that would fail, too.
+// isSaveError reports whether err is a SaveError. After a SaveError, the caller does not save the
+// progress again, because saving would probably fail again.
 func isSaveError(err error) bool {
 	failed := (*SaveError)(nil)
 	return errors.As(err, &failed)
 }
 
-// saveJSON atomically replaces the named file with the JSON encoding of v. It returns a SaveError.
+// saveJSON atomically replaces the named file with the JSON encoding of v. If this fails, it
+// returns a SaveError.
 func saveJSON(name string, v any) error {
 	err := writeAtomically(name, v)
 	if err == nil {
 		return nil
 	}
-	// The error names the progress file, not the temporary file.
+	// Users do not know the temporary file, so the error names the progress file.
 	return &SaveError{withFileName("write", name, err)}
 }
 
-// withFileName replaces the operation and the file name in a file system error.
+// withFileName replaces the operation and the file name in a file system error. It returns other
+// errors unchanged.
 func withFileName(operation, name string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return &fs.PathError{Op: operation, Path: name, Err: at.Err}
@@ -101,7 +105,7 @@ func writeAtomically(name string, v any) error {
 }
 
 // renameAndSync renames a file and syncs its directory, so that the new name survives a crash. It
-// ignores an error of the sync, because some platforms do not support it for directories.
+// ignores errors of the sync, because some platforms cannot sync directories.
 func renameAndSync(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -113,7 +117,8 @@ func renameAndSync(from, to string) error {
 	return nil
 }
 
-// loadJSON decodes a file that saveJSON wrote into v. It returns false if the file does not exist.
+// loadJSON reads a file that saveJSON has written, and decodes it into v. If the file does not
+// exist, loadJSON returns false.
 func loadJSON(name string, v any) (bool, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +126,7 @@ func loadJSON(name string, v any) (bool, error) {
 	}
 	if err == nil {
 		if err = json.Unmarshal(text, v); err != nil {
-			err = fmt.Errorf("%s is damaged: remove it and start again: %w", name, err)
+			err = fmt.Errorf("%s is damaged: remove this file and start again: %w", name, err)
 		}
 	}
 	return err == nil, err

@@ -11,7 +11,7 @@ import (
 
 // Info describes a build.
 type Info struct {
-	// Version is the Git tag of the commit, such as v1.2.3. If the commit has no tag, it is a
+	// Version is the Git tag of the commit, such as v1.2.3. For a commit without a tag, it is a
 	// pseudo-version, such as v0.0.0-20260102150405-0123456789ab. For a build without Git, it is
 	// "(devel)".
 	Version string `json:"version"`
@@ -19,7 +19,7 @@ type Info struct {
 	// a build without Git.
 	Commit string `json:"commit,omitempty"`
 	Time   string `json:"time,omitempty"`
-	// Modified reports whether the working tree had uncommitted changes.
+	// Modified reports whether the working tree had uncommitted changes at the time of the build.
 	Modified bool `json:"modified"`
 	// Go is the version of the Go toolchain. Platform is the operating system and the architecture,
 	// such as linux/amd64.

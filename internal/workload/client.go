@@ -1,6 +1,6 @@
-// Package workload simulates concurrent clients of the GraphQL API, for tests. It also contains
-// fixtures for these clients. A client repeats a request with the same idempotency key until it
-// gets a response, even if the server is killed and restarted.
+// Package workload simulates concurrent clients of the GraphQL API, for tests. A client repeats a
+// request with the same idempotency key until it gets a response, even if the server is killed and
+// restarted. The package also contains fixtures for these clients.
 package workload
 
 import (
@@ -35,7 +35,8 @@ func (m Mutation) IdempotencyKey() string {
 
 var schema = graph.Schema()
 
-// PayloadRecordFields maps each mutation to the payload field that contains the record.
+// PayloadRecordFields maps the name of each mutation to the payload field that contains the changed
+// record.
 var PayloadRecordFields = func() map[string]string {
 	fields := map[string]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -44,8 +45,8 @@ var PayloadRecordFields = func() map[string]string {
 	return fields
 }()
 
-// DeclaredUserErrors maps each mutation to the types of user errors that it declares with
-// @userErrors.
+// DeclaredUserErrors maps the name of each mutation to the user error types in the mutation's
+// directive @userErrors.
 var DeclaredUserErrors = func() map[string][]string {
 	types := map[string][]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -56,8 +57,9 @@ var DeclaredUserErrors = func() map[string][]string {
 	return types
 }()
 
-// RecordSelection returns a selection of those fields of a GraphQL type that are stored in the
-// type's own DynamoDB record. name is the name of the type. Its first letter may be lower case.
+// RecordSelection returns the fields of a GraphQL selection set for a type. It contains only the
+// fields that are stored in the type's own DynamoDB record. name is the name of the type. Its first
+// letter may be lower case.
 func RecordSelection(name string) string {
 	var fields []string
 	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]
@@ -98,14 +100,16 @@ func (m Mutation) query() string {
 
 // Response is the server's response to a mutation: a record or user errors.
 type Response struct {
-	// RecordJSON is the record as JSON. It is "null" if the payload has no record.
+	// RecordJSON is the record in the payload as JSON. If the payload contains no record, RecordJSON
+	// is "null".
 	RecordJSON string
 	// UserErrorCodes are the codes of the user errors.
 	UserErrorCodes []string
 	record         Record
 }
 
-// Record has the fields of records that tests use.
+// Record contains the fields that tests read from a record in a response. A record of one type has
+// only some of these fields.
 type Record struct {
 	ID, Sku, WarehouseID, Status             string
 	Version, Quantity, Available, OrderCount int
@@ -130,10 +134,10 @@ func (a Response) String() string { return strings.Join(append(a.UserErrorCodes,
 
 // The errors of Send.
 var (
-	// ErrUnknownOutcome means that the mutation may or may not have been executed. The network failed,
-	// or the server returned UNAVAILABLE or TIMED_OUT. The client can repeat the request.
+	// ErrUnknownOutcome means that the mutation may or may not have been executed. The cause is a
+	// network error or the error code UNAVAILABLE or TIMED_OUT. The client can repeat the request.
 	ErrUnknownOutcome = errors.New("no response")
-	// ErrUnexpectedResponse means that the response is not a valid response to a mutation.
+	// ErrUnexpectedResponse means that the server's response is not a valid response to the mutation.
 	ErrUnexpectedResponse = errors.New("unexpected response")
 )
 
@@ -149,8 +153,8 @@ func NewClient() *Client {
 	return &Client{HTTP: &http.Client{Transport: transport}}
 }
 
-// Send sends a mutation once. If it gets no valid response, it returns ErrUnknownOutcome or
-// ErrUnexpectedResponse.
+// Send sends a mutation once. It returns ErrUnknownOutcome if it gets no response, and
+// ErrUnexpectedResponse if the response is not valid.
 func (c *Client) Send(ctx context.Context, url string, m Mutation) (Response, error) {
 	body, err := json.Marshal(map[string]any{"query": m.query(), "variables": map[string]any{"input": m.Input}})
 	if err != nil {
@@ -221,9 +225,9 @@ func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	return a, nil
 }
 
-// SendWithRetries sends a mutation until it gets a response. attempts is the maximum number of
-// attempts. It returns the number of attempts made. It returns ErrUnknownOutcome if all attempts
-// failed, and ErrUnexpectedResponse after an invalid response.
+// SendWithRetries sends a mutation until it gets a response, at most attempts times. It returns the
+// response and the number of attempts. If all attempts fail, it returns ErrUnknownOutcome. If a
+// response is not valid, it returns ErrUnexpectedResponse immediately.
 func (c *Client) SendWithRetries(ctx context.Context, url func() string, m Mutation, attempts int) (Response, int, error) {
 	var err error
 	for n := 1; n <= attempts; n++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// ManualDeadline is a context that expires when a test calls Expire. The test then does not wait
-// for a real deadline.
+// ManualDeadline is a context whose deadline passes when a test calls Expire. The test therefore
+// does not have to wait for a real deadline.
 type ManualDeadline struct {
 	context.Context
 	once    sync.Once
@@ -30,8 +30,8 @@ func (d *ManualDeadline) Expire() { d.once.Do(func() { close(d.expired) }) }
 // Done returns a channel that is closed when the deadline has passed.
 func (d *ManualDeadline) Done() <-chan struct{} { return d.expired }
 
-// Deadline returns a time one hour in the future, so that callers expect to have time for another
-// attempt.
+// Deadline returns a time one hour in the future. Code that checks the remaining time therefore
+// expects to have time for another attempt.
 func (d *ManualDeadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 
 // Err returns context.DeadlineExceeded if the deadline has passed.
@@ -44,8 +44,8 @@ func (d *ManualDeadline) Err() error {
 	}
 }
 
-// ServeWithDeadline starts a server like Serve. All requests to the server have a deadline. The
-// deadline passes when the test calls passed.
+// ServeWithDeadline starts a server like Serve. All requests to this server have one common
+// deadline, which passes when the test calls passed.
 func ServeWithDeadline(t testing.TB, store *dynamo.Store, log io.Writer) (url string, passed func()) {
 	t.Helper()
 	next, deadline := newHandler(t, store, log), NewManualDeadline(context.Background())

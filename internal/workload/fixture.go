@@ -7,12 +7,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Fixture describes the size of a small dataset without orders. Its records are customers c0, c1,
-// ..., products p0, p1, ..., warehouses w0, w1, ... and employees e0, e1, .... Every warehouse has
-// Stock units of every product.
+// Fixture describes the size of a small dataset without orders. The customers have the IDs c0, c1
+// and so on. The IDs of products begin with p, of warehouses with w, and of employees with e. Every
+// warehouse has Stock units of every product.
 type Fixture struct{ Customers, Products, Warehouses, Employees, Stock int }
 
-// Dataset returns the dataset.
+// Dataset returns the dataset that the Fixture describes.
 func (w Fixture) Dataset(t testing.TB) commerce.Dataset {
 	t.Helper()
 	var b commerce.Dataset

@@ -12,9 +12,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/raceenabled"
 )
 
-// BuildServer compiles the program and returns the path of the binary. With the race detector, it
-// skips the test, because the race detector cannot observe another process. Without debug
-// information, the linker takes a third of the time. root is the path of the module.
+// BuildServer compiles the program and returns the path of the binary. root is the path of the
+// module. The binary contains no debug information, because linking is then three times as fast.
+//
+// If the race detector is enabled, BuildServer skips the test, because the race detector cannot
+// observe another process.
 func BuildServer(t testing.TB, root string) string {
 	t.Helper()
 	if raceenabled.On {
@@ -30,7 +32,8 @@ func BuildServer(t testing.TB, root string) string {
 // Process is a running server.
 type Process struct {
 	cmd *exec.Cmd
-	// URL is the URL of the GraphQL endpoint. MetricsURL is empty if there is no admin listener.
+	// URL is the URL of the GraphQL endpoint. MetricsURL is the URL of the metrics. It is empty if the
+	// server has no admin listener.
 	URL, MetricsURL string
 	// stdoutClosed is closed when the server's standard output has ended.
 	stdoutClosed chan struct{}
@@ -38,8 +41,8 @@ type Process struct {
 	stderr strings.Builder
 }
 
-// ServerEnvironment returns the environment variables of a server that uses a table of DynamoDB Local.
-// endpoint is the URL of DynamoDB Local, or of a proxy.
+// ServerEnvironment returns the environment variables for a server whose table is in DynamoDB
+// Local. endpoint is the URL of DynamoDB Local, or of a proxy in front of it.
 func ServerEnvironment(t testing.TB, table, endpoint string) []string {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	return append(dynamolocal.Environment(),
@@ -48,8 +51,8 @@ func ServerEnvironment(t testing.TB, table, endpoint string) []string {
 	)
 }
 
-// StartServer starts the server's binary with the given arguments and waits until it prints its
-// URLs.
+// StartServer starts the server's binary with the given arguments, and waits until the server has
+// printed its URLs.
 func StartServer(t testing.TB, binary string, environment []string, arguments ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, arguments...)...), stdoutClosed: make(chan struct{})}
@@ -70,7 +73,7 @@ func StartServer(t testing.TB, binary string, environment []string, arguments ..
 			p.URL = words[1]
 		case len(words) == 2 && words[0] == "Metrics":
 			p.MetricsURL = words[1]
-		case len(words) > 0 && words[0] == "Store": // follows the URLs
+		case len(words) > 0 && words[0] == "Store": // the server prints this line after its URLs
 			started = true
 		}
 	}
@@ -80,7 +83,7 @@ func StartServer(t testing.TB, binary string, environment []string, arguments ..
 	}
 	go func() {
 		defer close(p.stdoutClosed)
-		for lines.Scan() { // a full pipe would stop the server
+		for lines.Scan() { // reads all output, because a full pipe would block the server
 		}
 	}()
 	return p
@@ -90,19 +93,19 @@ func StartServer(t testing.TB, binary string, environment []string, arguments ..
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // QuitWithStacks ends the server with SIGQUIT, so that the server logs the stacks of its
-// goroutines. It waits until the server has ended and returns the log.
+// goroutines. It waits until the server has ended, and returns the server's log.
 func (p *Process) QuitWithStacks(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 		t.Error(err)
 	}
 	<-p.stdoutClosed
-	_ = p.cmd.Wait() // the error is the signal
+	_ = p.cmd.Wait() // always returns an error, because a signal has ended the process
 	return p.stderr.String()
 }
 
-// Terminate sends SIGTERM to the server and waits until the process has ended. It returns the log
-// of the server. It returns an error if the exit status is not 0.
+// Terminate sends SIGTERM to the server, waits until the server has ended, and returns the server's
+// log. If the exit status is not 0, it also returns an error.
 func (p *Process) Terminate(t testing.TB) (log string, err error) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -113,13 +116,14 @@ func (p *Process) Terminate(t testing.TB) (log string, err error) {
 	return p.stderr.String(), err
 }
 
-// Kill ends the server with SIGKILL. It waits until the server has ended and returns the log.
+// Kill ends the server with SIGKILL. It waits until the server has ended, and returns the server's
+// log.
 func (p *Process) Kill(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	<-p.stdoutClosed
-	_ = p.cmd.Wait() // the error is the signal
+	_ = p.cmd.Wait() // always returns an error, because a signal has ended the process
 	return p.stderr.String()
 }

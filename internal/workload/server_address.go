@@ -2,8 +2,8 @@ package workload
 
 import "sync"
 
-// ServerAddress holds the URL of a server that a test kills and restarts. Clients wait while no
-// server is running. A ServerAddress is safe for concurrent use.
+// ServerAddress holds the URL of a server that a test kills and restarts. While no server is
+// running, WaitURL makes the clients wait. A ServerAddress is safe for concurrent use.
 type ServerAddress struct {
 	mu      sync.Mutex
 	changed *sync.Cond

@@ -8,29 +8,29 @@ import (
 	"sync"
 )
 
-// Step is a mutation that a client will send. Steps are generated before the clients start, when no
-// orders exist. Therefore a client chooses the order that a Step changes when it sends the
+// Step is a mutation that a client will send. Steps are generated before any order exists. If a
+// mutation changes an order, the client therefore chooses the order only when it sends the
 // mutation.
 type Step struct {
 	Mutation
-	// OrderChoice selects one of the orders that exist when the step is sent. It is -1 if the mutation
-	// does not change an order.
+	// OrderChoice selects one of the orders that exist when the client sends the mutation. It is -1 if
+	// the mutation does not change an order.
 	OrderChoice int
-	// PreferAllowed reports whether the step prefers an order whose status allows the mutation. The
-	// client uses the last status that it has received.
+	// PreferAllowed reports whether the client prefers orders whose status allows the mutation. The
+	// client knows the status of an order from the last response that contained the order.
 	PreferAllowed bool
-	// VersionChoice determines the expectedVersion.
+	// VersionChoice determines the mutation's argument expectedVersion.
 	VersionChoice VersionChoice
-	// SendTwice reports whether the client sends the mutation twice with the same idempotency key.
-	// Without a key, SendTwice has no effect.
+	// SendTwice reports whether the client sends the mutation twice with the same idempotency key. It
+	// has no effect if the mutation has no key.
 	SendTwice bool
 }
 
-// VersionChoice determines the expectedVersion of a mutation.
+// VersionChoice determines the argument expectedVersion of a mutation.
 type VersionChoice int
 
-// The values of VersionChoice send no expectedVersion, the last known version, or a version that no
-// record has.
+// NoVersion omits expectedVersion from the mutation. LatestVersion sends the record's version from
+// the last response. WrongVersion sends a version that no record has.
 const (
 	NoVersion VersionChoice = iota
 	LatestVersion
@@ -52,12 +52,12 @@ type StepGenerator struct {
 func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
 // mostly returns true in n-1 of n cases. It returns false only for the greatest random number. Test
-// tools simplify a failing test by choosing smaller random numbers, so the simplified test contains
-// the usual cases.
+// tools choose small random numbers when they simplify a failing test, so the simplified test
+// contains only the usual cases.
 func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
-// existingID returns an ID of the Fixture. In one of 8 cases, it returns the ID of a record that
-// another step may create.
+// existingID usually returns the ID of a record in the Fixture. In one of 8 cases, it returns the
+// ID of a record that another step may create.
 func (s StepGenerator) existingID(prefix string, n int) string {
 	if s.mostly(8) {
 		return fmt.Sprintf("%s%d", prefix, s.IntN(n))
@@ -65,8 +65,8 @@ func (s StepGenerator) existingID(prefix string, n int) string {
 	return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
 }
 
-// newID returns an ID for a new record. There are only 8 such IDs, so another step may already have
-// created the record. In one of 8 cases, newID returns an ID of the Fixture.
+// newID usually returns one of 8 IDs for a new record. Another step may already have created a
+// record with this ID. In one of 8 cases, newID returns the ID of a record in the Fixture.
 func (s StepGenerator) newID(prefix string) string {
 	if s.mostly(8) {
 		return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
@@ -79,7 +79,8 @@ func (s StepGenerator) productSKU() string  { return s.existingID("p", s.Fixture
 func (s StepGenerator) warehouseID() string { return s.existingID("w", s.Fixture.Warehouses) }
 func (s StepGenerator) employeeID() string  { return s.existingID("e", s.Fixture.Employees) }
 
-// email returns one of 8 email addresses. The first letter is lower or upper case.
+// email returns one of 8 email addresses. In one of 3 cases, the first letter is upper case,
+// because addresses that differ only in case are equal.
 func (s StepGenerator) email() string {
 	address := fmt.Sprintf("shared%d@example.com", s.IntN(8))
 	if s.mostly(3) {
@@ -96,12 +97,13 @@ func (s StepGenerator) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next generates a step for a mutation. name is an idempotency key that no other step has. The step
-// uses name, a key shared by several steps, or no key.
+// Next generates a step for a mutation. field is the name of the mutation. If the mutation has an
+// idempotency key, the key is name, or a key that several steps share, or missing. name must be
+// different for each step.
 func (s StepGenerator) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
 	in := step.Input
-	// maybe adds a value in half of the cases.
+	// maybe adds an argument to the mutation in half of the cases.
 	maybe := func(name string, value func() any) {
 		if s.IntN(2) == 1 {
 			in[name] = value()
@@ -215,7 +217,8 @@ var allowedStatuses = map[string][]string{
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 }
 
-// ClientState is what the clients know from the responses. It is safe for concurrent use.
+// ClientState contains the records that the clients have received in responses. It is safe for
+// concurrent use.
 type ClientState struct {
 	mu       sync.Mutex
 	orders   []string
@@ -229,7 +232,7 @@ func NewClientState() *ClientState {
 }
 
 // chooseOrder returns the order that a step changes. It prefers recently placed orders, because
-// most older orders have reached a final status.
+// most older orders have a final status.
 func (m *ClientState) chooseOrder(s Step) Record {
 	var fitting []string
 	for _, id := range m.orders {
@@ -251,7 +254,7 @@ func (m *ClientState) chooseOrder(s Step) Record {
 const unknownOrderID = "01HVMK3P2Q000000000000000Z"
 
 // RecordName returns the type and ID of the record that a mutation changes or returns, such as
-// "customer c1". The result is empty if the record has no ID yet.
+// "customer c1". If the record has no ID yet, the result is empty.
 func RecordName(field string, in map[string]any, r Record) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := PayloadRecordFields[field]
@@ -278,7 +281,8 @@ func RecordName(field string, in map[string]any, r Record) string {
 	return kind + " " + id
 }
 
-// Mutation returns the mutation to send for a step, based on the current state.
+// Mutation returns the mutation that a client sends for a step. It chooses the order and the
+// expectedVersion from the current state.
 func (m *ClientState) Mutation(s Step) Mutation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -301,7 +305,7 @@ func (m *ClientState) Mutation(s Step) Mutation {
 	return mutation
 }
 
-// Update updates the state from a response.
+// Update adds the record in a response to the state.
 func (m *ClientState) Update(sent Mutation, a Response) {
 	if a.RecordJSON == "null" || a.RecordJSON == "" {
 		return

@@ -1,10 +1,11 @@
-// Command pack packs a built user interface into one zip file, which is committed to the
-// repository:
+// Command pack packs a built user interface into one zip file. The zip file is committed to the
+// repository. Usage:
 //
 //	pack <build directory> <zip file>
 //
-// The same input produces the same bytes on every machine, because names are sorted, and times and
-// modes are fixed. Only a Go release with another compressor can change the bytes.
+// The same input produces the same bytes on every machine: pack sorts the file names, and sets
+// fixed modification times and file modes. However, another version of Go may produce other bytes
+// if its compressor has changed.
 package main
 
 import (
@@ -19,8 +20,8 @@ import (
 	"time"
 )
 
-// zipEntryTime is the modification time of all entries. It is the earliest time that a zip file can
-// store.
+// zipEntryTime is the modification time of all files in the zip file. The time is fixed so that the
+// zip file depends only on the content of the files. It is the earliest time of the zip format.
 var zipEntryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
@@ -42,8 +43,8 @@ func run(dir, target string) error {
 	return os.WriteFile(target, packed, 0o644)
 }
 
-// pack returns a zip file with all regular files of a build. It creates the zip file in memory, so
-// a failure does not change the existing zip file.
+// pack returns a zip file with all files of the directory build. It creates the zip file in memory,
+// so that after an error, the existing zip file is unchanged.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
 		return nil, fmt.Errorf("the directory contains no build of the user interface: %w", err)
@@ -53,7 +54,7 @@ func pack(build fs.FS) ([]byte, error) {
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestCompression)
 	})
-	// WalkDir visits files in lexical order. So the names in the zip file are sorted.
+	// WalkDir visits the files in lexical order, so the names in the zip file are sorted.
 	err := fs.WalkDir(build, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
