@@ -3,10 +3,10 @@ package commerce
 // The types in this file are commands. A command contains the validated values of a change that a
 // caller requests.
 //
-// A caller can repeat a request with the same idempotency key. To detect that the request is the
-// same, the server compares the JSON form of the two commands. Customer, Product, Warehouse and
-// Employee are also commands, because they create these records. Their JSON form omits the fields
-// that the server sets.
+// If two requests have the same idempotency key, the server compares hashes of the JSON forms of
+// their commands. Equal hashes mean that the second request repeats the first. Customer, Product,
+// Warehouse and Employee are the commands that create these records. The JSON forms of these types
+// omit the fields that the server sets.
 
 // CustomerChange is the command to change a customer. A nil field keeps its current value.
 type CustomerChange struct {
@@ -115,8 +115,8 @@ type InventoryAdjustment struct {
 type EmployeeChange struct {
 	ID             EmployeeID
 	Name, JobTitle *string
-	// WarehouseID is the ID of the employee's new warehouse. A pointer to an empty ID removes the
-	// warehouse.
+	// WarehouseID is the ID of the employee's new warehouse. If WarehouseID points to an empty ID, the
+	// employee no longer works in a warehouse.
 	WarehouseID  *WarehouseID
 	PhoneNumbers *[]string
 	// If ExpectedVersion is not nil, the change is rejected unless the employee has this version.

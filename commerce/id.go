@@ -107,8 +107,8 @@ func MinULIDAt(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
-// ParseSearchText validates s and returns it as text for which clients can search, such as a name
-// or a category.
+// ParseSearchText validates s and returns it as text that clients can search for, such as a name or
+// a category.
 //
 // ParseSearchText returns an InvalidError if s is empty, is longer than limit bytes, or contains
 // '#' or control characters.

@@ -140,8 +140,8 @@ func isExactDecimal(d decimal.Decimal, s string) bool {
 	return ok && got.Cmp(want) == 0
 }
 
-// Decimal returns the amount as text, with at least as many decimal places as its currency has. It
-// adds missing zeros, because DynamoDB may return a stored 0.10 as 0.1.
+// Decimal returns the amount as text. If the amount has fewer decimal places than its currency,
+// Decimal adds zeros, because DynamoDB may return a stored 0.10 as 0.1.
 func (m Money) Decimal() string {
 	return withCurrencyDigits(m.Amount, m.Currency).String()
 }

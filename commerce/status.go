@@ -65,9 +65,9 @@ type StatusCount struct {
 	Count  int
 }
 
-// SumOrderCounts returns the number of orders in each status. parts are the counter records, each
-// of which counts a part of all orders. If a counter record is incomplete, SumOrderCounts returns
-// false.
+// SumOrderCounts returns the number of orders in each status. parts are the counter records. Each
+// counter record counts a part of all orders. If a counter record is incomplete, SumOrderCounts
+// returns false.
 func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	var sum []*StatusCount
 	for _, s := range Statuses() {
@@ -84,8 +84,8 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 }
 
 // OrderCounts is a counter record. It contains the number of orders in each status, but counts only
-// a part of all orders. Several counter records together count all orders. If there were only one,
-// transactions would often conflict on it.
+// a part of all orders. All counter records together count all orders. The table has several
+// counter records, because transactions that change the same record can conflict.
 type OrderCounts struct {
 	// Part is the number of the counter record, as text.
 	Part string

@@ -186,8 +186,8 @@ func NewTooManyLines(path []string, lines, limit int) TooManyLines {
 }
 
 // NewTooManyLinesOver is like NewTooManyLines, but is used if the exact number of line items is
-// unknown. The order has more line items than the argument lines. limit is the maximum number of
-// line items of an order.
+// unknown. The exact number is greater than lines. limit is the maximum number of line items of an
+// order.
 func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }

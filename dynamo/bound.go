@@ -110,10 +110,11 @@ func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostB
 // MutationBound returns the maximum cost of a mutation, provided that no other mutation conflicts
 // with it. It does not include the cost of reading the result that the client requests.
 //
-// A mutation reads records and then writes in one transaction. MutationBound assumes that this
-// transaction fails once, because a record does not meet a condition. The mutation then reads this
-// record and sends the transaction again. If the client repeats a mutation that was already
-// committed, the mutation reads its idempotency record instead.
+// A mutation reads records and then writes in one transaction. Even without a conflict, the
+// transaction can fail once, because a record does not meet a condition. MutationBound includes
+// this case: the mutation reads the record and sends the transaction again. If the client repeats a
+// mutation that was already committed, the mutation reads its idempotency record instead of sending
+// the second transaction.
 func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	bound := MutationCostBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
@@ -136,8 +137,9 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	// One request is the first transaction. If one of its conditions fails, DynamoDB usually returns
-	// the record. If it returns no record, the mutation reads the record with a second request.
+	// One request is the first transaction. If a record does not meet a condition, DynamoDB usually
+	// returns the record. If DynamoDB does not return the record, the mutation reads it with a second
+	// request.
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.WritesPerLine...)
@@ -147,7 +149,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		read(1, p.ReadsOnFailure...)
 	}
 	// The last request is either the second transaction, or a read of the idempotency record. This
-	// record is read in a transaction, which costs twice as many read units.
+	// record is read in a transaction. Such a read costs twice the read units of the other reads.
 	bound.Requests++
 	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
 		bound.ReadUnits += 4 * units.ForRead(b.sizes[model.EntityIdempotency.Name])
@@ -186,7 +188,7 @@ func (b CostBounds) maxRecordSize(entities []model.Entity) int {
 
 // queriesBound returns the maximum cost of the Queries that read one page. DynamoDB stops a Query
 // when it has read 1 MB, and another Query must then continue. most is the cost without this limit.
-// size is the maximum size of a row, which is a record of the list, in bytes.
+// A row is a record of the list. size is the maximum size of a row in bytes.
 //
 // A Query that stops at the limit has read at least 1 MB minus one row. So the total size of all
 // rows determines how many Queries can stop. Pages of records that Ordergraph wrote are smaller
@@ -214,7 +216,8 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 // maximum number of rows that one Query returns.
 type mergeCost struct{ rounds, requests, rows, maxQueryRows int }
 
-// plus returns the cost of the merge m followed by the merge next.
+// plus returns the total cost of two merges that run one after the other. m is the cost of the
+// first merge, and next is the cost of the second merge.
 func (m mergeCost) plus(next mergeCost) mergeCost {
 	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.maxQueryRows, next.maxQueryRows)}
 }
@@ -248,10 +251,11 @@ func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	}
 	later := steps[want-1]
 	// The first round sends one request to each partition. A later round reads a partition only if all
-	// rows that the partition returned so far precede the end of the page. Fewer than want rows
-	// precede that end. Each of these partitions returned at least the rows of its first request, and
-	// the variable first is their number. So a later round sends at most (want-1)/first requests. In
-	// addition, each request returns a row or is the last request to its partition.
+	// rows that the partition returned so far precede the end of the page. Together, these partitions
+	// have returned at most want-1 rows. Each of these partitions returned at least the number of rows
+	// in the variable first. So a later round sends at most (want-1)/first requests. Each request
+	// returns a row or is the last request to its partition. So all rounds together send at most
+	// rows+partitions requests.
 	return mergeCost{
 		rounds:       1 + later,
 		requests:     min(partitions+later*min(partitions, (want-1)/first), rows+partitions),

@@ -19,7 +19,8 @@ type PageRequest struct {
 	// before the position Before. If After or Before is empty, the list is not limited at this end.
 	After, Before string
 	// If DetectMore is true, the Store reads one record more than Limit to find out whether the list
-	// continues. Page.HasNext is then exact, or Page.HasPrevious if FromEnd is true.
+	// continues. If FromEnd is false, Page.HasNext is then exact. If FromEnd is true, Page.HasPrevious
+	// is exact.
 	DetectMore bool
 }
 
@@ -49,8 +50,8 @@ type Page[T any] struct {
 	position func(T) string
 }
 
-// ItemPositions returns the positions of Items. If the page was cut from a list in memory,
-// ItemPositions computes them, because few callers need them.
+// ItemPositions returns the positions of Items. If the page was cut from a list in memory, each
+// call of ItemPositions computes the positions. They are not stored, because few callers need them.
 func (s Page[T]) ItemPositions() []string {
 	if s.position == nil {
 		return s.Positions

@@ -18,8 +18,8 @@ type listQuery struct {
 	// the status of an order changes, it always moves to a later level. Most lists have only one
 	// level.
 	levels [][]string
-	// prefix is the text with which all sort keys of the list begin. bounds is the range of the rest
-	// of the sort key.
+	// prefix is the common beginning of all sort keys of the list. bounds is the range of the rest of
+	// the sort key.
 	prefix string
 	bounds model.Range
 	page   PageRequest
@@ -44,7 +44,7 @@ type partitionReader struct {
 	rows []row
 	// emitted is the number of rows of this partition that are on the page.
 	emitted int
-	// done reports whether no more rows must be read from the partition.
+	// done is true if the partition has no further rows to read.
 	done bool
 	// need is the number of rows to read from the partition in the next round of Queries.
 	need int
@@ -54,7 +54,7 @@ type partitionReader struct {
 // this is the reverse of the order of the list. If DetectMore is set and the list has more rows,
 // readRows returns one row more than the limit.
 //
-// The errors are those of table.WrapError.
+// Errors: the errors of table.WrapError.
 func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
@@ -62,9 +62,9 @@ func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 // read reads the levels of the list one after another. A level is a group of partitions that are
 // read concurrently. read calls readRound to read the rows that planRound requested.
 //
-// A record may move to a later level during the read. The read then finds it either in its old
-// level or, afterwards, in its new level, unless the index lags behind. Therefore it is enough to
-// read each level once.
+// If a record moves to a later level during the read, the read finds the record in its old or its
+// new level. The only exception is an index that lags behind. Therefore it is enough to read each
+// level once.
 func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -132,16 +132,16 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	if len(toRead) == 0 {
 		return false
 	}
-	// The page may never need the buffered rows after the first row of a partition. Therefore
-	// readAheadLimit limits the number of these rows.
+	// If a partition has several buffered rows, the page may need only the first row. Therefore
+	// readAheadLimit limits the number of further buffered rows.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
 			// The merge waits for a row of this partition. If the page already contains many rows of this
-			// partition, read several more, even if this exceeds readAheadLimit. Otherwise, if all rows of
-			// the page are in one partition, each round could read only one row.
+			// partition, read several more rows, even if the buffer then exceeds readAheadLimit. Without
+			// this rule, a page with rows from only one partition could need one round per row.
 			pr.need = max(min(share, spare+1), min(left, minRefillSize(pr.emitted)))
 		}
 	}
@@ -153,8 +153,9 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 // page.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstReadSize returns the number of rows to read from each partition if the page still needs left
-// rows. The result is 1.5 times an even share, because the rows are not distributed evenly.
+// firstReadSize returns the number of rows to read from each partition. left is the number of rows
+// that the page still needs, and readers is the number of partitions. The result is 1.5 times an
+// even share, because the rows are not distributed evenly.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
 // minRefillSize returns the minimum number of rows to read from a partition that has no buffered

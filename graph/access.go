@@ -25,14 +25,14 @@ func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
-// callerGrant returns the records for which the caller has a permission: all, only its own, or
-// none.
+// callerGrant returns the scope of the caller's permission: all records, only the caller's own
+// records, or no records.
 func (r *Resolver) callerGrant(ctx context.Context, permission commerce.Permission) commerce.GrantScope {
 	return r.access.Policy.GrantForPrincipal(r.principal(ctx), permission)
 }
 
-// fieldGrant returns the records for which the caller may use the current field: all, only its own,
-// or none.
+// fieldGrant returns the scope of the caller's permission to use the current field: all records,
+// only the caller's own records, or no records.
 func (r *Resolver) fieldGrant(ctx context.Context) commerce.GrantScope {
 	return r.callerGrant(ctx, currentField(ctx).Permission)
 }
@@ -71,7 +71,7 @@ func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.Order
 
 // checkCustomerSubscription checks that the customer exists and that the principal may see the
 // customer's orders. If the principal may not see these orders, the function returns NOT_FOUND
-// without reading the customer. Other errors are those of dynamo.ReadRecords.
+// without reading the customer. It also returns the errors of dynamo.ReadRecords.
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {

@@ -148,7 +148,7 @@ func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found
 func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
-		// The caller may not see the schema, but the original message contains names of entities and
+		// The schema is hidden from this caller, but the original message contains names of entities and
 		// keys.
 		err = commerce.ErrorWithArgument("representations", commerce.NewInvalidError("contains a value that is not an entity: for each entity, send an object with __typename and the key field of the type"))
 	}
@@ -161,8 +161,8 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// planEntities adds the keys in the arguments of _entities to the pending keys, which the plan
-// reads first.
+// planEntities adds the keys in the arguments of _entities to the pending keys of the plan's first
+// level.
 func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingRecords) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {

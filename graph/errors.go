@@ -89,7 +89,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 }
 
 // deadlineExceeded reports whether an error occurred because the deadline of the client's request
-// has passed. In this case, DynamoDB may work correctly.
+// has passed. Such an error does not mean that DynamoDB has a problem.
 func deadlineExceeded(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))

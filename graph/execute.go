@@ -26,9 +26,9 @@ import (
 // so resolvers rarely wait. The code that depends on the schema is generated
 // (execute_generated.go).
 //
-// gqlgen's generated code would return the same data, costs and errors, but not the errors in the
-// order of their fields. docs/adr/0031-one-tree-one-executor.md explains why the server does not
-// execute operations with gqlgen.
+// gqlgen's generated code would return the same data, costs and errors, but the order of the errors
+// could differ from the order of the fields. docs/adr/0031-one-tree-one-executor.md explains why
+// the server does not execute operations with gqlgen.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
@@ -42,7 +42,8 @@ type execution struct {
 	// trace records the DynamoDB requests for the explain output (extensions.explain). If the explain
 	// output was not requested, trace is nil.
 	trace *trace.Trace
-	// arguments contains the converted arguments of the fields whose arguments contain variables.
+	// arguments is the result of operation.Prepared.VariableArguments: the converted arguments that
+	// contain variables.
 	arguments []any
 	// currentField is the field whose resolver was called last.
 	currentField *operation.Field
@@ -63,8 +64,8 @@ type pathElement struct {
 	index int
 }
 
-// responseMark marks the start of a value in the response. If a null in a non-null field removes
-// the value, the execution truncates the response to the mark.
+// responseMark marks the start of a value in the response. If the value contains a null that the
+// schema does not allow, the execution truncates the response to the mark.
 type responseMark struct{ offset, values int }
 
 // newExecution prepares an execution of an operation.
@@ -163,7 +164,7 @@ func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 
 // newLoaders creates new loaders for the resolvers. The budget limits the reads of these loaders.
 // It does not limit the reads of a mutation itself, so it cannot interrupt a mutation. In the
-// explain output, path is the path of the requests that were not planned.
+// explain output, path is the path of requests that the plan did not schedule.
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
@@ -187,8 +188,8 @@ func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 	})
 }
 
-// planPayload plans the reads for the payload of the current mutation, and makes them. record is
-// the record in the payload.
+// planPayload reads the records that the payload of the current mutation needs. record is the
+// record in the payload.
 func planPayload(ctx context.Context, record any) {
 	x, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
@@ -240,8 +241,8 @@ func currentField(ctx context.Context) *operation.Field {
 	return ctx.Value(currentFieldKey{}).(*operation.Field)
 }
 
-// writeRoot writes the object with the root fields to the response. It calls field for each of
-// them.
+// writeRoot writes the object with the root fields to the response. It calls the function field for
+// each root field.
 func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
 	valid, set := true, x.operation.prepared.Root
@@ -279,13 +280,13 @@ func (x *execution) writeRootField(f *operation.Field, field func(*operation.Fie
 // mark returns a mark for the start of the next value.
 func (x *execution) mark() responseMark { return responseMark{x.offset(), x.values} }
 
-// rewind removes all output after a mark, and restores the number of values at the mark.
+// rewind restores the state of the response at a mark: its output and its number of values.
 func (x *execution) rewind(m responseMark) {
 	x.truncate(m.offset)
 	x.values = m.values
 }
 
-// begin writes the name of a field and counts its value.
+// begin writes the name of a field and adds 1 to the number of values.
 func (x *execution) begin(f *operation.Field) {
 	x.values++
 	x.out = append(x.out, f.Key...)
@@ -298,8 +299,8 @@ func (x *execution) openObject() responseMark {
 	return start
 }
 
-// closeObject ends an object. If valid is false, a non-null field of the object is null.
-// closeObject then removes the object from the response and returns false.
+// closeObject ends an object. If valid is false, the object contains a null that the schema does
+// not allow. closeObject then removes the object from the response and returns false.
 func (x *execution) closeObject(start responseMark, valid bool) bool {
 	if !valid {
 		x.rewind(start)
@@ -316,7 +317,8 @@ func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElem
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
-// openList starts a list and appends its field to the path. Each call of element sets the index.
+// openList starts a list and appends its field to the path. Each call of the method element sets
+// the index in the path.
 func (x *execution) openList(f *operation.Field) responseMark {
 	start := x.mark()
 	x.enter(f)
@@ -333,8 +335,8 @@ func (x *execution) element(i int) {
 	}
 }
 
-// closeList ends a list. If valid is false, a non-null element of the list is null. closeList then
-// removes the list from the response and returns false.
+// closeList ends a list. If valid is false, the list contains a null that the schema does not
+// allow. closeList then removes the list from the response and returns false.
 func (x *execution) closeList(start responseMark, valid bool) bool {
 	x.leave()
 	if !valid {

@@ -276,8 +276,8 @@ func (e *Executor) errorResponse(ctx context.Context, err error) *graphql.Respon
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
-// prepare prepares the operation of a request. If it returns errors, only the field work of the
-// admittedOperation is set.
+// prepare prepares the operation of a request. If prepare returns errors, it sets only the field
+// named work of the admittedOperation.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access

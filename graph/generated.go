@@ -2853,7 +2853,7 @@ enum Permission {
   READ_CUSTOMER
   "List all customers, and find customers by name or email address."
   LIST_CUSTOMERS
-  "Read an order with its line items and timeline, and subscribe to changes of the order."
+  "Read an order with its line items and timeline, and subscribe to the order's changes."
   READ_ORDER
   "List the orders of all customers, and subscribe to the status changes of all orders."
   LIST_ORDERS
@@ -2893,7 +2893,7 @@ enum Permission {
   "Create and change employees."
   CHANGE_STAFF
   """
-  Use the query ` + "`" + `_entities` + "`" + `, with which a federation gateway looks up records. Each record also
+  Use the query ` + "`" + `_entities` + "`" + `. A federation gateway looks up records with this query. Each record also
   requires the permission of its type.
   """
   RESOLVE_ENTITIES
@@ -3118,7 +3118,7 @@ extend type Query {
 
 "Names the specification that defines the federation directives in this schema."
 directive @link(
-  "The URL of the specification, which contains the version."
+  "The URL of a version of the specification."
   url: String!
   "The directives that this schema uses without the prefix ` + "`" + `federation__` + "`" + `."
   import: [link__Import]
@@ -3165,11 +3165,11 @@ input CreateCustomerInput {
   "The ID of the account rep, who is the employee responsible for the customer."
   accountRepId: ID
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3193,8 +3193,8 @@ input UpdateCustomerInput {
   phoneNumbers: [String!]
   """
   The ` + "`" + `version` + "`" + ` that the customer had when the client read it. If the version has changed since
-  then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
-  If this field is omitted, the server does not check the version.
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  customer. If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3210,8 +3210,8 @@ input AssignAccountRepInput {
   employeeId: ID
   """
   The ` + "`" + `version` + "`" + ` that the customer had when the client read it. If the version has changed since
-  then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
-  If this field is omitted, the server does not check the version.
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  customer. If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3231,16 +3231,16 @@ input PlaceOrderInput {
   """
   expectedTotal: MoneyInput
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
 
-"The products and quantities for which the client requests a quote."
+"The products to include in a quote, with their quantities."
 input QuoteInput {
   """
   The products and their quantities. If several entries have the same product, the server adds up
@@ -3283,16 +3283,16 @@ input ConfirmOrderInput {
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3305,16 +3305,16 @@ input DeliverOrderInput {
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3327,16 +3327,16 @@ input CancelOrderInput {
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3360,16 +3360,16 @@ input ShipOrderInput {
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3384,8 +3384,8 @@ input SetOrderItemInput {
   quantity: Int!
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3398,8 +3398,8 @@ input RemoveOrderItemInput {
   sku: ID!
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3412,8 +3412,8 @@ input UpdateShippingAddressInput {
   shippingAddress: AddressInput!
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current order. If this
-  field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3423,8 +3423,8 @@ input MoneyInput {
   """
   The amount in the main unit of the currency, such as dollars, not cents. It is a decimal string,
   such as ` + "`" + `"29.99"` + "`" + `. A ` + "`" + `unitPrice` + "`" + ` must not be negative, and has up to 15 digits. It cannot have
-  more decimal places than the currency uses, such as 2 for USD. An ` + "`" + `expectedTotal` + "`" + ` has up to 19
-  digits.
+  more decimal places than the currency. For example, a price in USD has at most 2. An
+  ` + "`" + `expectedTotal` + "`" + ` has up to 19 digits.
   """
   amount: Decimal!
   """
@@ -3448,11 +3448,11 @@ input CreateProductInput {
   "The price of one unit."
   unitPrice: MoneyInput!
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3472,8 +3472,8 @@ input UpdateProductInput {
   unitPrice: MoneyInput
   """
   The ` + "`" + `version` + "`" + ` that the product had when the client read it. If the version has changed since then,
-  the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current product. If
-  this field is omitted, the server does not check the version.
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  product. If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3488,11 +3488,11 @@ input CreateWarehouseInput {
   "The warehouse's name, which has up to 200 bytes."
   name: String!
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3507,8 +3507,8 @@ input SetInventoryLevelInput {
   quantity: Int!
   """
   The ` + "`" + `version` + "`" + ` that the inventory level had when the client read it. If the version has changed
-  since then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current
-  inventory level. If this field is omitted, the server does not check the version.
+  since then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the
+  current inventory level. If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3525,11 +3525,11 @@ input AdjustInventoryInput {
   """
   delta: Int!
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3552,11 +3552,11 @@ input HireEmployeeInput {
   "A list of up to 10 phone numbers. Each number has up to 40 bytes."
   phoneNumbers: [String!]
   """
-  A key that makes it safe to send this request again, such as a new UUID. After the mutation
-  succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-  input and key, the server changes nothing. It returns the result of the first request. The key has
-  up to 128 bytes and must not contain ` + "`" + `#` + "`" + `. Keys of different callers do not conflict. On a server
-  without authentication, all clients count as one caller.
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
   """
   idempotencyKey: String
 }
@@ -3581,8 +3581,8 @@ input UpdateEmployeeInput {
   phoneNumbers: [String!]
   """
   The ` + "`" + `version` + "`" + ` that the employee had when the client read it. If the version has changed since
-  then, the mutation changes nothing. It then returns a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
-  If this field is omitted, the server does not check the version.
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  employee. If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
 }
@@ -3997,7 +3997,7 @@ type PriceChanged implements UserError @shareable {
   field: [String!]
   "The total of the order at current prices."
   currentTotal: Money!
-  "One line item for each product, with its current price, in the sequence of the request."
+  "One line item for each product in the request, with its current price, in the same sequence."
   lines: [QuotedLine!]!
 }
 `, BuiltIn: false},
@@ -4220,7 +4220,7 @@ type UpdateEmployeePayload {
 }
 `, BuiltIn: false},
 	{Name: "../reads.graphqls", Input: `"""
-Declares the access pattern with which the server reads the field from DynamoDB. The file
+Declares the access pattern that the server uses to read the field from DynamoDB. The file
 docs/data-model.md lists all access patterns. The resolver, the query plan and the maximum cost of
 the field are derived from its access patterns.
 """
@@ -4248,10 +4248,10 @@ directive @reads(
 ) repeatable on FIELD_DEFINITION
 `, BuiltIn: false},
 	{Name: "../schema.graphqls", Input: `"""
-The API of an online shop's order book, which contains customers, orders, products, stock and
-employees. All data is in one DynamoDB table. The server reads every list by its key, so no query
-scans the table. A page has fewer records than requested only if no further records match. Within a
-query, the server reads records in batches, and reads each record only once.
+The API of an online shop, with its customers, orders, products, stock and employees. All data is in
+one DynamoDB table. The server reads every list with DynamoDB Queries, and never scans the table. A
+page has fewer records than requested only if no further records match. Within a query, the server
+reads records in batches, and reads each record only once.
 """
 schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]) {
   query: Query
@@ -4390,9 +4390,9 @@ type Query {
     @reads(pattern: "AP5", byHand: "For callers limited to their own orders, the order is read first.")
 
   """
-  Orders of all customers, newest first. If the status of an order changes while the server reads a
-  page, the page still contains the order. DynamoDB updates the index of this list some milliseconds
-  after each change. During this delay, a page can miss a changed or new order.
+  Orders of all customers, newest first. The server finds an order even if the order's status
+  changes while the server reads the page. A new or changed order can be missing for some
+  milliseconds, until DynamoDB has updated the index of this list.
 
   Access pattern AP7, AP24 with ` + "`" + `statuses` + "`" + `, or AP8 with ` + "`" + `placed` + "`" + `: one Query per status and shard,
   with merged results. Access: staff, admins, services.
@@ -4433,9 +4433,9 @@ type Query {
     @reads(pattern: "AP8", with: ["placed"])
 
   """
-  The exact number of orders in each status. If other software filled the DynamoDB table, an
-  operator must first count the orders with the command ` + "`" + `ordergraph check -repair` + "`" + `. Until then, the
-  field is null and the response contains an error.
+  The exact number of orders in each status. If other software filled the DynamoDB table, the
+  numbers are missing. The field is then null and the response contains an error, until an operator
+  runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
   Access pattern AP34: one Query. Access: staff, admins, services.
   """
@@ -4516,9 +4516,9 @@ type Query {
     @reads(pattern: "AP10", byHand: "The products of all line items are read.")
 
   """
-  All products, sorted by name. If ` + "`" + `category` + "`" + ` is set, the list contains only products of that
-  category, sorted by SKU. If ` + "`" + `namePrefix` + "`" + ` is set, the list contains only products whose name begins
-  with that text, sorted by name.
+  All products, or only products of a ` + "`" + `category` + "`" + `, or only products whose name begins with
+  ` + "`" + `namePrefix` + "`" + `. Both arguments can be combined. The list is sorted by name. If only ` + "`" + `category` + "`" + ` is
+  set, the list is sorted by SKU instead.
 
   Access pattern AP36: one Query per shard. AP12 with ` + "`" + `category` + "`" + `, or AP37 with ` + "`" + `category` + "`" + ` and
   ` + "`" + `namePrefix` + "`" + `: one Query. Access: all callers.
@@ -4792,8 +4792,8 @@ type OrderStatusCount @access(permission: LIST_ORDERS) {
 "The role of a caller."
 enum Role {
   """
-  A caller without a token. This role can read the product catalog, but no customers or orders. By
-  default, the server rejects requests without a token, so no caller has this role.
+  A caller without a token, if the server allows such callers. This role can read the product
+  catalog, but no customers or orders. With the server's default settings, no caller has this role.
   """
   ANONYMOUS
   """
@@ -4831,7 +4831,7 @@ Access: customers (their own), staff, admins, services.
 type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   "The customer's ID."
   id: ID!
-  "The name of the customer, which is a person or a company."
+  "The customer's name. A customer is a person or a company."
   name: String!
   "The customer's email address. The query ` + "`" + `customerByEmail` + "`" + ` finds a customer by this address."
   email: String!
@@ -4879,11 +4879,10 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     @reads(pattern: "AP23", with: ["placed"])
   """
   The totals of this customer's orders, with one entry for each month and currency. The earliest
-  month is first. Months begin and end in UTC. Cancelled orders are not included. If the list would
-  have more than 120 entries, the field returns an error. In that case, use ` + "`" + `placed` + "`" + ` to request
-  fewer months. If other software wrote the customer's record, an operator must first add up the
-  orders with the command ` + "`" + `ordergraph check -repair` + "`" + `. Until then, the field is null and the response
-  contains an error.
+  month is first. The months are in UTC. Cancelled orders are not included. If the list would have
+  more than 120 entries, the field returns an error. In that case, use ` + "`" + `placed` + "`" + ` to request fewer
+  months. If other software wrote the customer's record, the totals are missing. The field is then
+  null and the response contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
   Access pattern AP35: one Query.
   """
@@ -4907,9 +4906,9 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   ): Order @reads(pattern: "AP29", byHand: "The order's timeline may be read in the same Query.") @access(permission: READ_ORDER)
   """
   The number of orders that this customer has placed, including cancelled orders. If other software
-  wrote the customer's record without this number, the server counts the orders. The count reads at
-  most 10 MB of orders. For a customer with more orders, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + `.
-  An operator can store the number with the command ` + "`" + `ordergraph check -repair` + "`" + `.
+  wrote the customer's record without this number, the server counts the orders. If the customer has
+  more than 10 MB of orders, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + ` until an operator runs
+  ` + "`" + `ordergraph check -repair` + "`" + `.
   """
   orderCount: Int!
     @reads(pattern: "AP6", byHand: "If the record has no count, the orders are counted.")
@@ -5144,7 +5143,7 @@ enum OrderEventType {
 }
 
 """
-An event in an order's timeline. Each event records a change of the order.
+An event in an order's timeline. Each event records a change to the order.
 
 Access: customers (their own), staff, admins, services.
 """
@@ -5170,9 +5169,9 @@ type OrderEvent @access(permission: READ_ORDER) {
   """
   actor: String! @access(permission: READ_ACTOR)
   """
-  The note that the client sent with the mutation, or null if the client sent no note. For a change
-  of a line item, the server writes the note. It then contains the product's SKU, and the quantities
-  before and after the change.
+  The note that the client sent with the mutation, or null if the client sent no note. If the event
+  changes a line item, the server writes the note itself, for example ` + "`" + `prod_100: 3, before: 2` + "`" + `. The
+  numbers are the product's new and old quantity in the order.
   """
   note: String
   """
@@ -5315,8 +5314,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   ): OrderItemConnection! @reads(pattern: "AP11") @access(permission: LIST_ORDERS)
   """
   The number of orders that contain this product, including cancelled orders. If other software
-  wrote the product's record, an operator must first count the orders with the command ` + "`" + `ordergraph
-  check -repair` + "`" + `. Until then, the field is null and the response contains an error.
+  wrote the product's record, the number is missing. The field is then null and the response
+  contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
   Needs no DynamoDB request, because the product's record contains the number. In lists that are
   sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
@@ -5478,7 +5477,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   """
-  The customers for whom this employee is responsible, sorted by customer ID.
+  The customers whose account rep is this employee, sorted by customer ID.
 
   Access pattern AP21: one Query.
   """
@@ -5507,8 +5506,8 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
     before: String
   ): CustomerConnection! @reads(pattern: "AP21")
   """
-  The orders for which this employee is responsible, newest first. These are the orders that
-  customers placed while this employee was their account rep.
+  The orders whose account rep is this employee, newest first. These are the orders that customers
+  placed while this employee was their account rep.
 
   Access pattern AP22: one Query.
   """
@@ -5537,9 +5536,9 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
     before: String
   ): OrderConnection! @reads(pattern: "AP22")
   """
-  The number of orders for which this employee is responsible, including cancelled orders. If other
-  software wrote the employee's record, an operator must first count the orders with the command
-  ` + "`" + `ordergraph check -repair` + "`" + `. Until then, the field is null and the response contains an error.
+  The number of orders whose account rep is this employee, including cancelled orders. If other
+  software wrote the employee's record, the number is missing. The field is then null and the
+  response contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
   Access pattern AP40: one Query.
   """
@@ -5555,8 +5554,8 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
 "An amount of money."
 type Money @shareable {
   """
-  The amount in the main unit of the currency, such as dollars, not cents. The text has at least the
-  number of decimal places that the currency uses, such as 2 for USD.
+  The amount in the main unit of the currency, such as dollars, not cents. The amount has at least
+  the decimal places of the currency. For example, an amount in USD has at least 2.
   """
   amount: Decimal!
   "The currency."
@@ -5584,8 +5583,8 @@ type QuotedLine @shareable {
 "A quote: the current price and availability of line items that have not been ordered."
 type Quote {
   """
-  One line item for each requested product that exists, in the sequence of the request. If the input
-  is invalid, the list is empty.
+  One line item for each requested product that exists, in the same sequence as in the request. If
+  the input is invalid, the list is empty.
   """
   lines: [QuotedLine!]!
   """
@@ -5638,15 +5637,15 @@ type PageInfo @shareable {
 }
 `, BuiltIn: false},
 	{Name: "../subscriptions.graphqls", Input: `"""
-The subscriptions that clients can open to receive changes of orders. The server delivers the
+The subscriptions that clients can open to receive changes to orders. The server delivers the
 changes over WebSocket, with the protocol ` + "`" + `graphql-transport-ws` + "`" + `, or as server-sent events.
-Subscriptions deliver the changes by all servers, and also changes that other software writes
-directly to DynamoDB. Other software must not change the attribute ` + "`" + `version` + "`" + ` of an order, because
-subscriptions can then miss its changes.
+Subscriptions deliver the changes that any Ordergraph server makes, and also changes that other
+software writes directly to DynamoDB. Other software must not change the attribute ` + "`" + `version` + "`" + ` of an
+order, because subscriptions can then miss changes to this order.
 """
 type Subscription {
   """
-  The changes of one order, in the sequence in which they occur. If ` + "`" + `after` + "`" + ` is set, the subscription
+  The changes to one order, in the sequence in which they occur. If ` + "`" + `after` + "`" + ` is set, the subscription
   first delivers all changes after that event, and then new changes. It delivers each change once.
 
   Access: customers (their own), staff, admins, services.
@@ -5663,9 +5662,9 @@ type Subscription {
   ): OrderUpdate! @reads(pattern: "AP32", byHand: "The feed delivers the changes.") @access(permission: READ_ORDER)
 
   """
-  The changes of all orders of one customer, including orders that are placed later. If ` + "`" + `after` + "`" + ` is
-  set, the subscription first delivers all changes after that event, and then new changes. It
-  delivers each change once.
+  The changes to all orders of one customer, including orders that are placed after the subscription
+  starts. If ` + "`" + `after` + "`" + ` is set, the subscription first delivers all changes after that event, and then
+  new changes. It delivers each change once.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5683,8 +5682,8 @@ type Subscription {
     @reads(pattern: "AP33")
 
   """
-  The status changes of all orders, including new orders. The subscription delivers only changes
-  that occur after it starts.
+  The status changes of all orders. A new order also counts as a status change. The subscription
+  delivers only changes that occur after it starts.
 
   Access: staff, admins, services.
   """
@@ -5698,7 +5697,7 @@ type Subscription {
 }
 
 """
-A change of an order, as a subscription delivers it.
+A change to an order, as a subscription delivers it.
 
 Access: customers (their own), staff, admins, services.
 """
@@ -5714,8 +5713,8 @@ type OrderUpdate @access(permission: READ_ORDER) {
   "The event in the order's timeline that records the change, or null if there is no such event."
   event: OrderEvent
   """
-  The order as it is after this change, or after a later change. The field is null if the order's
-  record no longer exists.
+  The order after this change. If the order has changed again in the meantime, the field can contain
+  the order after a later change. The field is null if the order's record no longer exists.
 
   Needs no DynamoDB request if the stream record contains the order. Otherwise access pattern AP1:
   one GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.

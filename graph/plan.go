@@ -32,7 +32,8 @@ type plan struct {
 type planState struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments contains the converted arguments of the fields whose arguments contain variables.
+	// arguments is the result of operation.Prepared.VariableArguments: the converted arguments that
+	// contain variables.
 	arguments []any
 }
 
@@ -54,8 +55,8 @@ type planTarget[T any] struct {
 	selections []*operation.SelectionSet
 }
 
-// selectedFields iterates over all fields that are selected for the targets and may read records.
-// It yields each field with the value of its target.
+// selectedFields iterates over the fields that are selected for the targets, except fields that
+// never require a read. It yields each field with the value of its target.
 func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
@@ -171,7 +172,7 @@ func (o *keySelections[K]) hasReads() bool {
 }
 
 // targets returns a target for each key. The targets are used to plan the reads that depend only on
-// the key. If no selection may need such reads, targets returns nil.
+// the key. If no selected field can require a read, targets returns nil.
 func (w *pendingKeys[K]) targets() []planTarget[K] {
 	if !w.selections.hasReads() {
 		return nil
@@ -183,7 +184,8 @@ func (w *pendingKeys[K]) targets() []planTarget[K] {
 	return targets
 }
 
-// split separates the keys for which holds returns true from all other keys.
+// split divides the keys. If the function holds returns true for a key, the key is in matching,
+// otherwise in others.
 func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys[K]) {
 	if !slices.ContainsFunc(w.keys, holds) {
 		return pendingKeys[K]{}, *w
@@ -259,8 +261,8 @@ func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequ
 	})
 }
 
-// addList adds the page of a list that a field requests. If the arguments are invalid, it adds
-// nothing, because the resolver rejects them.
+// addList adds the page request q of the field f to the pending keys w. If the arguments are
+// invalid, addList adds nothing, because the resolver rejects them.
 func addList(p plan, w *pendingKeys[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
 	if q.Err == nil && p.argumentsOf(f) != nil {
 		w.add(q.Key, f.Path, f.Records)
@@ -285,8 +287,9 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 }
 
 // pendingRecords contains the keys of the records that one level of the plan reads. Lookups of the
-// same kind of record share a request. If the query selects the timeline of an order, one Query
-// reads the order's whole item collection instead. The same applies to the inventory of a product.
+// same kind of record share a request. If the query selects the timeline of an order, the order is
+// not looked up, because one DynamoDB Query reads its whole item collection. The same applies to
+// the inventory of a product.
 type pendingRecords struct {
 	customers          pendingKeys[commerce.CustomerID]
 	orders             pendingKeys[commerce.OrderID]
@@ -375,9 +378,9 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.rootLists(ctx, root)
 }
 
-// planItemsByID plans line items by their keys. In the same level, it plans the orders and products
-// that the line items refer to. If the caller may see only its own orders, planItemsByID plans the
-// orders first, to check that they belong to the caller.
+// planItemsByID schedules lookups of line items. In the same level, it also schedules lookups of
+// the orders and products that the line items refer to. If the caller may see only its own orders,
+// the orders are read first, to check that they belong to the caller.
 func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)

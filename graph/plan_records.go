@@ -34,8 +34,8 @@ func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
-// planCollections plans the item collections of orders and products. If the plan needs the same
-// order or product again, it uses the item collection.
+// planCollections schedules reads of the item collections of orders and products. If the plan needs
+// the same order or product again, the plan uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
 	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
 	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.planProductInventory)
@@ -47,16 +47,16 @@ func (p plan) planCustomersByID(ctx context.Context, w *pendingKeys[commerce.Cus
 	p.planByCustomerID(ctx, w.targets())
 }
 
-// planOrdersByID plans lookups of orders. If the item collection of an order is already planned,
-// the order is not read separately.
+// planOrdersByID schedules lookups of orders. If a read of an order's item collection is already
+// scheduled, the order is not read separately.
 func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.OrderCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// planOrders plans lookups of orders, and the reads that depend only on their IDs. If the caller
-// may see only its own orders, planOrders plans the orders first, to check that they belong to the
+// planOrders schedules lookups of orders, and the reads that depend only on their IDs. If the
+// caller may see only its own orders, the lookups run first, to check that the orders belong to the
 // caller.
 func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
@@ -67,8 +67,8 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 	planByOrderID(ctx, p, w.targets(), id)
 }
 
-// planProductsBySKU plans lookups of products. If the item collection of a product is already
-// planned, the product is not read separately.
+// planProductsBySKU schedules lookups of products. If a read of a product's item collection is
+// already scheduled, the product is not read separately.
 func (p plan) planProductsBySKU(ctx context.Context, w *pendingKeys[commerce.SKU]) {
 	collections, single := w.split(p.loaders.ProductCollectionPlanned)
 	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.planProductInventory)
@@ -86,7 +86,8 @@ func targetIDs[ID, T any](targets []planTarget[T], id func(T) ID) []planTarget[I
 	return out
 }
 
-// customers plans the reads for the selected fields of customers that have already been read.
+// customers plans the reads that the selected fields of customers require. The customers themselves
+// have already been read.
 func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	p.primeCustomers(ctx, targets)
 	p.planAfterCustomers(ctx, targets)
@@ -147,15 +148,16 @@ func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*comm
 	}
 }
 
-// orders plans the reads for the selected fields of orders that have already been read.
+// orders plans the reads that the selected fields of orders require. The orders themselves have
+// already been read.
 func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planAfterOrders(ctx, targets)
 	planByOrderID(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planByOrderID plans the reads that depend only on the orders' IDs. If the item collection of an
-// order is already planned, the plan takes the timeline from it after this level has been read.
-// Waiting for it now would delay the other reads of the level.
+// planByOrderID plans the reads that depend only on the orders' IDs. If a read of an order's item
+// collection is already scheduled, this read also returns the timeline. The plan uses the timeline
+// after the current level, so that the other reads of the level need not wait for the timeline.
 func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
@@ -186,8 +188,9 @@ func (p plan) planAfterOrderCollections(ctx context.Context, targets []planTarge
 	p.planCollectionTimelines(ctx, targets)
 }
 
-// planCollectionTimelines plans the next reads for the events in item collections. If an item
-// collection is too large for one Query, the timeline may be missing. It is then read separately.
+// planCollectionTimelines plans the reads that the events of orders require. If an order's complete
+// item collection has not been read, planCollectionTimelines first schedules a read of the order's
+// timeline.
 func (p plan) planCollectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var events []planTarget[*commerce.Event]
@@ -258,8 +261,8 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	p.planReferences(ctx, &to)
 }
 
-// planItemCount plans a read of all line items, to count the items of an order without a stored
-// item count.
+// planItemCount schedules a read of all line items of an order. The items must be counted, because
+// the order has no stored item count.
 func (p plan) planItemCount(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
 	allItems := loaders.AllOrderItemsRequest(o.ID)
 	if _, ok := p.loaders.CachedOrderItems(o, allItems.Page); !ok {
@@ -324,16 +327,16 @@ func addItemReferences(targets []planTarget[model.OrderItemKey], to *pendingReco
 	}
 }
 
-// products plans the reads for the selected fields of products that have already been read.
+// products plans the reads that the selected fields of products require. The products themselves
+// have already been read.
 func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	p.planStock(ctx, targets)
 	p.planProductInventory(ctx, targets)
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
-// planStock plans lookups of products from lists. Some lists contain copies of products that lack
-// the stock and the order count. planStock looks up such a product if the query selects one of
-// these fields.
+// planStock schedules lookups of products that some lists return without the stock and the order
+// count. It looks up such a product only if the query selects one of these fields.
 func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {
@@ -344,8 +347,9 @@ func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Prod
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// planProductInventory plans the next reads for inventory levels that were read with their
-// products. If a product's inventory has not been read, it plans this read first.
+// planProductInventory plans the reads that the inventory levels of products require. If the
+// inventory of a product has not been read, planProductInventory first schedules a read of the
+// inventory.
 func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var levels []planTarget[*commerce.InventoryLevel]
 	var missing pendingKeys[dynamo.ListRequest]
@@ -369,7 +373,7 @@ func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*co
 	planList(ctx, p, &missing, model.ProductInventory, plan.inventoryLevels)
 }
 
-// planInventoryBySKU plans pages of the inventory of products. It needs only the SKUs.
+// planInventoryBySKU schedules reads of inventory pages. It needs only the SKUs of the products.
 func (p plan) planInventoryBySKU(ctx context.Context, targets []planTarget[commerce.SKU]) {
 	var pages pendingKeys[dynamo.ListRequest]
 	for sku, f := range selectedFields(targets) {
@@ -399,7 +403,8 @@ func addInventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], 
 // categories plans nothing, because a category refers to no record.
 func (plan) categories(context.Context, []planTarget[*commerce.Category]) {}
 
-// employees plans the reads for the selected fields of employees that have already been read.
+// employees plans the reads that the selected fields of employees require. The employees themselves
+// have already been read.
 func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
 	p.planAfterEmployees(ctx, targets)
 	p.planByEmployeeID(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
@@ -426,7 +431,8 @@ func (p plan) planAfterEmployees(ctx context.Context, targets []planTarget[*comm
 	p.planReferences(ctx, &to)
 }
 
-// warehouses plans the reads for the selected fields of warehouses that have already been read.
+// warehouses plans the reads that the selected fields of warehouses require. The warehouses
+// themselves have already been read.
 func (p plan) warehouses(ctx context.Context, targets []planTarget[*commerce.Warehouse]) {
 	p.warehouseLists(ctx, targetIDs(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
 }

@@ -57,14 +57,14 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	RecordLoader(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanOrderCollections plans to read orders with their line items and timelines. One Query reads
-// the item collection of an order. Order, OrderItems, OrderItem and Timeline then use the result
-// instead of sending other requests. As in Loader.Plan, the callback receives the orders that were
-// found.
+// PlanOrderCollections schedules reads of orders with their line items and timelines. One Query
+// reads the item collection of an order. Order, OrderItems, OrderItem and Timeline then use the
+// result instead of sending other requests. As in Loader.Plan, the callback receives the orders
+// that were found.
 //
-// If the viewer may read only its own orders, PlanOrderCollections plans to read only the orders.
-// It does not read the item collections, because only the order shows whether the viewer may read
-// the rest of its item collection.
+// If the viewer may read only its own orders, PlanOrderCollections schedules only reads of the
+// orders. Item collections are not read, because an order must be found before the viewer may read
+// its line items and timeline.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
 	if l.OnlyOwnOrders() {
 		RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, then)
@@ -73,8 +73,8 @@ func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []
 	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderPartition) *commerce.Order { return whole.Order }, then)
 }
 
-// planCollections plans to read the item collections with the given keys. record returns the order
-// or product of an item collection. The callback receives these orders or products.
+// planCollections schedules reads of the item collections with the given keys. record returns the
+// order or product of an item collection. The callback receives these orders or products.
 func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
 	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
 		all := make([]FoundValue[K, V], len(found))
@@ -87,22 +87,22 @@ func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W
 	})
 }
 
-// PlanProductCollections plans to read products with their inventory levels. One Query reads the
-// item collection of a product. ProductInventory and later loads of the product use the result
+// PlanProductCollections schedules reads of products with their inventory levels. One Query reads
+// the item collection of a product. ProductInventory and later loads of the product use the result
 // instead of sending other requests. As in Loader.Plan, the callback receives the products that
 // were found.
 func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
 	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductPartition) *commerce.Product { return whole.Product }, then)
 }
 
-// OrderCollectionPlanned reports whether a query plan reads or has read the item collection of an
-// order.
+// OrderCollectionPlanned reports whether a query plan has scheduled a read of an order's item
+// collection. The result stays true after the read.
 func (l *Loaders) OrderCollectionPlanned(id commerce.OrderID) bool {
 	return l.orderCollections.isKnown(id)
 }
 
-// ProductCollectionPlanned reports whether a query plan reads or has read the item collection of a
-// product.
+// ProductCollectionPlanned reports whether a query plan has scheduled a read of a product's item
+// collection. The result stays true after the read.
 func (l *Loaders) ProductCollectionPlanned(sku commerce.SKU) bool {
 	return l.productCollections.isKnown(sku)
 }
@@ -145,8 +145,8 @@ func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (
 }
 
 // AllOrderItemsRequest returns a list request for all line items of an order. It is used to count
-// the line items if the order has no stored count. No order has as many line items as the limit of
-// the request.
+// the line items if the order has no stored count. The request's limit is far above
+// commerce.MaxLines, the maximum number of line items of an order.
 func AllOrderItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
@@ -172,8 +172,8 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	}
 	pages := PageLoader(l, model.OrderItems)
 	if all := AllOrderItemsRequest(o.ID); pages.isKnown(all) {
-		// To count the line items, the query plan already reads all of them. This page therefore needs no
-		// request of its own.
+		// A read of all line items was already requested, in order to count them. The page is part of
+		// its result, so no other request is needed.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOfList(slice.Items, lineItemPosition, page), nil
 		}
@@ -398,9 +398,9 @@ func (l *Loaders) CustomerOrderCount(ctx context.Context, c *commerce.Customer) 
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanCustomerOrderCounts plans to determine the order counts of customers that were read without a
-// count. It first plans to read the customers' own records. If such a record has no count, it plans
-// a Query that counts the customer's orders.
+// PlanCustomerOrderCounts schedules the reads that determine missing order counts. If OrderCount of
+// a customer is nil, it schedules a read of the customer's own record. If this record has no count
+// or is not found, it then schedules a Query that counts the customer's orders.
 func (l *Loaders) PlanCustomerOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {

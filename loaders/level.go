@@ -7,12 +7,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Level is a set of planned reads that run concurrently. When one of these reads finishes, the
-// reads that depend on it start immediately, as another Level.
+// Level is a set of scheduled reads that run concurrently. When a read finishes, the reads that
+// depend on its result start immediately. They form a Level of their own.
 type Level struct {
 	reads []levelRead
-	// initial is the initial array of the slice reads. Most levels have at most two reads, so they
-	// need no larger array.
+	// initial is the first backing array of the slice named reads. Most levels need no larger array,
+	// because they have at most two reads.
 	initial [2]levelRead
 }
 
@@ -44,10 +44,10 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a query plan. It calls the function first, which adds the initial keys to a Level. When
-// these keys have been read, callbacks can add more keys. Plan returns when all keys have been
-// read. If the function first panics, Plan reads the keys that were already added, and then panics
-// with the same value.
+// Plan runs a query plan. The argument first is a function that adds the initial keys to a Level.
+// When these keys have been read, callbacks can add more keys. Plan returns when all keys have been
+// read. If this function panics, Plan reads the keys that were already added, and then panics with
+// the same value.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run()
@@ -60,13 +60,13 @@ type FoundValue[K comparable, V any] struct {
 	Value V
 }
 
-// Plan adds keys to a Level, which reads them as one batch. It does not read keys that were already
-// planned, primed or loaded. The last argument is a callback, and may be nil. After the read, the
-// callback receives the values that were found, and the next Level. Its context contains a trace
-// span that counts the round trips of these reads.
+// Plan adds keys to a Level, which reads the keys as one batch. Keys that were already planned,
+// primed or loaded are not read again. The last argument is a callback, or nil. After the read, the
+// callback receives the values that were found, and the next Level. The context of the callback
+// contains a trace span that counts the round trips of the read.
 //
-// If the callback panics, Plan reports the panic. The values can still be loaded, and so can the
-// keys that the callback has already added. If ctx has ended, Plan does not call the callback.
+// If the callback panics, the panic is reported, and the keys that the callback has already added
+// are still read. If ctx has ended, the callback is not called.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)
@@ -106,12 +106,12 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 	}
 }
 
-// plannedRead is the planned read of a batch of keys, with its callback.
+// plannedRead is a read that Loader.Plan has scheduled: a batch of keys, and a callback.
 type plannedRead[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// If the batch in the field own reads all keys, refs is nil. Otherwise, refs contains the location
-	// of the value of each key, because other batches read some of the keys.
+	// If other batches read some of the keys, refs contains the location of the value of each key. If
+	// the batch of this plannedRead reads all keys, refs is nil.
 	refs []valueRef[K, V]
 	then func(context.Context, *Level, []FoundValue[K, V])
 	next Level

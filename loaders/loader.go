@@ -25,8 +25,8 @@ type Loader[K comparable, V any] struct {
 	loaders *Loaders
 	// pattern is the ID of the access pattern, such as AP6.
 	pattern string
-	// Exactly one of the two readers is set. batchReader reads several keys with one DynamoDB request.
-	// If keys cannot share a request, keyReader is set, which reads one key.
+	// If several keys can share a DynamoDB request, batchReader is set, and keyReader is nil.
+	// Otherwise, keyReader is set, and batchReader is nil.
 	batchReader batchReader[K, V]
 	keyReader   keyReader[K, V]
 	// collections returns records that were read as part of an item collection. It is nil if the
@@ -95,18 +95,18 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// valueWithWaves is a value, with numbers for the explain output. The explain output numbers the
-// round trips to DynamoDB and calls them waves. wave is the number of the round trip that returned
-// the value. waves is the number of consecutive round trips that the read took.
+// valueWithWaves is a value and two numbers for the explain output, which numbers the round trips
+// to DynamoDB. wave is the number of the round trip that returned the value. waves is the number of
+// consecutive round trips that the read took.
 type valueWithWaves[V any] struct {
 	value       V
 	wave, waves int
 }
 
 // availableInWave returns the number of the round trip that returns the value to a caller. The
-// argument wave is the number of the caller's last round trip before it requested the value. If
-// another caller started the same read in a later round trip, the result ignores that delay,
-// because the caller could have started the read itself.
+// argument wave is the number of the last round trip before the caller requested the value. If
+// another caller started the read in a later round trip, availableInWave returns the number as if
+// the read had started without this delay.
 func (v valueWithWaves[V]) availableInWave(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. If the key was planned, primed or loaded before, Load waits for
@@ -243,8 +243,8 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Loo
 	}
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
-			// Without this check, the code that uses a missing result would panic. If it runs in a goroutine
-			// of its own, the panic would end the server.
+			// Without this check, the code that uses a missing result would panic. In a goroutine of its
+			// own, such a panic would end the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err

@@ -26,7 +26,7 @@ type Loaders struct {
 	OrderCountQueries Loader[commerce.CustomerID, int]
 
 	// These loaders read the item collections of orders and products. If a query plan reads an item
-	// collection, the loader of orders or products takes the record from it.
+	// collection, the loader of orders or products takes the order or product from the collection.
 	orderCollections   Loader[commerce.OrderID, *dynamo.OrderPartition]
 	productCollections Loader[commerce.SKU, *dynamo.ProductPartition]
 
@@ -36,8 +36,8 @@ type Loaders struct {
 	patterns [model.LastPattern + 1]any
 
 	// ctx is the context of all requests to the store. It is not the context of one caller, because
-	// several callers can wait for the same read. A caller that is cancelled must not end the read of
-	// the others.
+	// several callers can wait for the same read. If one caller is cancelled, the read must continue
+	// for the remaining callers.
 	ctx         context.Context
 	store       *dynamo.Store
 	viewer      Viewer
@@ -96,8 +96,9 @@ func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListR
 	return loader
 }
 
-// overrideReaders replaces the reader of a loader that must check access or cannot batch keys. It
-// also connects the loaders of orders and products with the loaders of item collections.
+// overrideReaders replaces the reader of a loader if the loader must check access, or if its keys
+// cannot share a request. It also connects the loaders of orders and products with the loaders of
+// item collections.
 func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
 	case *Loader[commerce.CustomerID, *commerce.Customer]:
@@ -110,9 +111,9 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductPartition, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// Clients choose the email address, so it may be invalid in a key. For an invalid address,
-		// ReadRecord returns an InvalidError, which is shown to the client. ReadRecords would report
-		// corrupt data instead, because it expects only IDs from the table.
+		// Clients choose the email address, and not every address is valid in a DynamoDB key. For an
+		// invalid address, ReadRecord returns an InvalidError, which is shown to the client. ReadRecords
+		// would report corrupt data instead, because it expects only IDs from the table.
 		loader.batchReader, loader.keyReader = nil, keyReaderFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

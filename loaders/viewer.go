@@ -119,10 +119,10 @@ func (l *Loaders) OrderItemByID(ctx context.Context, key model.OrderItemKey) (*c
 	return l.OrderItem(ctx, order, key.SKU)
 }
 
-// PlanItemsAfterOrders plans to read line items for a viewer that may read only its own orders. It
-// first plans to read the orders. If an order is found and its record does not contain the line
-// item, it then plans to read the line item. The callback receives the keys of all line items whose
-// orders were found.
+// PlanItemsAfterOrders schedules reads of line items for a viewer that may read only its own
+// orders. It first schedules reads of the orders. If an order is found, but its record does not
+// contain the order's line items, it then schedules a read of the line item. The callback receives
+// the keys of all line items whose orders were found.
 func (l *Loaders) PlanItemsAfterOrders(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

@@ -22,8 +22,8 @@ const (
 	// SlowAttemptThreshold is the minimum duration of a slow attempt. The circuit breaker counts a
 	// slow attempt as failed, even if DynamoDB returned a result.
 	SlowAttemptThreshold = time.Second
-	// BreakerOpenTime is the time for which an open circuit breaker refuses all attempts. After this
-	// time, the breaker is half-open.
+	// BreakerOpenTime is the time after which an open circuit breaker becomes half-open. Until then,
+	// it refuses all attempts.
 	BreakerOpenTime = 2 * time.Second
 	// HalfOpenProbes is the number of attempts that a half-open circuit breaker allows. If all of them
 	// succeed, the breaker closes. If one fails, the breaker opens again.
@@ -109,8 +109,8 @@ func (b *breaker) begin() (func(error), error) {
 
 // breakerOutcome returns the outcome that the circuit breaker records for a failed attempt. If the
 // cause is a conflict or a failed condition, the outcome is a success, because DynamoDB processed
-// the request. If DynamoDB throttled a single key, the attempt is ignored, because other keys may
-// not be throttled.
+// the request. If DynamoDB throttled a single key, the attempt is ignored, because requests for
+// other keys may still succeed.
 func (f Failure) breakerOutcome(err error, duration time.Duration) error {
 	switch {
 	case duration >= SlowAttemptThreshold, f.Cause == CauseServerError, f.Cause == CauseThrottled && !f.OneKey:

@@ -23,8 +23,8 @@ type GuardOptions struct {
 	// If OnFailure is set, it is called after each failed attempt, with the context of the request. If
 	// OnRetry is set, it is called before each retry, with the failure of the previous attempt.
 	OnFailure, OnRetry func(context.Context, Failure)
-	// Budget is the retry budget: the tokens that retries of all requests take. If Budget is nil,
-	// NewGuard creates a budget of 500 tokens.
+	// Budget is the retry budget, which contains tokens for the retries of all requests. If Budget is
+	// nil, NewGuard creates a budget of 500 tokens.
 	Budget retry.RateLimiter
 }
 

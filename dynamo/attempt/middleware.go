@@ -15,8 +15,8 @@ import (
 type request struct {
 	// attempts is the number of attempts that have begun.
 	attempts int
-	// first is set if the first attempt was made without the SDK. The SDK then takes over this attempt
-	// as its own first attempt, and first becomes nil.
+	// first is the first attempt if it was made without the SDK. When the SDK begins its own first
+	// attempt, the Guard continues the attempt in first and sets first to nil.
 	first *Attempt
 }
 
@@ -86,11 +86,11 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// SDKRetryOptions returns SDK options for retrying a request whose first attempt has failed. The
-// receiver is this first attempt, which the caller made without the SDK.
+// SDKRetryOptions returns SDK options for retrying a request. The receiver is the first attempt of
+// the request, which the caller made without the SDK, and which failed.
 //
-// The SDK's HTTP client must return the outcome of the first attempt as its first response, without
-// sending a request. The Guard then records this outcome.
+// The SDK begins with its own first attempt. For this attempt, the HTTP client must not send a
+// request. Instead, it must return the outcome of the receiver, which the Guard then records.
 func (a Attempt) SDKRetryOptions() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}

@@ -44,7 +44,7 @@ const (
 	// because a retry can succeed as soon as the conflicting transaction has ended.
 	conflictRetryDelay = 10 * time.Millisecond
 	// readRetryDelay is the maximum delay before the first retry of a read. It is longer than
-	// conflictRetryDelay, because a read has only a few attempts in which DynamoDB can recover.
+	// conflictRetryDelay, because a read has only a few attempts, and DynamoDB needs time to recover.
 	readRetryDelay = 50 * time.Millisecond
 	maxDoublings   = 6
 )

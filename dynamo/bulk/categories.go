@@ -29,7 +29,7 @@ func (t Transfers) newCategoryCounter() *categoryCounter {
 	return &categoryCounter{Transfers: t, categoryOf: map[commerce.SKU]string{}, changed: map[string]bool{}}
 }
 
-// add records the old and new categories of a dataset's products. It must be called before the
+// add remembers the old and new categories of a dataset's products. It must be called before the
 // products are written.
 //
 // Errors are wrapped by table.WrapError.
@@ -91,8 +91,8 @@ func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	return len(records), l.putAll(ctx, records)
 }
 
-// countUnloadedProducts counts the products of a category that are in the table and that this load
-// does not write.
+// countUnloadedProducts counts the products that the table contains in a category. It excludes
+// products that this load writes.
 func (l *categoryCounter) countUnloadedProducts(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Build(name)

@@ -28,8 +28,8 @@ func (t Transfers) InitOrderCounts(ctx context.Context) error {
 // values are the order counts by status.
 type partCounts map[string]commerce.StatusCounts
 
-// statusCounts returns the order counts of the table. If the table has no orders and no counts, it
-// first writes counts of zero. If the table's counts do not include all orders, it returns nil.
+// statusCounts returns the table's order counts, or nil if they do not include all orders. If the
+// table has no orders and no counts, statusCounts first writes counts of zero.
 func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {

@@ -141,8 +141,8 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		slots: semaphore.NewWeighted(maxInFlightBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
-	// If the context reading is cancelled, no more lines are read. But the lines that were already
-	// read are still written, because the writes use ctx.
+	// If the context named reading is cancelled, no more lines are read. But writes that have begun
+	// continue, because they use the context named ctx.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go i.read(reading, r)
@@ -213,7 +213,7 @@ const (
 	outcomeUnreadable
 )
 
-// read reads lines until the input ends or the context reading is cancelled.
+// read reads lines until the input ends or the context named reading is cancelled.
 func (i *importer) read(reading context.Context, r io.Reader) {
 	defer close(i.rawLines)
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -263,8 +263,8 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 }
 
 // writeLines starts a write for each line. It ends when the input ends, when a line fails, or when
-// the context reading is cancelled. The writes use the context ctx, so they continue after reading
-// is cancelled.
+// the context named reading is cancelled. The writes that have begun then continue, because they
+// use the context named ctx.
 func (i *importer) writeLines(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -582,7 +582,8 @@ func (done ImportResult) add(line *importLine) ImportResult {
 	case outcomeConflict:
 		done.Conflicts++
 		if len(done.ConflictKeys) < maxReportedLines {
-			// slices.Clip makes append copy the slice, because the caller may have kept the previous result.
+			// The caller may keep an earlier result. slices.Clip makes append copy the slice, so the results
+			// share no array.
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
 		}
 	case outcomeUnreadable:

@@ -21,8 +21,8 @@ type countInvalidator struct {
 	Transfers
 	mu sync.Mutex
 	// done contains the keys of products and account reps whose order counts cannot become wrong any
-	// more. Either the import has written the record with the count, which includes the imported
-	// orders. Or countInvalidator has removed the count.
+	// more. One reason is that the import has written the count, and this count includes the imported
+	// orders. The other reason is that countInvalidator has removed the count.
 	done map[model.Keys]bool
 }
 
@@ -68,8 +68,9 @@ func (n *countInvalidator) counterKey(rec model.Record) model.Keys {
 	return first
 }
 
-// preservedCountAttributes returns the names of the attributes with order counts in the record with
-// the key k. If an import replaces this record, it keeps the values of these attributes.
+// preservedCountAttributes returns the names of the attributes that contain order counts in a
+// record. k is the record's key. If an import replaces the record, the import keeps the values of
+// these attributes.
 func preservedCountAttributes(k model.Keys) []string {
 	switch e := model.EntityOf(k); {
 	case e == nil:

@@ -59,8 +59,8 @@ func (t Transfers) newProductRepCounter() *productRepCounter {
 	return &productRepCounter{Transfers: t, products: map[commerce.SKU]*productOrderCount{}, reps: map[commerce.EmployeeID]*repOrderCounts{}}
 }
 
-// add counts a dataset's orders for their products and account reps. It must be called before the
-// dataset is written.
+// add counts the orders of a dataset for each product and each account rep. It must be called
+// before the dataset is written.
 //
 // Errors are wrapped by table.WrapError.
 func (l *productRepCounter) add(ctx context.Context, dataset commerce.Dataset) error {
@@ -150,8 +150,8 @@ func (l *productRepCounter) hadNoOrders(ctx context.Context) (bool, error) {
 	return *l.empty, nil
 }
 
-// hasNoListedOrders reports whether the index lists no orders for a product or account rep. of is
-// the product's SKU or the rep's employee ID.
+// hasNoListedOrders reports whether the index lists no orders for a product or account rep. The
+// parameter named of is the product's SKU or the rep's employee ID.
 func (l *productRepCounter) hasNoListedOrders(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
 	if empty, err := l.hadNoOrders(ctx); err != nil || empty {
 		return empty, err
@@ -164,9 +164,10 @@ func (l *productRepCounter) hasNoListedOrders(ctx context.Context, p *model.Acce
 	return len(found) == 0, err
 }
 
-// removeProductCounts reads the order counts of products and removes them from the table. It does
-// so for all products that the dataset contains or its orders refer to, except products of earlier
-// datasets. If a product has neither a count nor orders, its count starts at 0.
+// removeProductCounts reads the order counts of products and removes these counts from the table.
+// The products are all products in the dataset and in its orders, except products that an earlier
+// dataset has already added. If the table contains neither a count nor orders for a product, the
+// product's count starts at 0.
 func (l *productRepCounter) removeProductCounts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range dataset.Products {

@@ -98,7 +98,8 @@ type LoadProgress struct {
 	// Orders is the number of loaded orders before the first dataset that is not completely loaded.
 	// Orders of later datasets are not counted, even if they are loaded.
 	Orders int
-	// Records is the number of records written so far, including those of later datasets.
+	// Records is the number of records in all completely loaded datasets. After the load, it also
+	// includes the records with counts.
 	Records int
 }
 
@@ -156,8 +157,8 @@ type loadState struct {
 	// taken is the number of datasets that have been read from the input. finished is the number of
 	// completely loaded datasets before the first incomplete dataset.
 	taken, finished int
-	// waiting contains the loaded datasets that follow an incomplete dataset. It maps the index of
-	// each dataset to its number of orders.
+	// waiting contains the completely loaded datasets after the first dataset that is not completely
+	// loaded. It maps the index of each dataset to its number of orders.
 	waiting  map[int]int
 	done     LoadProgress
 	progress func(LoadProgress)

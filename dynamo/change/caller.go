@@ -10,9 +10,9 @@ import (
 // canAccess reports whether the caller may access the customer with the given ID.
 func (c Caller) canAccess(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
-// hideIfForbidden marks a customer as missing in c.known if the caller may not access the customer.
-// The change then treats the customer as missing, without reading the record. id is the customer's
-// ID, and k is the key of the customer's record.
+// hideIfForbidden hides a customer from the change if the caller may not access the customer. The
+// change then treats the customer as missing, without reading the record. id is the customer's ID,
+// and k is the key of the customer's record.
 func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 	if !c.caller.canAccess(id) {
 		c.known[k.Primary()] = nil

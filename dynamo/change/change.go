@@ -145,9 +145,9 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// rereadKnown reads all records in c.known again. They include records that a failed transaction
-// returned, which plan may use without reading them. If such a record were not read again, the next
-// transaction would fail because of the outdated record.
+// rereadKnown reads all records in c.known again. Some of these records were returned by a failed
+// transaction, and plan may use them without reading them. If such a record were outdated, the next
+// transaction would fail, too.
 //
 // It returns errors from table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
@@ -196,8 +196,9 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readRequired reads and decodes the record with the key keys[0], which a mutation requires. It
-// reads the records with the other keys at the same time, and only adds them to c.known.
+// readRequired reads and decodes the record with the key keys[0], which a mutation requires. At the
+// same time, it reads the records with the other keys. It stores these records in c.known, but does
+// not return them.
 //
 // If the required record does not exist, readRequired returns commerce.NotFound. This error
 // contains kind, id and field. field is the mutation's argument that contains the ID.
@@ -229,8 +230,8 @@ func (c *change) knownMissing(k model.Keys) bool {
 	return known && r == nil
 }
 
-// counterCheckAttempts is the number of attempts that fail if a counter of the edited record has
-// changed. Later attempts ignore such a change.
+// counterCheckAttempts is the number of attempts that require unchanged counters in the edited
+// record. Later attempts accept changed counters.
 const counterCheckAttempts = 3
 
 // withCheckedCounters adds counters to the names of the attributes that must be unchanged at the
@@ -278,9 +279,9 @@ func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, cur
 }
 
 // updateEdges writes the edges (copies with other index keys) of a changed record. current is the
-// record in the table. oldRecords and newRecords contain the record and then its edges, before and
-// after the change. They lack attributes that other software has added, because they are encoded
-// from decoded values.
+// record in the table. oldRecords contains the record before the change, followed by its edges.
+// newRecords contains the record after the change, followed by its edges. Both lack attributes that
+// other software has added, because decoding ignores such attributes.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -327,8 +328,8 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	if current == nil {
 		current = before
 	}
-	// If other software has changed the index keys, the update replaces or removes them. But if an
-	// index key was built from an attribute that cannot be decoded, the update keeps it.
+	// The update also replaces or removes index keys that other software has changed. But if the index
+	// keys contain an attribute that cannot be decoded, they stay unchanged.
 	before = maps.Clone(before)
 	stay := after[model.AttrIndexPK] == nil && c.table.HasUnreadableIndexAttribute(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
@@ -339,12 +340,12 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.ForTransactWrite(current, maps.Clone(current).Merge(after)), when)
 }
 
-// unchangedAttributes returns the attributes that a change of a record does not modify, with their
-// exact values in the table. Copies of the record must have the same values. Other software may
-// have written such a value, so decoding and encoding it again may change it.
+// unchangedAttributes returns the attributes of a record that a change does not modify. It returns
+// their exact values in the table, because the copies of the record must have the same values. If
+// other software wrote a value, decoding and encoding the value could change it.
 //
-// current is the record in the table. before and after are encodings of the record before and after
-// the change.
+// current is the record in the table. before and after are the encoded record before and after the
+// change.
 func (c *change) unchangedAttributes(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
@@ -371,9 +372,9 @@ func (c *change) upsert(after model.Record, when table.Condition) {
 }
 
 // writeCopy creates or updates a copy of a record, such as an edge (a copy with other index keys).
-// It sets the attributes in after. It removes all attributes that before or optional names, unless
-// after contains them. before is the expected content of the existing copy. If when is not nil, it
-// is the condition of the write.
+// It sets the attributes in after. It removes all attributes that are in before or optional, but
+// not in after. before is the expected content of the existing copy. If when is not nil, it is the
+// condition of the write.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -393,13 +394,14 @@ type counterAdjustment struct {
 	when   table.Condition
 }
 
-// adjustCounters adds the given counter updates to the transaction. It reads a record only if edges
-// (copies with other index keys) contain an adjusted number. It then updates these edges, too. To
-// estimate the write units, it assumes that a record that was not read is small.
+// adjustCounters adds the given counter updates to the transaction. If edges of a record (copies
+// with other index keys) contain an adjusted number, adjustCounters reads the record and also
+// updates these edges. It does not read other records. If a record was not read, adjustCounters
+// estimates its write units as if the record were small.
 //
-// Every change of a product's stock or reservations must call adjustCounters, because
-// adjustCounters also increments the product's stock revision. If a product has no counters, the
-// deltas of its adjustment are empty.
+// Every change to a product's stock or reservations must call adjustCounters, because
+// adjustCounters also increments the product's stock revision. If the product has no counters, the
+// change passes an adjustment with empty deltas.
 //
 // Errors: model.ErrCorrupt, errors from table.WrapError.
 func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) error {

@@ -62,8 +62,8 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 
 // readCustomer reads the customer that a mutation changes. It returns the customer even if the
 // error is a VersionConflict. field is the argument that contains the customer's ID. expected is
-// the version that the client expects, or nil. readCustomer also reads the records with the keys in
-// more, into c.known.
+// the version that the client expects, or nil. more contains the keys of further records, which
+// readCustomer reads and stores in c.known.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
 // table.WrapError.

@@ -31,8 +31,9 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) erro
 	return nil
 }
 
-// lastEventCondition returns the condition for writing last, a customer's new last event. The
-// customer must have no last event, or the ID of the stored last event must be lower.
+// lastEventCondition returns the condition for writing the record last, which contains a customer's
+// new last event. The condition is that the customer has no stored last event, or that the stored
+// event has a lower ID.
 //
 // But if the stored event has an invalid ID, this condition could fail for every event of the
 // customer's orders. So if c.known contains such an event, the condition is only that the event has

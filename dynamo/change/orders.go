@@ -138,7 +138,7 @@ func checkVersion(kind string, expected *int, current int) error {
 
 // readOrder reads the order that a mutation changes. It returns the order and its record in the
 // table, even if the error is a VersionConflict. expected is the version that the client expects,
-// or nil. readOrder also reads the records with the keys in more, into c.known.
+// or nil. more contains the keys of further records, which readOrder reads and stores in c.known.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
 // table.WrapError.
@@ -221,8 +221,9 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		}
 	}
 	if copyAfter["accountRepId"] == nil {
-		// If the order has no account rep, its copy has no index keys, so remove them. But if the account
-		// rep cannot be decoded, copyAfter contains it, and the index keys stay unchanged.
+		// If the order has no account rep, its copy must have no index keys, so remove them. If the order
+		// has an account rep that cannot be decoded, copyAfter contains accountRepId, so the index keys
+		// stay unchanged.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
@@ -411,9 +412,9 @@ func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SK
 	}
 }
 
-// adjustOrderCount also adds delta to the order count of the adjusted product. current is the
-// product's record in the table. If the record has no order count, adjustOrderCount only adds the
-// condition that the count is still missing.
+// adjustOrderCount extends the adjustment of a product: the update also adds delta to the product's
+// order count. current is the product's record in the table. If the record has no order count, the
+// update only requires that the count is still missing.
 func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 	unchanged := table.AttributesUnchanged(current, model.AttrOrderCount)
 	if table.RecordHasNumber(current, model.AttrOrderCount) {

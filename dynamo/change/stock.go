@@ -184,7 +184,8 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 }
 
 // setInventoryLevel adds the writes for a changed inventory level to the transaction: the level's
-// record and the product's stock counters. field is the argument that user errors name.
+// record and the product's stock counters. field is the name of the mutation's argument, for user
+// errors.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum,
 // errors from adjustCounters.

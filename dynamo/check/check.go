@@ -78,7 +78,8 @@ type Drift struct {
 	Detail string `json:"detail"`
 	// Repaired reports whether the drift has been repaired.
 	Repaired bool `json:"repaired"`
-	// ByHand reports whether an operator must repair the drift, because CheckRecords cannot repair it.
+	// ByHand reports whether an operator must repair the inconsistency, because CheckRecords cannot
+	// repair it.
 	ByHand bool `json:"byHand,omitempty"`
 	// StandIn reports whether the record is lost. In this case, the repair writes a substitute with
 	// the same ID.
@@ -278,9 +279,9 @@ type check struct {
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies maps a customer to a correction of the customer's order count, because the orders
-	// are counted by their copies. Each copy that is still missing after repairs adds 1. Each
-	// remaining copy that should not exist subtracts 1.
+	// missingCopies maps a customer to the number that must be added to the count of the customer's
+	// order copies. The sum is the right order count. Each copy that is still missing after repairs
+	// adds 1. Each remaining copy that should not exist subtracts 1.
 	missingCopies map[commerce.CustomerID]int
 }
 
@@ -388,8 +389,8 @@ func (s candidate) merge(other candidate) candidate {
 	return s
 }
 
-// addStockCandidates selects the products to verify again. Their stored stock or order count
-// differs from the scanned orders.
+// addStockCandidates selects the products to verify again, because their stored stock or order
+// count does not match the scanned orders.
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -71,8 +71,8 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// While scanning, estimate how many Query requests it takes to read the orders, because a Query
-		// returns at most 1 MB. The method read counts the actual requests.
+		// During the scan, the number of Query requests that would read these orders is estimated from
+		// their size. One request returns at most 1 MB. The method read counts the actual requests.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -185,7 +185,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		decoded = v.standIn(c.table)
 		detail = "the customer has orders, but no other record"
 		if v.claimedAddress != "" {
-			detail = "the customer has orders and an email claim, but no other record"
+			detail = "the customer has orders and a record that reserves an email address, but no other record"
 			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.KeyOf(v.claim), AsRead: v.claim})
 		}
 	case v.record() == nil:
@@ -206,8 +206,8 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// A new order does not add a missing orderCount, but it replaces the last event. So the repair
-			// requires that the last event has not changed since the count began.
+			// If orderCount is missing, a new order does not add orderCount, but it still replaces the last
+			// event. So the repair requires that the last event has not changed since the count began.
 			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -265,9 +265,9 @@ func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.R
 		// finding.
 		diag.AddPut(want, nil)
 	case have == nil:
-		diag.AddMissing(repair.DriftEmailClaimMissing, want, nil, fmt.Sprintf("the email address of customer %s has no claim record", v.id))
+		diag.AddMissing(repair.DriftEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
 	case owner != string(v.id) && hasEmail(v.claimOwner, email):
-		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the email address of customer %s, and the email claim names that customer", email, owner), repair.RemedyManual)
+		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the email address %s is reserved for customer %s, who also has this address", email, owner), repair.RemedyManual)
 	default:
 		if other := commerce.CustomerID(owner); other != v.id {
 			b := diag.Table.KeyBuilder()
@@ -351,13 +351,15 @@ func (v *emailClaimVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// customerOfClaim returns the customer that the claim names. Its records have not been read yet.
+// customerOfClaim returns the customer that the claim names. The customer's records have not been
+// read yet.
 func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
-// verify reports an email claim if the customer that it names is missing or has another address.
-// customerVerifier reports the other inconsistencies of email claims.
+// verify reports the record that reserves the email address, if the customer that the record names
+// is missing or has another address. customerVerifier reports the other inconsistencies of such
+// records.
 func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	if v.claim == nil {

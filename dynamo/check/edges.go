@@ -28,11 +28,11 @@ func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdg
 // record returns the record itself, or nil if it does not exist.
 func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
 
-// edge returns the record's edge of the entity e, or nil if the edge does not exist. An edge is a
+// edge returns the record's edge whose entity is e, or nil if the edge does not exist. An edge is a
 // copy of the record with other index keys.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the record's edge of the entity e. An edge is a copy of the
+// edgeKey returns the primary key of the record's edge whose entity is e. An edge is a copy of the
 // record with other index keys.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
@@ -42,8 +42,8 @@ func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
 // keys returns the primary key of the record, followed by the keys of all its possible edges
-// (copies with other index keys). If the record is missing, the first existing edge in this order
-// replaces it.
+// (copies with other index keys). If the record is missing, callers use the first existing edge in
+// this sequence instead.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -88,8 +88,8 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and cannot be restored from its edges (copies with
-// other index keys), because they contain only keys.
+// isLost reports whether the record is missing and cannot be restored. It cannot be restored if all
+// its edges (copies with other index keys) are missing or contain only keys.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)

@@ -11,8 +11,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newerOrders contains orders of one customer, and the time at which all of them last changed. They
-// may have an event that is newer than the last event stored for the customer.
+// newerOrders contains orders of one customer. They may have an event that is newer than the last
+// event stored for the customer. All of them last changed at the same time, which is stored in the
+// field at.
 type newerOrders struct {
 	ids []commerce.OrderID
 	at  time.Time
@@ -21,8 +22,8 @@ type newerOrders struct {
 // maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// laterOf returns the orders that changed later: those in o or those in other. If both changed at
-// the same time, it returns both, but at most maxNewerOrders orders.
+// laterOf compares o and other, and returns the one with the later time. If the times are equal, it
+// returns the orders of both, but at most maxNewerOrders orders.
 func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -47,8 +48,8 @@ func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 }
 
 // findNewerEvents returns the order. It also reports whether the order's own record or its copy is
-// older than the order's last event. In this case, an import may have replaced the record with an
-// old one. It may have replaced the record of the customer's last event, too.
+// older than the order's last event. If one of them is older, an import may have overwritten it.
+// The import may also have overwritten the record of the customer's last event with an old one.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -65,8 +66,8 @@ func updatedAt(rec model.Record) time.Time {
 }
 
 // readNewestEvent reads the last event of each order in newerCopies and newerEvents. After that, it
-// reads the customer's stored last event again. If the stored event is right, it is therefore not
-// older than any of the other events.
+// reads the customer's stored last event again. Because this read comes last, the stored event is
+// wrong if it is older than one of the other events.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {

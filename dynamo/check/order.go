@@ -157,12 +157,13 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner returns the customer to whom the order belongs. This is the customer that the order's own
-// record names, if a copy in that customer's partition or an item confirms it.
+// owner returns the customer to whom the order belongs. This is the customer in the order's own
+// record, if that customer has a copy of the order or is also named by an item.
 //
 // Otherwise, owner returns the customer whose copy of the order has the highest version. If the
-// order's own record is readable, owner ignores copies that are older than this record or name the
-// same customer. If no copy remains, owner returns the customer that the order's own record names.
+// order's own record is readable, owner ignores copies that are older than this record. It then
+// also ignores copies that name the same customer as this record. If no copy remains, owner returns
+// the customer in the order's own record.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -361,11 +362,11 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 	return lines, true
 }
 
-// verifyTimeline reports invalid events of the order. It also finds the last event that sets a
-// status. If this is not the order's current status, it reports the order.
+// verifyTimeline reports invalid events of the order. It also reports the order, unless the last
+// event that sets a status sets the order's current status.
 //
-// Events written by other software have no known order in time. Therefore, it is sufficient if one
-// of these events sets the current status.
+// An event written by other software may be the last one, because its position among the events is
+// unknown. If such an event sets the current status, verifyTimeline does not report the order.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -463,8 +464,8 @@ func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// updateOrderForEvent adds changes to the fixes of both order records. The fixes then also set
-// updatedAt and increment the version.
+// updateOrderForEvent extends the fixes of the order's own record and its copy. The fixes then also
+// set updatedAt and increment the version.
 //
 // A repair that appends an event needs these changes. A resumed subscription looks for events only
 // in orders that were updated after the last event that it delivered.
@@ -485,8 +486,8 @@ func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.O
 	}
 }
 
-// hasMainRecord reports whether a copy or an item confirms the customer that the order's own record
-// names. Without this confirmation, the order may belong to another customer.
+// hasMainRecord reports whether the customer in the order's own record is certainly right. This is
+// true if that customer has a copy of the order, or if an item names the same customer.
 func (v *orderVerifier) hasMainRecord() bool {
 	named := v.namedCustomer()
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
@@ -501,8 +502,8 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// updateCheckState adds the quantities that the order reserves to heldStock. It also selects the
-// customers to verify again, because their order count or spending may have changed.
+// updateCheckState adds the order's reserved quantities to heldStock. It also selects the customers
+// to verify again, because their order count or spending may have changed.
 func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis) {
 	v.updateOrderCounter(c, diag, last)
 	if !diag.IsClean() {
@@ -555,8 +556,8 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 }
 
 // updateOrderCounter adds the order to orderCounter if the order's own record is missing, because
-// the scan may not have counted the order. If that record has a wrong status and was not repaired,
-// updateOrderCounter also sets a function that determines the right status.
+// the scan may not have counted the order. If the order's own record still has a wrong status after
+// repairs, orderCounter also gets a function that determines the right status.
 func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)

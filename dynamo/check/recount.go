@@ -48,7 +48,7 @@ type stockRecount struct {
 	passes []map[commerce.SKU]stockSum
 }
 
-// productTally contains the quantity of one product that each order reserves. It combines the
+// productTally contains, for each order, the reserved quantity of one product. It combines the
 // results of all passes since the product's record last changed.
 type productTally struct {
 	product model.Record
@@ -68,8 +68,8 @@ type stockSum struct {
 	orders *int
 }
 
-// newStockRecount returns a stockRecount for the products among the targets whose stock or orders
-// must be counted.
+// newStockRecount returns a stockRecount. It includes a target only if the target is a product, and
+// its stock or its orders must be counted.
 func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
 	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
 	for _, k := range targets {
@@ -100,9 +100,9 @@ func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.
 	return r.passes[n][sku], nil
 }
 
-// runPass reads all pending and confirmed orders once, and adds the quantities that they reserve to
-// the tallies. If a product's record has changed since the last pass, the product's tally restarts
-// at zero.
+// runPass reads all pending and confirmed orders once, and stores their reserved quantities in the
+// tallies. If sumStock is false, it does not read the orders. If a product's record has changed
+// since the last pass, the product's tally restarts at zero.
 //
 // Errors: the context's error, or an error from table.WrapError.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {

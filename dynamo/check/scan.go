@@ -188,8 +188,9 @@ func (g *segmentScan) verifyCompletedCollections() {
 	}
 }
 
-// noteScanned adds a verified item collection to the summary, and stores its values. After the
-// scan, the check compares these values with the records of other collections.
+// noteScanned counts a verified item collection in the summary. It also stores values from the
+// collection, such as a product's stock. After the scan, the check compares these values with the
+// records of other collections.
 func (c *check) noteScanned(v verifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ type productVerifier struct {
 	levels map[model.Keys]*recordWithEdges
 	// fromScan reports whether the records come from the scan instead of a later read.
 	fromScan bool
-	// recount computes the quantity of the product that orders reserve. It is nil if no recount is
-	// needed. readings is the number of results that the verifier has read from recount.
+	// recount computes the reserved quantity of the product. It is nil if no recount is needed.
+	// readings is the number of recount passes whose results the verifier has read.
 	recount  *stockRecount
 	readings int
 	// countOrders reports whether the orders that contain the product must be counted. sum is the last

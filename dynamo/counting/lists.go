@@ -12,16 +12,16 @@ import (
 // The scan adds the stored counts and the orders. OrderListCounts is safe for concurrent use.
 type OrderListCounts struct {
 	table *table.Table
-	// If countNow is true, products and account reps without a stored order count become candidates,
-	// so their orders are counted.
+	// If countNow is true, each product or account rep without a stored order count becomes a
+	// candidate, so its orders are counted.
 	countNow bool
 	// Products contains the order counts of products, by the key of the product's record. Reps
 	// contains the order counts of account reps, by the key of the employee's record.
 	Products, Reps Counters
 }
 
-// NewOrderListCounts returns an OrderListCounts for a new scan of the table. If countNow is true,
-// the orders of products and account reps without a stored order count are counted.
+// NewOrderListCounts returns an OrderListCounts for a new scan of the table. If a product or
+// account rep has no stored order count, its orders are counted only if countNow is true.
 func NewOrderListCounts(t *table.Table, countNow bool) *OrderListCounts {
 	return &OrderListCounts{table: t, countNow: countNow}
 }

@@ -46,9 +46,9 @@ type OrderCounter struct {
 	// final contains the counts of the delivered and cancelled orders. The keys are the numbers of the
 	// counts records that count these orders.
 	final map[string]commerce.StatusCounts
-	// open contains the orders that final does not count, by the number of their counts record. Each
-	// pass reads these orders again. The value for an order is the status that the scan read, or 0 if
-	// the status is unknown.
+	// open contains the orders that are not counted in the field final. The outer keys are the numbers
+	// of the counts records that count these orders. Each pass reads these orders again. The value for
+	// an order is the status that the scan read, or 0 if the status is unknown.
 	open map[string]map[commerce.OrderID]commerce.Status
 	// statusReaders contains a function for each order whose own record has a wrong or unreadable
 	// status. The function determines the order's actual status.
@@ -83,8 +83,8 @@ type PartCounts struct {
 	Uncertainty string
 }
 
-// maxVisibilityDelay is the maximum time between the creation of an order's ID and the moment from
-// which reads find the order. It includes the difference between the clocks of servers.
+// maxVisibilityDelay is the maximum time from the creation of an order's ID until reads find the
+// order. It includes the difference between the clocks of servers.
 const maxVisibilityDelay = time.Minute
 
 // NewOrderCounter returns an OrderCounter for a scan that starts now. lag is the maximum delay
@@ -141,8 +141,8 @@ func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.countsRecords[model.FirstPlaceholderValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders that a pass must read to verify a counts record. part is the
-// number of this record. ended contains the counts of the record's other orders, which are
+// ordersToRead returns the orders that must be read to verify a counts record. part is the number
+// of this record. ended contains the counts of the orders that need not be read, because they are
 // delivered or cancelled.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
@@ -153,8 +153,8 @@ func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended 
 // Candidates returns the numbers of the counts records that must be verified again, because their
 // counts differ from the scanned orders.
 //
-// If the table has no complete order counts, Candidates usually returns nothing. It returns numbers
-// only if countNow is true and the table contains orders.
+// If the table has no complete order counts, Candidates returns nothing, unless countNow is true
+// and the table contains orders.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -199,22 +199,22 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	}
 }
 
-// StatusCountsKey returns the key of the counts record with the number part. A counts record stores
-// order counts by status for a part of the orders.
+// StatusCountsKey returns the key of a counts record, which stores order counts by status for a
+// part of the orders. part is the record's number.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// ReadCountsRecord reads the counts record with the number part. A counts record stores order
-// counts by status for a part of the orders.
+// ReadCountsRecord reads a counts record, which stores order counts by status for a part of the
+// orders. part is the record's number.
 //
 // It returns the errors of repair.Client.GetConsistent.
 func (o *OrderCounter) ReadCountsRecord(ctx context.Context, part string) (model.Record, error) {
 	return o.client.GetConsistent(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonOrdersChanged is the Uncertainty of a count if orders changed while they were counted.
-// Another count may succeed.
+// ReasonOrdersChanged means that counts may be wrong, because orders changed while they were
+// counted. If the orders are counted again, the counts may become certain.
 const ReasonOrdersChanged = "orders changed each time they were counted"
 
 // Count returns the result of a pass for one counts record. n is the number of the pass, starting
@@ -237,7 +237,7 @@ func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCount
 	return o.passes[n][part], nil
 }
 
-// ExcludePart excludes the counts record with the number part from later passes.
+// ExcludePart excludes a counts record from later passes. part is the record's number.
 func (o *OrderCounter) ExcludePart(part string) {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()

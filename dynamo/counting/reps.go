@@ -37,8 +37,7 @@ type RepOrderCounter struct {
 	// countsBefore contains the counts of the orders placed before the scan, by the number of the
 	// counts record. Before the first pass, it is nil.
 	countsBefore map[string]int
-	// parts contains the counts that are certain, by the number of the counts record that must store
-	// the count.
+	// parts contains the results with certain counts. The keys are the numbers of the counts records.
 	parts map[string]repPart
 	// unknownParts contains the counts records with an invalid number.
 	unknownParts []model.Record
@@ -140,8 +139,8 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts the rep's orders whose IDs are in the range within. The keys of the result are
-// the numbers of the counts records that must count these orders.
+// countList counts the rep's orders whose IDs are in the given range. It maps the number of each
+// counts record to the count of the record's orders.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))

@@ -17,8 +17,9 @@ type changeBatch struct {
 	// before[i] and after[i] are a record before and after its change. before[i] is nil if the change
 	// created the record, and after[i] is nil if the change deleted it.
 	before, after []map[string]types.AttributeValue
-	// images maps an order ID to the order's records in after. orders maps an order ID, and then the
-	// order's UpdatedAt in Unix nanoseconds, to the decoded order. orderAt fills both maps.
+	// images maps an order ID to the elements of after that are records of this order. orders maps an
+	// order ID to a second map. The second map maps an UpdatedAt, in Unix nanoseconds, to the decoded
+	// order. orderAt fills images and orders.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
@@ -86,8 +87,8 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	}
 }
 
-// deliverLastEvent delivers the new last event of a customer's orders. before and after are the
-// record with the last event, before and after the change.
+// deliverLastEvent delivers the new last event of a customer's orders. before is the old version of
+// the record with the last event, and after is the new version.
 func (c *changeBatch) deliverLastEvent(customer string, before, after model.Record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
 	if after == nil || !slices.ContainsFunc(topics, c.feed.hasSubscriptions) {
@@ -109,9 +110,9 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverExternalOrderChange delivers a change of an order's record that other software made. If
-// the change increases the record's version, deliverExternalOrderChange ignores it, because
-// deliverLastEvent delivers the event of this change.
+// deliverExternalOrderChange delivers a change that other software made to an order's record. If
+// the change increases the record's version, this program made the change.
+// deliverExternalOrderChange then ignores the change, because deliverLastEvent delivers its event.
 func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
@@ -199,7 +200,7 @@ func (f *Feed) hasStatusSubscriptions() bool {
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
 	// Iterate backwards, because detach moves the last subscription of the list to the index of the
-	// removed one. When iterating backwards, the last subscription has already received the change.
+	// removed subscription. In this order, the moved subscription has already received the change.
 	for i := len(list) - 1; i >= 0; i-- {
 		if s := list[i]; !s.deliver(change) {
 			f.detach(s)

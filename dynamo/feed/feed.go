@@ -56,7 +56,7 @@ const (
 	// same time.
 	maxConcurrentTimelineReads = 16
 	// maxBacklog is the maximum number of undelivered events from timelines, for all subscriptions
-	// together. So many events take about 50 MB of memory. Above this limit, a subscription keeps at
+	// together. 100,000 events take about 50 MB of memory. Above this limit, a subscription keeps at
 	// most minBacklog events. It delivers them and then reads the timelines again.
 	maxBacklog = 100_000
 	minBacklog = 32
@@ -98,9 +98,9 @@ type Options struct {
 // Subscriptions to a status read no timeline. Their first changes may have been committed shortly
 // before they began, because the stream delivers changes with a delay.
 //
-// Changes by other software have no event ID from which their order follows. The feed delivers such
-// a change once, to the subscriptions that exist at this time. Subscriptions that resume later do
-// not receive it.
+// If other software made a change, OrderChange.Position is empty, so no subscription can resume
+// after this change. The feed delivers such a change once, to the subscriptions that exist at this
+// time. Subscriptions that resume later do not receive it.
 //
 // # Memory
 //
@@ -165,7 +165,7 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 }
 
 // SubscribeOrder subscribes to one order, which does not have to exist yet. If after is not empty,
-// the subscription begins after the event with the ID after.
+// it is the ID of the event after which the subscription begins.
 //
 // Errors: commerce.InvalidError if after is not the ID of an event of this order, or if other
 // software wrote the event; table.ErrNoStream, and the errors of table.WrapError.
@@ -177,8 +177,8 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 	return f.subscribe(ctx, topic{topicOrder, string(id)}, &orderHistory{feed: f, partition: partition}, after)
 }
 
-// SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, the
-// subscription begins after the event with the ID after.
+// SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, it is
+// the ID of the event after which the subscription begins.
 //
 // Errors: the errors of SubscribeOrder, and commerce.InvalidError if too many events have occurred
 // since that event.
@@ -277,8 +277,8 @@ func (f *Feed) Close() {
 	f.runs.Wait()
 }
 
-// endSubscriptions ends each subscription for which match returns true. match receives the
-// subscription's topic. If match is nil, endSubscriptions ends all subscriptions. Their subscribers
+// endSubscriptions ends a subscription if match returns true for the topic of the subscription. If
+// match is nil, endSubscriptions ends all subscriptions. The subscribers of the ended subscriptions
 // receive err. The caller holds mu.
 func (f *Feed) endSubscriptions(err error, match func(topic) bool) {
 	for t, list := range f.subscriptions {

@@ -21,9 +21,9 @@ type history interface {
 	// lastEventID returns the ID of the last event. If there is no event, it returns an empty ID.
 	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events with from <= ID <= until. until is last, or a higher ID if an event
-	// was committed during the read. If more is true, the result contains only the first of these
-	// events.
+	// events returns the events with from <= ID <= until. If the result contains events with a higher
+	// ID than last, until is the highest ID. Otherwise, until is last. If more is true, the last
+	// events are missing from the result.
 	//
 	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
@@ -49,11 +49,10 @@ type orderHistory struct {
 
 // lastEventID returns the ID of the last event in the timeline.
 //
-// Usually, this ID is at most latestPossibleID, the highest ID that any server can have written.
-// Otherwise, lastEventID reads the order and the record with the last event of the customer's
-// orders. If the ID in the timeline is higher than the ID in this record, other software wrote the
-// event. lastEventID ignores such an event, because the next event of this program may have a lower
-// ID.
+// If this ID is higher than latestPossibleID, other software may have written the event.
+// lastEventID then reads the order and the record with the last event of the customer's orders. If
+// the ID in the timeline is higher than the ID in this record, other software wrote the event.
+// lastEventID ignores such an event, because the next event of this program may have a lower ID.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
 	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
@@ -76,8 +75,8 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 	return h.lastEventUpTo(ctx, max(last, now))
 }
 
-// lastEventUpTo returns the highest event ID in the timeline that is not higher than to. It ignores
-// events by other software. If the timeline has no such event, it returns an empty ID.
+// lastEventUpTo returns the highest event ID in the timeline with ID <= to. It ignores events by
+// other software. If the timeline has no such event, it returns an empty ID.
 func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPageSize {
@@ -152,8 +151,9 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 }
 
 // lowestNextID returns the lowest ID that the next event of the customer's orders can have. It
-// derives the ID from the latest updatedAt of the orders. It does not use the local clock, because
-// another server may write the next event with a slower clock.
+// derives the ID from the latest updatedAt of the orders. The local clock may be ahead of the clock
+// of the server that writes the next event. So lowestNextID uses the local time only for orders
+// without updatedAt.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -173,9 +173,9 @@ func (h *customerHistory) resumeError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events with from <= ID <= until, so more is always false. It also returns
-// events with a higher ID than last. Such events exist if the record with the last event is missing
-// or outdated, for example after an import.
+// events returns all events with from <= ID <= until at once, so more is always false. It also
+// searches for events with a higher ID than last. After an import, for example, the record with the
+// last event may be missing or outdated.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
@@ -304,9 +304,8 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 
 // latestPossibleID returns an upper bound for the IDs of all events that servers have written so
 // far. The clock of a server may be ahead of DynamoDB's clock by MaxClockDifference. The local
-// clock may be behind DynamoDB's clock by MaxClockDifference. Both differences are measured in
-// whole seconds, because HTTP Date headers have whole seconds. So each difference may be one second
-// greater.
+// clock may be behind DynamoDB's clock by MaxClockDifference. The measurement of each difference
+// has an error of up to one second, because HTTP Date headers contain whole seconds.
 func (f *Feed) latestPossibleID() commerce.EventID {
 	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }

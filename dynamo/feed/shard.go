@@ -32,8 +32,8 @@ type shardReader struct {
 	// iterator is the shard iterator for the position. DynamoDB's shard iterators expire after 15
 	// minutes. If iterator is nil, fetch requests a new one.
 	iterator *string
-	// firstRecords contains the records that findEnd has read. read reports them later, after findEnd
-	// has succeeded for all shards.
+	// firstRecords contains the records that findEnd has read. The method read reports these records
+	// later, after findEnd has succeeded for all shards.
 	firstRecords []streamtypes.Record
 	// gapCause is set if the reader may have missed records. readOnce reports this gap before the next
 	// records, and then sets gapCause to nil.
@@ -117,8 +117,8 @@ func (r *shardReader) retryPause(failures int) time.Duration {
 	return maximum/2 + rand.N(maximum/2+1)
 }
 
-// endOfShard is the kind of the position after the last record of a shard that has ended. DynamoDB
-// has no iterator type for this position.
+// endOfShard is the value of position.kind after the last record of a shard that has ended.
+// DynamoDB has no iterator type for this position.
 const endOfShard streamtypes.ShardIteratorType = "END"
 
 func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }

@@ -121,8 +121,8 @@ func (r *sourceRun) finish(err error) {
 // its change. For each partition key, the source must report the changes in the order of the
 // commits.
 //
-// If the delivery panics, deliverChanges reports a gap. The panic must not stop the server. If an
-// in-process engine calls deliverChanges during a write, the panic must not fail this write.
+// If the delivery panics, deliverChanges reports a gap, so that the server continues. If an
+// in-process engine calls deliverChanges during a write, this write succeeds despite the panic.
 func (r *sourceRun) deliverChanges(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.reportGap(err)
@@ -151,7 +151,7 @@ func (r *sourceRun) reportGap(cause error) {
 	if f.run != r {
 		return
 	}
-	f.log.Warn("changes of the table were missed: subscriptions to orders and customers read the missed events from the table, and subscriptions to a status end", "error", cause, "subscribers", f.subscriptionCount)
+	f.log.Warn("changes to the table were missed: the server reads the missed events of orders and customers from the table, and ends all subscriptions to a status", "error", cause, "subscribers", f.subscriptionCount)
 	f.endSubscriptions(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.subscriptions {
 		for _, s := range list {

@@ -18,8 +18,8 @@ type Stats struct {
 	Events int64
 	// CatchUps is the number of times that a subscription has read missed events from the timelines.
 	CatchUps int64
-	// Lag is the maximum lag of the stream's shards. The lag of a shard is the age of the newest
-	// record when the feed last read the shard. If this read returned no records, the lag is 0. If the
+	// Lag is the maximum lag of the stream's shards. Each read of a shard sets the shard's lag to the
+	// age of the newest returned record. If a read returns no records, it sets the lag to 0. If the
 	// Source is from EngineSource, Lag is always 0.
 	Lag time.Duration
 }
@@ -29,14 +29,13 @@ func (f *Feed) Stats() Stats {
 	return Stats{Subscriptions: f.Subscriptions(), Events: f.delivered.Load(), CatchUps: f.catchUps.Load(), Lag: f.lag.max()}
 }
 
-// counters contains the Feed's counters, from which the method Stats creates its result.
+// counters contains the Feed's counters. The method Stats returns their values.
 type counters struct {
 	delivered, catchUps atomic.Int64
 	lag                 shardLags
 }
 
-// shardLags contains the lag of each shard that is being read. The lag is the age of the last
-// record that was read.
+// shardLags contains the lag of each shard that is being read (see Stats.Lag).
 type shardLags struct {
 	mu   sync.Mutex
 	lags map[*shard]time.Duration

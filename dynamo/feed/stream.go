@@ -111,8 +111,8 @@ type shardEnd struct {
 // read finds the end of each shard, calls run.markReady, and then reports changes until the stream
 // can no longer be read. began reports whether run.markReady was called.
 //
-// If missed is set, this stream replaces an earlier stream, and changes may have been missed. In
-// this case, read first reports a gap with the cause missed.
+// If missed is set, it is the error that ended an earlier stream. Changes may have been missed
+// since then, so read reports a gap before it calls run.markReady.
 //
 // Errors: errStreamGone, and the errors of table.WrapError. If ctx has ended, the error may be nil.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {

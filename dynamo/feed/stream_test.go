@@ -187,7 +187,7 @@ func TestTrimmedRecords(t *testing.T) {
 	if shape.trims < 3 {
 		t.Errorf("records were trimmed %d times, want at least 3", shape.trims)
 	}
-	if log.Count("changes of the table were missed") == 0 {
+	if log.Count("changes to the table were missed") == 0 {
 		t.Errorf("the gap was not logged:\n%s", log.String())
 	}
 }

@@ -43,8 +43,9 @@ type Subscription struct {
 	err        error
 }
 
-// begin finds the event after which the subscription begins. If after is the ID of an earlier event
-// than the last event, begin reads the events in between.
+// begin finds the event after which the subscription begins. If after is empty, this is the last
+// event. Otherwise, after is the ID of this event, and begin reads the later events from the
+// timelines.
 //
 // Errors: commerce.InvalidError if after is invalid, and the errors of table.WrapError.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
@@ -82,7 +83,7 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 }
 
 // setBacklog stores events from the timelines in the backlog, which must be empty. If more is true,
-// later events up to the ID until must still be read. The caller holds mu.
+// events with later IDs, up to until, must still be read. The caller holds mu.
 func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
@@ -225,9 +226,9 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missedEvents returns the events with IDs greater than from and at most until. If behind is true,
-// it ignores until. It then reads the ID of the last event and returns the events up to this ID. It
-// has the same results as history.events.
+// missedEvents returns the events with from < ID <= until. If behind is true, missedEvents replaces
+// until with the ID of the last event. The results have the same meanings as the results of
+// history.events.
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.lastEventID(ctx)
@@ -261,7 +262,7 @@ func (s *Subscription) deliver(change OrderChange) bool {
 			s.behind = true
 		}
 		if len(s.queue) >= s.feed.queueCapacity {
-			s.err = fmt.Errorf("subscribe to %s: %w: %d changes are in its queue, which is the maximum", s.topic, ErrTooSlow, len(s.queue))
+			s.err = fmt.Errorf("subscribe to %s: %w: the subscription's queue is full (%d changes)", s.topic, ErrTooSlow, len(s.queue))
 			s.notify()
 			return false
 		}

@@ -15,8 +15,8 @@ import (
 type Codec struct {
 	// Currency is the currency of records that have no currency attribute.
 	Currency commerce.Currency
-	// Shards is the number of index partition keys over which each list of a sharded entity is spread
-	// (see Entity.Sharded).
+	// Shards is the number of shards of the table. Each list of a sharded entity is spread over one
+	// index partition key per shard (see Entity.Sharded).
 	Shards int
 }
 
@@ -25,7 +25,7 @@ func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.
 
 // attributeVisitor reads, writes or describes the attributes of one record, depending on mode.
 //
-// For each kind of record, one function declares the attributes, such as customerAttributes. For
+// For each kind of record, one function, such as customerAttributes, declares the attributes. For
 // each attribute, the function calls a method of the visitor or a function such as textAttribute.
 type attributeVisitor struct {
 	// Reader contains the record to read.
@@ -144,8 +144,9 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 	return a.descriptions
 }
 
-// AttributesOf returns the attributes of an entity's records. It returns nil for email claims and
-// idempotency records, because no function declares their attributes.
+// AttributesOf returns the attributes of an entity's records. It returns nil for idempotency
+// records and for records that reserve an email address, because no function declares their
+// attributes.
 func AttributesOf(e *Entity) []Attribute {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
@@ -297,7 +298,7 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 }
 
 // optionalCounter declares a number that is nil until the orders or items have been counted. In
-// modeReading, the visitor stores the number in place and sets *v to place. If place is nil, it
+// modeReading, the visitor stores the number in *place and sets *v to place. If place is nil, it
 // allocates a new int instead.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
@@ -321,8 +322,8 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	}
 }
 
-// version declares the number that every change of a record increments. Records written by other
-// software may lack it.
+// version declares the attribute "version" (see AttrVersion). Records written by other software may
+// lack it.
 func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
 // createdAt declares the time at which the record was created.
@@ -423,7 +424,7 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 }
 
 // address declares a map attribute that is omitted if the order has no address. In modeReading, the
-// visitor stores the address in place and sets *v to place.
+// visitor stores the address in *place and sets *v to place.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
 	case modeReading:

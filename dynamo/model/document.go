@@ -11,8 +11,8 @@ import (
 // offsets into these bytes for each value. Nodes contain offsets instead of pointers, so that the
 // garbage collector does not scan them.
 type Document struct {
-	// Body is the response body. During parsing, decoded binary values are appended, and also decoded
-	// strings that contained escape sequences. Body does not change after parsing.
+	// Body is the response body. The parser appends every decoded binary value, and every decoded
+	// string that contained escape sequences. Body does not change after parsing.
 	Body  []byte
 	Nodes []Node
 }
@@ -61,8 +61,7 @@ func (d *Document) Span(from, to uint32) string {
 	return unsafe.String(&d.Body[from], int(to-from))
 }
 
-// kind returns the type of the node with the index at. If there is no such node, it returns
-// kindNone.
+// kind returns the type of the node i.Doc.Nodes[at]. If there is no such node, it returns kindNone.
 func (i Item) kind(at uint32) Kind {
 	if int(at) >= len(i.Doc.Nodes) {
 		return kindNone
@@ -117,7 +116,7 @@ func (i Item) toRecord() Record {
 	return r
 }
 
-// attributeValue converts the node with the index at to a value of the AWS SDK.
+// attributeValue converts the node d.Nodes[at] to a value of the AWS SDK.
 func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }

@@ -77,8 +77,8 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 }
 
 // IndexAttributes returns the attributes that are in the index keys but not in the primary key. If
-// a record lacks one of these attributes, it has no edge (copy with other index keys) of the entity
-// e.
+// e is an edge (a copy with other index keys), a record without one of these attributes has no such
+// copy.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {

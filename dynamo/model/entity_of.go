@@ -53,10 +53,10 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// WithIndexKeys replaces the index keys of a record, because the record may come from a table with
-// another number of shards. If an attribute of the index keys is not valid in a key, such as an
-// empty category, the record gets no index keys. If the record matches no entity, it keeps its
-// index keys.
+// WithIndexKeys builds the index keys of a record again, because the record may come from a table
+// with another number of shards. If a value is not valid in an index key, such as an empty
+// category, the record gets no index keys. If the record matches no entity, it keeps its index
+// keys.
 //
 // If the record cannot be decoded or its attributes do not match its key, WithIndexKeys returns
 // ErrCorrupt. If the index keys match an entity but the primary key does not, WithIndexKeys returns
@@ -93,9 +93,9 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 // Reencode decodes a record. It returns the encoded record and all records that derive from it,
 // such as its edges (copies with other index keys).
 //
-// Reencode builds the keys from the attributes. If the attributes do not match the key of r, none
-// of the returned records has the key of r. A value that is not valid in a key causes no error,
-// because the key may belong to a derived record only.
+// Reencode builds all keys from the attributes. If the attributes do not match the key of r, none
+// of the returned records has the key of r. If a value is not valid in a key, Reencode leaves this
+// key empty. This is not an error, because the key may belong to a derived record.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {

@@ -127,12 +127,12 @@ type Entity struct {
 	// Optional reports whether some of the records have no index keys.
 	Optional bool
 	// EdgeOf is set only if this entity is an edge, which is a copy of another record with other index
-	// keys. EdgeOf is then the entity of the copied record. Edges allow one Query of the index to read
-	// a list. An edge has the same partition key as the copied record. If a record lacks an attribute
-	// of the edge's index keys, it has no edge.
+	// keys. EdgeOf is then the entity of the copied record. An edge puts the copied record into an
+	// additional list that one Query of the index reads. An edge has the same partition key as the
+	// copied record. If a record lacks an attribute of the edge's index keys, it has no edge.
 	EdgeOf *Entity
-	// Omitted are the attributes that an edge does not copy. If a mutation changes only these
-	// attributes, it does not have to update the edge.
+	// Omitted are the attributes that are not copied if this entity is an edge (see EdgeOf). If a
+	// mutation changes only these attributes, it does not have to update the edge.
 	Omitted []string
 }
 
@@ -163,8 +163,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
-	// The sort keys of a product's edges (copies with other index keys) come after those of its
-	// inventory levels (WAREHOUSE#...). So one Query can read the product and its inventory levels
+	// The sort keys of a product's edges (copies with other index keys) come after the sort keys of
+	// its inventory levels (WAREHOUSE#...). So one Query can read the product and its inventory levels
 	// without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
@@ -221,8 +221,8 @@ type WritePattern struct {
 	ReadsOnFailure []Entity
 }
 
-// The write patterns, one per mutation. In WP9, setOrderItem can make an order too large to embed
-// its line items. The transaction then writes the records of all line items.
+// The write patterns, one per mutation. If the mutation setOrderItem (write pattern WP9) makes an
+// order too large to embed its line items, the transaction writes one record per line item.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
 		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)

@@ -129,8 +129,8 @@ func (p *LookupPattern[K, V]) embeddedInParent() *LookupPattern[K, V] {
 	return p
 }
 
-// derivedFrom declares an access pattern that sends no requests of its own, because the access
-// pattern other already reads its records.
+// derivedFrom declares an access pattern that sends no requests of its own, because another access
+// pattern (the parameter other) already reads the same records.
 func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
 	p.number, p.ID, p.Description, p.IncludedIn = number, fmt.Sprintf("AP%d", number), what, other.ID
@@ -165,7 +165,7 @@ var (
 	CustomerOrdersPlaced = collectionPattern(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersInStatuses     = indexPattern(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderCollection      = wholeCollection(25, "an order with its items and events", EntityOrder)
-	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; AP6 then reads the customer", EntityEmailClaim, keysByID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
+	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; access pattern AP6 then reads the customer", EntityEmailClaim, keysByID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
 	Timeline             = collectionPattern(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseInventory   = indexPattern(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
 	CustomerOrder        = lookupPattern(29, "the order with a given customer ID and order ID", EntityCustomerOrder, KeysOfCustomerOrder, (*Codec).DecodeOrder)

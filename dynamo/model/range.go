@@ -64,8 +64,8 @@ func JustBefore(s string) string {
 	}
 }
 
-// KeyCondition is the key condition of a Query, with the values of its placeholders. If the
-// condition does not contain the placeholder of From or To, that field is empty.
+// KeyCondition is the key condition of a Query, with the values of its placeholders. From is empty
+// if Text does not contain :from. To is empty if Text does not contain :to.
 type KeyCondition struct{ Text, Partition, From, To string }
 
 // Values returns the values of the condition's placeholders.

@@ -19,10 +19,11 @@ var ErrCorrupt = errors.New("record cannot be read")
 
 // The names of attributes that DynamoDB expressions use.
 const (
-	// AttrVersion is a number that every change of a record increments. Changes of counters are an
-	// exception.
+	// AttrVersion is a number in a record. Every change to the record increments this number, except
+	// changes to counters.
 	AttrVersion = "version"
-	// Attributes that contain counts, or that belong to records of counts.
+	// Attributes for counts and totals. AttrComplete and AttrPart describe a record that contains
+	// counts.
 	AttrOrderCount = "orderCount"
 	AttrComplete   = "complete"
 	AttrPart       = "part"
@@ -35,8 +36,8 @@ const (
 	AttrAvailable        = "available"
 	AttrQuantity         = "quantity"
 	AttrProductCount     = "productCount"
-	// AttrStockRevision is a number in a product's record that every change of the product's stock
-	// increments. A record without this attribute has the stock revision 0.
+	// AttrStockRevision is a number in a product's record. Every change to the product's stock
+	// increments this number. A record without this attribute has the stock revision 0.
 	AttrStockRevision = "stockRevision"
 	// AttrCategory is the category in a product's record, and the name in a category's record.
 	AttrCategory = "category"
@@ -103,9 +104,9 @@ type Reader struct {
 	Record  Record
 	Item    Item
 	Problem string
-	// onUnreadable, if not nil, is called for each attribute that is present but cannot be decoded.
-	// Set it only together with Record, because the methods do not report all such attributes of an
-	// Item.
+	// onUnreadable, if not nil, is called for each attribute that is present but cannot be decoded. If
+	// the Reader contains an Item, do not set onUnreadable, because the methods do not report all such
+	// attributes of an Item.
 	onUnreadable func(attribute, problem string)
 }
 
@@ -237,9 +238,9 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 // or a category. Other software may store the value only in this key. If the key does not match the
 // template of e, indexValue returns an empty string.
 //
-// It also returns an empty string if Ordergraph wrote the record, which the attribute "entity"
-// shows. Ordergraph stores an account rep or a warehouse in an attribute, so without this attribute
-// the value does not exist.
+// It also returns an empty string if the record has the attribute "entity", because Ordergraph
+// wrote this record. Ordergraph always stores an account rep or a warehouse in an attribute of its
+// own. If that attribute is absent, there is no account rep or warehouse.
 //
 // Products are an exception, because every product has a category. If a product lacks the
 // attribute, the attribute has been lost, and indexValue returns the category in the key.
@@ -333,8 +334,8 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the currency of a record. If the record has no currency, it returns the
-// parameter otherwise.
+// Currency returns the currency of a record. If the record has no currency, it returns its
+// parameter.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -355,7 +356,7 @@ func (r *Reader) time(name, text string) time.Time {
 }
 
 // UpdatedAtOr returns the time of the record's last update. If the record does not store this time,
-// because other software wrote the record, UpdatedAtOr returns the parameter otherwise.
+// because other software wrote the record, UpdatedAtOr returns its parameter.
 func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
 	text, kind, present := r.scalar(name)

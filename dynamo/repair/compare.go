@@ -68,7 +68,7 @@ func valueText(v types.AttributeValue) string {
 	return text
 }
 
-// differences compares the stored record have with the expected record want. It returns the
+// differences compares a stored record (have) with the expected record (want). It returns the
 // attributes that differ, sorted by name, and ignores attributes that the model does not define.
 // The parameter c is the currency of records that do not specify a currency.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
@@ -204,7 +204,7 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// equivalent reports whether the stored value have means the same as the expected value want. It
+// equivalent reports whether a stored value (have) means the same as the expected value (want). It
 // ignores the notation of numbers and the order of sets. It also ignores members of a stored map
 // that are missing in the expected map.
 func equivalent(have, want types.AttributeValue) bool {

@@ -23,7 +23,7 @@ type Finding struct {
 	Remedy remedy
 }
 
-// remedy is the way in which an inconsistency can be repaired.
+// remedy describes how an inconsistency can be repaired.
 type remedy int
 
 // The remedies.
@@ -230,9 +230,9 @@ func DecodeErrorReason(err error) string {
 	return text
 }
 
-// AddMissing adds a finding that the record want is missing, and the fix that writes want. The
-// parameter from is the existing record from which want was computed, or nil. If from has
-// attributes that the model does not define, the fix writes these attributes, too.
+// AddMissing adds a finding that a record is missing, and the fix that writes the expected record
+// (want). If want was computed from an existing record, the parameter from is that existing record.
+// Otherwise, from is nil. The fix also writes the attributes that only from has, except index keys.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
@@ -247,9 +247,9 @@ func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail stri
 
 // AddPut adds the same fix as AddMissing, but no finding.
 //
-// If an attribute of the record diag.Source cannot be decoded, its right value is unknown. The fix
-// then keeps the value that the attribute has in the record from. If from lacks the attribute, the
-// fix omits it.
+// If an attribute of the source record cannot be decoded, the right value is unknown. The fix then
+// takes the attribute's value from the last parameter. If the last parameter lacks the attribute,
+// the fix omits the attribute.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -292,7 +292,7 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, isDelete: true})
 }
 
-// Compare compares the stored record have with the expected record want. It adds one finding per
+// Compare compares a stored record (have) with the expected record (want). It adds one finding per
 // kind of inconsistency, and one fix for all differences.
 //
 // Some attributes, such as an order's total, have their own kind of inconsistency (see kindOf). For
@@ -325,8 +325,8 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	}
 }
 
-// kindOf returns the kind of inconsistency for a wrong value of the attribute name. If the
-// attribute has no kind of its own, kindOf returns the parameter otherwise.
+// kindOf returns the kind of inconsistency for a wrong value of the named attribute. If the
+// attribute has no kind of its own, kindOf returns its last parameter.
 func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
@@ -356,8 +356,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	return otherwise
 }
 
-// WithKeyAttributes returns a copy of a record in which the attributes in named have the values in
-// named. These are the attributes whose right values are known from the record's key.
+// WithKeyAttributes copies a record, and sets some attributes of the copy. The parameter named maps
+// the name of each attribute to its right value, which is usually known from the record's key.
 func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	if rec == nil {
 		return nil
@@ -369,8 +369,8 @@ func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	return out
 }
 
-// NewReplacement returns the fix that replaces the record have with the record want. Both must have
-// the same key.
+// NewReplacement returns the fix that replaces a stored record (have) with a new record (want).
+// Both records must have the same key.
 func NewReplacement(have, want model.Record) Fix {
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	for name, v := range want {

@@ -2,7 +2,7 @@ package repair
 
 import "github.com/ordergraph/ordergraph/dynamo/markdown"
 
-// The kinds of inconsistencies between records. The docs call an inconsistency a drift.
+// The kinds of inconsistencies between records.
 const (
 	DriftOrderMissing         = "order-missing"
 	DriftOrderCopyMissing     = "copy-missing"
@@ -58,8 +58,8 @@ type DriftKind struct {
 	// Repair describes how a repair removes the inconsistency. If ByHand is true, Repair describes
 	// instead how an operator can remove it.
 	Repair string
-	// ByHand reports whether an operator must repair the drift, because `ordergraph check` cannot
-	// repair it.
+	// ByHand reports whether an operator must repair the inconsistency, because `ordergraph check`
+	// cannot repair it.
 	ByHand bool
 }
 
@@ -90,7 +90,7 @@ func DriftKinds() []DriftKind {
 		{Name: DriftEmployeeMissing, Problem: "an employee has edges, but no record", Repair: "writes the record from an edge"},
 		{Name: DriftEdgeMissing, Problem: "an edge of a record is missing, so a list omits the record", Repair: "writes the edge"},
 		{Name: DriftEdgeDiffers, Problem: "an edge differs from its record", Repair: "sets the attributes"},
-		{Name: DriftOrphanEdge, Problem: "an edge has no record, or its record does not belong in the edge's list", Repair: "deletes the edge"},
+		{Name: DriftOrphanEdge, Problem: "an edge's record is missing or does not belong in the edge's list", Repair: "deletes the edge"},
 		{Name: DriftStockTotal, Problem: "a product's total inventory is not the sum of its inventory levels", Repair: "sets the total"},
 		{Name: DriftStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
 		{Name: DriftOrphanInventoryLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
@@ -99,7 +99,7 @@ func DriftKinds() []DriftKind {
 		{Name: DriftIndexKeys, Problem: "a record's index keys are wrong, so lists are wrong", Repair: "sets or removes the keys"},
 		{Name: DriftKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},
 		{Name: driftEntityAttribute, Problem: "the `entity` attribute contradicts the key", Repair: "sets the attribute"},
-		{Name: DriftUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that the finding names", ByHand: true},
+		{Name: DriftUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that `check` names", ByHand: true},
 	}
 }
 

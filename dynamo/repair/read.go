@@ -109,7 +109,7 @@ func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partiti
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is like Query, but reads only the sort keys in the range b.
+// QueryRange is like Query, but reads only records with a sort key in the range b.
 //
 // Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {

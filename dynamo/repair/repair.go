@@ -27,8 +27,8 @@ type RefusedError struct{ Reason string }
 func (e *RefusedError) Error() string { return e.Reason }
 
 // Repair writes the fixes of a diagnosis in one or more transactions. Each transaction requires
-// that diag.Trusted and the records that it writes have not changed since they were read.
-// Therefore, the last transaction contains the fix of diag.Trusted.
+// that diag.Trusted and the records to write have not changed since they were read. A fix of
+// diag.Trusted would make all later transactions fail, so this fix is in the last transaction.
 //
 // A new event and all fixes with SetsUpdatedAt are in the same transaction. If only some of the
 // transactions succeed, the next check finds the remaining inconsistencies.
@@ -50,8 +50,9 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	// more action is reserved, because a fix with an event takes two actions. A diagnosis has at most
 	// one such fix.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
-	// If the fixes include an event, the last transaction contains the event and both records of its
-	// order. The variable last is the index of the first of these fixes.
+	// If the fixes include an event, the last transaction contains the event and the fixes of both
+	// records of the event's order. The variable last is the index of the first fix that must be in
+	// the last transaction.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
 	if diag.SingleTransaction && len(fixes) > maxFixes { // the total size is not checked, because the fixes are small
 		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `ordergraph check` again", len(fixes), maxFixes)}
@@ -239,8 +240,9 @@ func (fix *Fix) size() int {
 // condition within DynamoDB's limits for an expression, which are 300 operators and 4 KB of text.
 const maxConditions = 120
 
-// unchangedCondition returns the condition that a record has not changed since it was read as have.
-// If have is nil, the condition is that the record does not exist.
+// unchangedCondition returns the condition that a record has not changed since it was read. The
+// parameter have is the record as it was read. If have is nil, the condition is that the record
+// does not exist.
 //
 // The condition compares at most maxConditions attributes. A record exceeds this maximum only if
 // other software has added many attributes. Therefore, the condition first compares the attributes

@@ -97,8 +97,8 @@ func RecordHasNumber(r model.Record, attribute string) bool {
 }
 
 // AttributesUnchanged is the condition that the record exists and that the given attributes have
-// the same values as in the record before. If before lacks one of the attributes, the record must
-// lack it, too.
+// not changed. before is an earlier version of the record. If before lacks one of the attributes,
+// the record must lack this attribute, too.
 func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
@@ -113,9 +113,10 @@ func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	}
 }
 
-// UpdateRecord returns the update expression that turns the record before into the record after. It
-// sets the attributes that differ, and removes the attributes that after lacks. It ignores the
-// attributes pk and sk. The result is empty if the records are equal.
+// UpdateRecord returns the update expression for a change to a record. before and after are the two
+// versions of the record. The expression sets the attributes that differ, and removes the
+// attributes that exist only in before. It ignores the attributes pk and sk. The result is empty if
+// the two versions are equal.
 func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
@@ -149,8 +150,9 @@ func (e *Expression) Increment(deltas map[string]int) string {
 	return UpdateExpression(sets, nil)
 }
 
-// IncrementAndSet returns the update expression that adds deltas to number attributes and sets the
-// attributes in others. If a number attribute is missing, it counts as 0.
+// IncrementAndSet returns the update expression that adds deltas to number attributes. If a number
+// attribute is missing, it counts as 0. The expression also sets the attributes in the record named
+// others, but not pk, sk and the attributes in deltas.
 func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range SortedAttributeNames(deltas) {

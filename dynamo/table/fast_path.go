@@ -231,8 +231,8 @@ type sdkFallback struct {
 }
 
 // try makes the first attempt of a DynamoDB request. capacity is the expected number of records. If
-// the attempt fails, a is nil, and the caller must send the request with fallback. The AWS SDK then
-// treats the failed attempt as its own first attempt.
+// the attempt fails, a is nil, and the caller must send the request with the client and the options
+// in fallback. The AWS SDK then treats the failed attempt as its own first attempt.
 //
 // If the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen. In this case, a
 // is empty but not nil.
@@ -505,8 +505,8 @@ type errorReader struct{ err error }
 func (b errorReader) Read([]byte) (int, error) { return 0, b.err }
 
 // clockSkewPrecision is the unit to which the function clockSkew rounds its result. A minute is
-// precise enough, because DynamoDB accepts a skew of several minutes. A unit of a second would not
-// be exact, because a request contains its time in whole seconds.
+// precise enough, because DynamoDB accepts a skew of several minutes. A second would be too short,
+// because the time in a request contains only whole seconds.
 //
 // Two attempts with nearly equal skews may be rounded to different minutes. The fast path therefore
 // ignores a difference of less than two minutes between their skews.

@@ -52,8 +52,8 @@ func (w *jsonWriter) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
-	// copied is the number of bytes of s that have been appended. The text between two characters that
-	// must be escaped is appended in one step.
+	// copied is the number of bytes of s that have been appended. Consecutive characters that need no
+	// escape sequence are appended in one step.
 	copied := 0
 	for i := range len(s) {
 		c := s[i]
@@ -208,7 +208,8 @@ func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
 const requestOverhead = 256
 
 // getItemBody returns the body of a GetItem request. If the AWS SDK must encode the request, the
-// Boolean result is false. The functions for other operations have the same result.
+// Boolean result is false. The Boolean results of the functions for other operations have the same
+// meaning.
 func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
 	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
@@ -329,8 +330,8 @@ func (w *jsonWriter) transactionAction(item types.TransactWriteItem) {
 	w.raw(`}`)
 }
 
-// tableAndCondition appends the table name and the condition of an action, and the closing brace.
-// All kinds of actions have these members.
+// tableAndCondition appends the members that all kinds of actions have: the table name and the
+// condition. It then appends the closing brace of the action.
 func (w *jsonWriter) tableAndCondition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
 	w.optionalString("TableName", table)
 	w.optionalString("ConditionExpression", expression)

@@ -324,9 +324,9 @@ func (p *responseParser) value(n model.Node, depth int) bool {
 	return ok && p.consume('}')
 }
 
-// simpleValue is a faster version of value for the most frequent values: {"S":"..."} and
-// {"N":"..."} without spaces or escape sequences. For other values, it returns false and changes
-// nothing.
+// simpleValue is a faster version of the method named value. It parses only the most frequent
+// attribute values: {"S":"..."} and {"N":"..."} without spaces or escape sequences. For other
+// values, it returns false and changes nothing.
 func (p *responseParser) simpleValue(n model.Node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.noEscapes || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {

@@ -88,9 +88,9 @@ func keepClientOptions(*dynamodb.Options) {}
 // tryFastPath makes the first attempt of a read on the fast path. If encoded is false, the fast
 // path could not encode body, and tryFastPath sends nothing.
 //
-// If the result a is nil, the caller must send the request through the AWS SDK with fallback. If
-// the read budget is exhausted, the error is ErrReadBudgetExceeded. If the circuit breaker refuses
-// the attempt, the error is attempt.ErrBreakerOpen.
+// If the result a is nil, the caller must send the request through the AWS SDK, with the client and
+// the options in fallback. If the read budget is exhausted, the error is ErrReadBudgetExceeded. If
+// the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: keepClientOptions}, nil
@@ -114,11 +114,12 @@ func returnConsumedCapacityParameter(reportCapacity bool) types.ReturnConsumedCa
 	return ""
 }
 
-// readUnits returns the read units of a request for the number of records in reads. If DynamoDB did
-// not report the read units, readUnits returns the computed units.
+// readUnits returns the read units of a request. reads is the number of requested records, or 1 for
+// a Query. computed is the cost of the request if reads are eventually consistent. readUnits uses
+// computed only if DynamoDB did not report the read units.
 //
 // Amazon DynamoDB charges for missing records, but some local replacements report no units for
-// them. Therefore readUnits returns at least the cost of reading that many missing records.
+// them. Therefore readUnits returns at least the cost of reading this number of missing records.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.ForRead(0) * float64(reads)
 	if t.consistent {

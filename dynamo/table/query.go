@@ -62,8 +62,8 @@ type queryRequest struct {
 	forward  bool
 }
 
-// maxPreallocatedRecords is the maximum number of records for which a Query allocates memory before
-// it parses the response.
+// maxPreallocatedRecords is a maximum number of records. Before a Query parses the response, it
+// allocates memory for up to this number of records.
 const maxPreallocatedRecords = 256
 
 // queryPage sends one Query request. If reportCapacity is true, the result contains the consumed

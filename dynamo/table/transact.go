@@ -67,7 +67,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 		if err := t.ClockErr(); err != nil {
 			return readResult{}, err
 		}
-		// If no token can be generated, the AWS SDK sends the request and fails with the same error.
+		// If no token can be generated, leave the request to the AWS SDK, which returns the same error.
 		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items, reportCapacity); ok && err == nil {
 			a, fallback, err := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
@@ -92,8 +92,8 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 }
 
 // TransactGet reads one record with TransactGetItems. If the record does not exist, the result is
-// nil. Failed attempts are retried as often as those of a TransactWriteItems request. The errors
-// are attempt.ErrBreakerOpen and the errors of the AWS SDK.
+// nil. The maximum number of attempts is the same as for TransactWrite. The errors are
+// attempt.ErrBreakerOpen and the errors of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())

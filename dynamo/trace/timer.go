@@ -20,8 +20,8 @@ type Timer struct {
 
 // StartTimer starts to measure a request, and returns the context for the request. o is the
 // Observer of the table, or nil. If no Observer, Trace or Usage needs the measurement, StartTimer
-// returns ctx and a Timer that measures nothing. In both cases, the Usage of ctx counts the
-// request.
+// returns ctx and a Timer that measures nothing. The Usage of ctx counts the request even if the
+// request is not measured.
 func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()

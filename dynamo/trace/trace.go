@@ -41,17 +41,17 @@ type Request struct {
 	Path string
 	// Items is the number of records that a read returned, or that a transaction writes or checks.
 	Items int
-	// ReadUnits and WriteUnits are the consumed capacity units. For a transaction, a Trace and a Usage
-	// receive computed write units. Their numbers therefore do not depend on whether the table has an
-	// Observer.
+	// ReadUnits and WriteUnits are the consumed capacity units. In a Trace and a Usage, the write
+	// units of a transaction are computed. The computed units do not depend on whether the table has
+	// an Observer.
 	ReadUnits, WriteUnits float64
 	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0 if it
 	// reported no units. An Observer receives them as WriteUnits.
 	ReportedWriteUnits float64
 	Duration           time.Duration
 	// Wave is the number of the round trip to which the request belongs. Requests in the same wave can
-	// run concurrently. A request that waits for no other request is in wave 1. Any other request is
-	// in the wave after the last request for which it waits.
+	// run concurrently. A request that waits for no other request is in wave 1. Any other request
+	// waits for earlier requests. Its wave is the highest wave of these requests, plus 1.
 	Wave int
 }
 
@@ -80,7 +80,8 @@ func (t *Trace) add(r Request) {
 	t.requests = append(t.requests, r)
 }
 
-// lastWave returns the highest wave of the recorded requests, or 0 if there are no requests.
+// lastWave returns the highest Request.Wave of the recorded requests. If no request has been
+// recorded, it returns 0.
 func (t *Trace) lastWave() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,8 +99,9 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the wave of the last request for which the next request of the Span waits. It is 0
-	// if the next request waits for no request. It is unknownWave if this is not known yet.
+	// lastWave is the highest Request.Wave of the earlier requests that the next request of the Span
+	// waits for. If the next request waits for no request, lastWave is 0. If the earlier requests are
+	// not known yet, lastWave is unknownWave.
 	lastWave int
 }
 
@@ -148,8 +150,9 @@ func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// LastWave returns the wave of the last request of the Span, or 0 if the Span has no request.
-// Request.Wave explains waves.
+// LastWave returns the highest Request.Wave of the requests that the next request of the Span waits
+// for. If the next request waits for no request, or if these requests are not known yet, LastWave
+// returns 0.
 func (s *Span) LastWave() int {
 	if s == nil {
 		return 0
@@ -176,10 +179,10 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// ResolveWave determines the wave of a Span that ForkUnplanned created: the highest wave that the
-// Trace has recorded so far. For other Spans, it does nothing. Call it before several Forks of a
-// Span whose requests run concurrently. Otherwise, the Trace would record that these requests wait
-// for each other.
+// ResolveWave changes only a Span whose dependencies are still unknown (see ForkUnplanned). It
+// records that the next request of this Span waits for all requests that the Trace has recorded so
+// far. If several Forks of the Span send requests concurrently, call ResolveWave before the Forks.
+// Otherwise, the Trace would record that these requests wait for each other.
 func (s *Span) ResolveWave() {
 	if s == nil || s.loadLastWave() != unknownWave {
 		return

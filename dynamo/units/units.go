@@ -12,7 +12,7 @@ import (
 )
 
 // BytesPerReadUnit is the number of bytes that a strongly consistent read can return for one read
-// unit. An eventually consistent read costs half as many units.
+// unit. An eventually consistent read of this number of bytes costs half a unit.
 const BytesPerReadUnit = 4096
 
 // ForRead returns the read units of an eventually consistent read of the given number of bytes. A
@@ -37,8 +37,8 @@ func ForBatchGet(records []model.Reader, keys int) float64 {
 }
 
 // bytesPerWriteUnit is the number of bytes that can be written for one write unit. In a
-// transaction, DynamoDB prepares and commits each write, so each write costs twice as many units.
-// Index entries are written outside the transaction, so they cost the normal number of units.
+// transaction, DynamoDB prepares and commits each write, so the number of units doubles. Index
+// entries are written outside the transaction, so they cost the normal number of units.
 const bytesPerWriteUnit = 1024
 
 // writeUnits returns the write units of writing the given number of bytes outside a transaction. A

@@ -134,7 +134,8 @@ type recordOrigin struct {
 	lookup int
 	// single is true if there is at most one record.
 	single bool
-	// partial is true if the records may be copies from a list that lack some attributes.
+	// partial is true if some attributes may be missing from the records, because the records are
+	// copies from a list.
 	partial bool
 }
 
@@ -204,9 +205,9 @@ func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, 
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findCollectionReads finds the fields of root that may be read as item collections. It adds them
-// to collectionFields and collectionTypes. root is the root selection of a query, or the selection
-// of a subscription's update.
+// findCollectionReads adds entries to collectionFields and collectionTypes for the records that the
+// fields of root return. root is the root selection of a query, or the selection of a
+// subscription's update.
 func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
@@ -242,10 +243,10 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// Lookups below the lists of several parents share requests only if the lists are available at
-		// the same time. A list can be available together with its parent, after a separate Query, or
-		// after another Query because the item collection is too large. The lookups therefore form up to
-		// three groups, one for each time.
+		// Lookups below the lists of several parents share requests only if the lists are available
+		// at the same time. There are up to three such times: with the parents, after a separate
+		// Query, or after a second Query. The second Query is needed only if an item collection is
+		// too large. groups is the number of these times.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
@@ -299,7 +300,8 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 	return rounds
 }
 
-// hasPartialEdges reports whether a list may contain copies of records that lack some attributes.
+// hasPartialEdges reports whether the records of a list may be copies with fewer attributes than
+// the original records.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Entities(), func(e model.Entity) bool { return len(e.Omitted) > 0 })

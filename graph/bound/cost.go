@@ -24,8 +24,9 @@ func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 // cost is the cost of reading a selection set for one record.
 type cost struct {
 	total requestLoad
-	// patterns contains the part of total for each access pattern, followed by the part for each write
-	// pattern.
+	// patterns contains the load of each access pattern, followed by the load of each write
+	// pattern. The sum of these loads can exceed total. If a field has alternatives, total contains
+	// only the maximum, but patterns contains the load of every alternative.
 	patterns []requestLoad
 	// keyChain and recordChain are the numbers of round trips in the longest sequence of requests that
 	// wait for each other. For keyChain, the sequence starts when the key of the record is known. For
@@ -55,9 +56,9 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// raiseToMaximum raises each number of c to the number in other, if that is higher. c and other are
-// the costs for two types that a record can have. The costs per group are added instead, because
-// lookups of different types do not share requests.
+// raiseToMaximum combines the costs of two types, if a record can have either type. Each number of
+// c becomes the maximum of the numbers in c and other. The number of requests per group becomes the
+// sum instead, because lookups of different types do not share requests.
 func (c *cost) raiseToMaximum(other cost) {
 	setMax := func(a *requestLoad, b requestLoad) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)

@@ -6,8 +6,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// addEntities adds the cost of _entities, the field with which federation gateways look up records.
-// Each record costs as much as a lookup with the field of Query that returns the same type.
+// addEntities adds the cost of the field _entities. Federation gateways use this field to look up
+// records. Each record costs as much as a lookup with the field of Query that returns the same
+// type.
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {

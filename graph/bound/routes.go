@@ -173,8 +173,8 @@ func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookupPattern returns the access pattern in the slice among that reads records of a type by their
-// own key. If there is no such pattern, it returns noPattern.
+// lookupPattern returns the access pattern that reads records of a type by their own key, if the
+// slice named among contains this access pattern. Otherwise, it returns noPattern.
 func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
@@ -189,8 +189,9 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 // mergedStatuses returns the statuses of a list that is merged from one partition for each order
 // status. For other lists, it returns nil.
 //
-// If the argument "statuses" is a literal without variables, the result contains as many statuses
-// as the literal. Otherwise, it contains all statuses. Only the number of statuses affects the
+// If the argument "statuses" is one status, or a list with one element, the result has one element.
+// If the argument is a list without variables, the result has one element for each different
+// status. Otherwise, the result contains all statuses. Only the number of statuses affects the
 // cost.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
@@ -218,8 +219,9 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether an argument can have a value (possible), and whether it has a value
-// for all variables (certain). An object is never certain, because it can be empty.
+// hasArgument reports whether an argument has a value. possible is true if the argument can have a
+// value. certain is true if the argument has a value for all values of the variables. For an
+// object, certain is false, because the object can be empty.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -237,8 +239,9 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false
 }
 
-// selectsSubfield reports whether a subfield of f can be selected (possible), and whether it is
-// selected for all variables (certain). name is the name of the subfield.
+// selectsSubfield reports whether the operation selects the subfield of f with the given name.
+// possible is true if the subfield is selected for some values of the variables. certain is true if
+// the subfield is selected for all values of the variables.
 func selectsSubfield(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false

@@ -76,9 +76,9 @@ const (
 
 // Bytes returns the estimated memory of the document in bytes. The estimate is usually too high.
 func (d *Document) Bytes() int {
-	// The length of the text counts three times. It counts once for the text itself, which names
-	// and values share. It counts twice more because the parser copies a string with escape
-	// sequences to a buffer of up to twice its size. Each "#" counts as a comment, although it can
-	// also be part of a string.
+	// The length of the text counts three times: once for the text itself, and twice for strings
+	// with escape sequences. The parser copies such a string to a buffer of up to twice its size.
+	// Names and other values need no further memory, because they are substrings of the text. Each
+	// "#" counts as a comment, although it can also be part of a string.
 	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

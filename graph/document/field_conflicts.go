@@ -15,8 +15,8 @@ import (
 //
 // The algorithm of the specification compares every pair of fields. This function compares each
 // field only with the first field of the same response name. This is sufficient, because equality
-// of shapes, names and arguments is transitive. It then merges the selection sets of these fields
-// and checks the result once, as one selection set.
+// of shapes, names and arguments is transitive. The function then merges the selection sets of
+// fields with the same response name, and checks the merged set instead of each pair of sets.
 //
 // The time is at most proportional to n·t. Here, n is the number of nodes of the document after
 // each fragment spread is replaced by its fragment. t is the number of object types on which the
@@ -37,9 +37,9 @@ type conflictFinder struct {
 }
 
 // check compares the fields of selection sets that the response merges. If shapesOnly is true, the
-// selection sets are on different object types. Each object in the response then uses only one of
-// them, so fields with the same response name can have different names and arguments. They must
-// still return values of the same shape; see sameShape.
+// selection sets are on different object types. Each object in the response then uses only one
+// selection set, so fields with the same response name can have different names and arguments. The
+// fields must still return values of the same shape; see sameShape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range groupByResponseName(sets) {
 		first := named[0]
@@ -139,7 +139,7 @@ func groupByType(fields []*ast.Field) [][]*ast.Field {
 
 // sameShape reports whether the types a and b have the same shape. Their list and non-null wrappers
 // must be the same. Two scalars or enums must also have the same name. Objects, interfaces and
-// unions need not have the same name, because check compares their fields.
+// unions need not have the same name, because the method check compares their fields.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

@@ -23,7 +23,7 @@ type PerLimit[T any] struct {
 	Aliases            T `env:"ORDERGRAPH_MAX_ALIASES" default:"100" code:"TOO_MANY_ALIASES" meaning:"aliases, with fragments expanded"`
 	RootFields         T `env:"ORDERGRAPH_MAX_ROOT_FIELDS" default:"50" code:"TOO_MANY_ROOT_FIELDS" meaning:"root fields, with fragments expanded"`
 	Directives         T `env:"ORDERGRAPH_MAX_DIRECTIVES" default:"50" code:"TOO_MANY_DIRECTIVES" meaning:"directives in a document"`
-	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"levels of nested lists and objects"`
+	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"levels of lists and objects in an input value"`
 	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"levels of nested introspection lists: 'fields', 'inputFields', 'interfaces' and 'possibleTypes'"`
 	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"cost of an operation"`
 	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"DynamoDB reads per operation"`
@@ -33,7 +33,8 @@ type PerLimit[T any] struct {
 // Limits contains the value of each limit. A value of 0 means the default.
 type Limits PerLimit[int]
 
-// LimitCodes contains the error code of each limit. A request that exceeds a limit gets its code.
+// LimitCodes contains the error code of each limit. A request that exceeds a limit gets the code of
+// that limit.
 var LimitCodes = setting.ErrorCodes[PerLimit[string]]()
 
 // AllLimitCodes returns the error codes of all limits in LimitCodes.

@@ -17,7 +17,8 @@ type size struct {
 	depth, dataDepth int
 	// nesting is the number of levels of nested selection sets.
 	nesting int
-	// lists is the number of levels of nested fields that are in cyclicIntrospectionLists.
+	// lists is the number of levels of nested introspection lists. Only the fields in
+	// cyclicIntrospectionLists count.
 	lists int
 	// fields is the number of fields at the top level. aliases and nodes are the numbers of aliases
 	// and nodes at all levels. Counting stops at maxCount, so the numbers cannot overflow.

@@ -91,7 +91,7 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 	return d.Parsed.Operations.ForName(name)
 }
 
-// OperationNotFoundError returns the error for an operation name for which Operation returns nil.
+// OperationNotFoundError returns the error to report if Operation returns nil for the given name.
 func (d *Document) OperationNotFoundError(name string) *gqlerror.Error {
 	if name == "" {
 		return gqlerror.Errorf("the document has several operations: set operationName to the name of the operation to execute")

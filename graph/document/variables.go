@@ -77,9 +77,9 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	return variables, nil
 }
 
-// nonNullUsesRule returns a validation rule that reports no errors. Instead, it records in
-// d.nonNullUses where an operation uses a nullable variable although null is not allowed. gqlparser
-// accepts such a use if there is a default value.
+// nonNullUsesRule returns a validation rule that reports no errors. Instead, the rule finds each
+// use of a nullable variable where null is not allowed, and adds this use to d.nonNullUses.
+// gqlparser accepts such a use if there is a default value.
 func (d *Document) nonNullUsesRule() core.Rule {
 	d.nonNullUses = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {

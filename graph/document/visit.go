@@ -26,7 +26,7 @@ type FieldVisitor struct {
 	Visited int
 	// optional contains the names of the fragments with a spread that depends on a variable in
 	// @skip or @include. certain contains the names of the fragments with a spread that does not
-	// depend on one.
+	// depend on such a variable.
 	certain, optional []string
 }
 
@@ -62,8 +62,8 @@ func (v *FieldVisitor) evaluateDirectives(directives ast.DirectiveList) (in, opt
 
 // recordSpread records a spread of a fragment and reports whether to visit the fragment. optional
 // is true if the spread depends on a variable in @skip or @include. A fragment is visited at its
-// first spread. If this spread is optional, the fragment is visited again at its first spread that
-// is not optional. The fragment's fields are then always selected.
+// first spread. If the first spread is optional, but a later spread is not, the fragment is visited
+// again at the later spread. The second visit shows that the fragment's fields are always selected.
 func (v *FieldVisitor) recordSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -28,8 +28,8 @@ const (
 	Unauthenticated = "UNAUTHENTICATED"
 	// Forbidden means that the caller lacks a permission.
 	Forbidden = "FORBIDDEN"
-	// NotFound means that the record of a subscription does not exist, or that the caller may not
-	// see it.
+	// NotFound means that the client subscribed to a record that does not exist, or that the caller
+	// may not see.
 	NotFound = "NOT_FOUND"
 	// RateLimited means that the caller exceeded the rate limit.
 	RateLimited = "RATE_LIMITED"

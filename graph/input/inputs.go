@@ -164,7 +164,8 @@ func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	}
 }
 
-// parseUnitPrice parses the price of a product. If in has no currency code, c.currency applies.
+// parseUnitPrice parses the price of a product. If the input has no currency code, c.currency
+// applies.
 func parseUnitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return parseMoney(c, commerce.ParsePrice, in, "unitPrice")
 }
@@ -180,8 +181,8 @@ func parseExpectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	return &total
 }
 
-// parseMoney parses the amount of money in an input field. If in has no currency code, c.currency
-// applies.
+// parseMoney parses the amount of money in an input field. If the input has no currency code,
+// c.currency applies.
 func parseMoney(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
@@ -194,9 +195,9 @@ func parseCurrencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// parseProductChangeUnitPrice parses the new price of a product. If in has no currency code, the
-// price is in the product's currency. This function does not know that currency, so the mutation
-// validates the amount after it has read the product.
+// parseProductChangeUnitPrice parses the new price of a product. If the input has no currency code,
+// the price is in the product's currency. This function does not know that currency, so the
+// mutation validates the amount after it has read the product.
 func parseProductChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
@@ -263,8 +264,9 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	return lines, nil
 }
 
-// Quote returns a quote for the input. If the input is valid, Quote calls price with the order
-// lines and returns its result. If the input is invalid, the quote contains only the user errors.
+// Quote returns a quote for the input. If the input is valid, Quote calls the function price with
+// the order lines and returns the result. If the input is invalid, the quote contains only the user
+// errors.
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {
@@ -297,8 +299,8 @@ func parseOrderLine(c *Validator, in *OrderLineInput, index string) commerce.Ord
 // lines are validated.
 const maxValidatedLines = 10 * commerce.MaxLines
 
-// parseStatusChange returns the command that changes the status of an order. The parameter to is
-// the new status.
+// parseStatusChange returns the command that changes the status of an order. The new status is in
+// the parameter named to.
 func parseStatusChange(c *Validator, to commerce.Status, id string, note *string, version *int32) commerce.OrderStatusChange {
 	return commerce.OrderStatusChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, id, "orderId"),

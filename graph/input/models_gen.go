@@ -34,11 +34,11 @@ type AdjustInventoryInput struct {
 	// The number of units to add, from -1,000,000,000 to 1,000,000,000. A negative number removes units.
 	// The number 0 is not allowed.
 	Delta int32 `json:"delta"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -50,8 +50,8 @@ type AssignAccountRepInput struct {
 	// field is omitted, the server rejects the input.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
 	// The `version` that the customer had when the client read it. If the version has changed since
-	// then, the mutation changes nothing. It then returns a `VersionConflict` with the current customer.
-	// If this field is omitted, the server does not check the version.
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// customer. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -62,14 +62,14 @@ type CancelOrderInput struct {
 	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -80,14 +80,14 @@ type ConfirmOrderInput struct {
 	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -105,11 +105,11 @@ type CreateCustomerInput struct {
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
 	// The ID of the account rep, who is the employee responsible for the customer.
 	AccountRepID *string `json:"accountRepId,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -124,11 +124,11 @@ type CreateProductInput struct {
 	Category string `json:"category"`
 	// The price of one unit.
 	UnitPrice *MoneyInput `json:"unitPrice"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -139,11 +139,11 @@ type CreateWarehouseInput struct {
 	ID *string `json:"id,omitempty"`
 	// The warehouse's name, which has up to 200 bytes.
 	Name string `json:"name"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -154,14 +154,14 @@ type DeliverOrderInput struct {
 	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -180,11 +180,11 @@ type HireEmployeeInput struct {
 	WarehouseID *string `json:"warehouseId,omitempty"`
 	// A list of up to 10 phone numbers. Each number has up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -192,8 +192,8 @@ type HireEmployeeInput struct {
 type MoneyInput struct {
 	// The amount in the main unit of the currency, such as dollars, not cents. It is a decimal string,
 	// such as `"29.99"`. A `unitPrice` must not be negative, and has up to 15 digits. It cannot have
-	// more decimal places than the currency uses, such as 2 for USD. An `expectedTotal` has up to 19
-	// digits.
+	// more decimal places than the currency. For example, a price in USD has at most 2. An
+	// `expectedTotal` has up to 19 digits.
 	Amount string `json:"amount"`
 	// The currency of the amount. In `updateProduct`, the default is the product's current currency. In
 	// all other mutations, the default is the shop's currency.
@@ -229,11 +229,11 @@ type PlaceOrderInput struct {
 	// order and returns the user error `PriceChanged`. If this field is omitted, the server accepts any
 	// total.
 	ExpectedTotal *MoneyInput `json:"expectedTotal,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
@@ -243,7 +243,7 @@ type PlaceOrderInput struct {
 type Query struct {
 }
 
-// The products and quantities for which the client requests a quote.
+// The products to include in a quote, with their quantities.
 type QuoteInput struct {
 	// The products and their quantities. If several entries have the same product, the server adds up
 	// their quantities.
@@ -257,8 +257,8 @@ type RemoveOrderItemInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -271,8 +271,8 @@ type SetInventoryLevelInput struct {
 	// The new number of units, from 0 to 1,000,000,000.
 	Quantity int32 `json:"quantity"`
 	// The `version` that the inventory level had when the client read it. If the version has changed
-	// since then, the mutation changes nothing. It then returns a `VersionConflict` with the current
-	// inventory level. If this field is omitted, the server does not check the version.
+	// since then, the mutation changes nothing, and returns the user error `VersionConflict` and the
+	// current inventory level. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -285,8 +285,8 @@ type SetOrderItemInput struct {
 	// The new number of units, from 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -306,22 +306,22 @@ type ShipOrderInput struct {
 	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A key that makes it safe to send this request again, such as a new UUID. After the mutation
-	// succeeds, the server stores the key for 24 hours. If the caller repeats the mutation with the same
-	// input and key, the server changes nothing. It returns the result of the first request. The key has
-	// up to 128 bytes and must not contain `#`. Keys of different callers do not conflict. On a server
-	// without authentication, all clients count as one caller.
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// The subscriptions that clients can open to receive changes of orders. The server delivers the
+// The subscriptions that clients can open to receive changes to orders. The server delivers the
 // changes over WebSocket, with the protocol `graphql-transport-ws`, or as server-sent events.
-// Subscriptions deliver the changes by all servers, and also changes that other software writes
-// directly to DynamoDB. Other software must not change the attribute `version` of an order, because
-// subscriptions can then miss its changes.
+// Subscriptions deliver the changes that any Ordergraph server makes, and also changes that other
+// software writes directly to DynamoDB. Other software must not change the attribute `version` of an
+// order, because subscriptions can then miss changes to this order.
 type Subscription struct {
 }
 
@@ -339,8 +339,8 @@ type UpdateCustomerInput struct {
 	// removes all phone numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
 	// The `version` that the customer had when the client read it. If the version has changed since
-	// then, the mutation changes nothing. It then returns a `VersionConflict` with the current customer.
-	// If this field is omitted, the server does not check the version.
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// customer. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -359,8 +359,8 @@ type UpdateEmployeeInput struct {
 	// removes all phone numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
 	// The `version` that the employee had when the client read it. If the version has changed since
-	// then, the mutation changes nothing. It then returns a `VersionConflict` with the current employee.
-	// If this field is omitted, the server does not check the version.
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// employee. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -376,8 +376,8 @@ type UpdateProductInput struct {
 	// currency.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
 	// The `version` that the product had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current product. If
-	// this field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// product. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -388,7 +388,7 @@ type UpdateShippingAddressInput struct {
 	// The shipping address.
 	ShippingAddress *AddressInput `json:"shippingAddress"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
-	// the mutation changes nothing. It then returns a `VersionConflict` with the current order. If this
-	// field is omitted, the server does not check the version.
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

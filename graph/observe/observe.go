@@ -76,9 +76,9 @@ func (o Operation) WithDocument(text string) Operation {
 // hexadecimal digits.
 const hashLength = 6
 
-// DocumentHash returns the first 12 hexadecimal digits of the SHA-256 of the document's text. It
-// returns an empty string if Name already identifies the operation of a trusted document, or if the
-// request had no text.
+// DocumentHash returns the first 12 hexadecimal digits of the SHA-256 of the document's text. For a
+// trusted document with a named operation, Name identifies the operation, so DocumentHash returns
+// an empty string. It also returns an empty string if the request had no text.
 func (o *Operation) DocumentHash() string {
 	if o.document == "" {
 		return ""

@@ -25,10 +25,10 @@ import (
 type AccessChecker struct {
 	Policy commerce.Policy
 	// fields maps each field to the permission that it requires. A field without @access requires
-	// the permission of its type. If the type has no permission either, the field usually requires
-	// none. There is an exception for root types and for types that have other fields with @access.
-	// Their fields without @access require undeclaredPermission, so a forgotten @access denies
-	// access.
+	// the permission of its type. If the type has no permission either, there are two cases. In a
+	// root type, or in a type with @access on another field, the field requires
+	// undeclaredPermission, so a forgotten @access denies access. In all other types, the field
+	// requires no permission.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions maps the name of a type to the permission that its @access declares.
 	TypePermissions map[string]commerce.Permission

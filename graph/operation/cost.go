@@ -131,9 +131,9 @@ const (
 	costPerElement costRuleKind = iota
 	// costPerPageRecord multiplies the cost of one record by the page size.
 	costPerPageRecord
-	// costScaledByParent applies to a list whose length only the parent field determines. Examples
-	// are the nodes of a connection and the lines of a quote. The rule of the parent field
-	// multiplies the cost by this length.
+	// costScaledByParent applies to a list if the arguments of its parent field determine the
+	// list's length. Examples are the nodes of a connection and the lines of a quote. The rule of
+	// the parent field multiplies the cost of one element by the list's length.
 	costScaledByParent
 	// costPerKey multiplies the cost of the field's selection set by the number of keys that the
 	// field looks up.

@@ -13,8 +13,9 @@ const (
 	outsideIntrospection introspectionPosition = iota
 	positionSchema
 	// positionAllTypes, positionAllFields and positionAllDirectives are positions where a selection
-	// set applies to every type, field or directive of the schema. At these positions, the average
-	// length of a list leads to the exact cost.
+	// set applies to every type, field or directive of the schema. At these positions, the cost
+	// calculation uses the average length of a list. The cost is exact, because the average times
+	// the number of elements is the total length.
 	positionAllTypes
 	positionAllFields
 	positionAllDirectives

@@ -90,8 +90,8 @@ type Field struct {
 	// these are the selection sets of nodes and of edges { node }.
 	Records []*SelectionSet
 	// reader converts the field's arguments. It is nil if the field has no arguments. If the
-	// arguments are valid and contain no variables, the field arguments contains the result.
-	// Otherwise, the slice from VariableArguments contains the result at the index slot.
+	// arguments are valid and contain no variables, the struct field named arguments contains the
+	// result. Otherwise, slot is the index of the result in the slice from VariableArguments.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
@@ -119,9 +119,9 @@ const (
 // ObjectType describes an object, interface or union of the schema. Generated code contains the
 // description of each type.
 type ObjectType struct {
-	// Satisfies is set only for an object type. It contains the type conditions of the fragments
-	// that apply to the type. Members is set only for an interface or union. It contains the
-	// possible object types.
+	// Satisfies is set only for an object type. It contains the names of the type, its interfaces
+	// and its unions. A fragment with one of these names as its type condition applies to the type.
+	// Members is set only for an interface or union. It contains the possible object types.
 	Satisfies, Members []string
 	// Field returns the number of a field (Field.Number) and the function that converts the field's
 	// arguments. If the field does not exist, the number is 0.
@@ -132,7 +132,8 @@ type ObjectType struct {
 // resolver receives. generated is the executionContext of gqlgen.
 type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
-// ReadArguments converts the arguments of a field with the given values of the variables.
+// ReadArguments converts the arguments of a field. variables contains the values of the operation's
+// variables.
 func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
@@ -284,8 +285,8 @@ type fieldMerger struct {
 	indexes map[string]int
 }
 
-// maxLinearSearchFields is the maximum number of fields for which find searches the slice. For more
-// fields, a map is faster.
+// maxLinearSearchFields is the maximum number of fields in a linear search. If there are more
+// fields, the method find uses a map, because a map is then faster.
 const maxLinearSearchFields = 12
 
 func (m *fieldMerger) find(alias string) int {
@@ -455,8 +456,8 @@ func (b *treeBuilder) addPermission(permission commerce.Permission) {
 }
 
 // readConstantArguments converts the arguments of a field now if they are valid and contain no
-// variables. All other arguments are converted again for each execution. An error for an invalid
-// argument then contains the path of the object with the field.
+// variables. All other arguments are converted during each execution. Invalid arguments are among
+// them, because their error must contain the path of the object with the field.
 func (b *treeBuilder) readConstantArguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
@@ -504,8 +505,8 @@ const ReadsDirective = "reads"
 // prefix. An empty prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// hasHandWrittenRead reports whether the schema declares a field with @reads(byHand). A field with
-// this directive has a hand-written resolver that may read records.
+// hasHandWrittenRead reports whether the @reads directive of a field has the argument byHand. Such
+// a field has a hand-written resolver that may read records.
 func hasHandWrittenRead(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
@@ -548,8 +549,8 @@ func (f *Field) MemberSelections(typ string) []*SelectionSet {
 	return f.Members[i : i+1]
 }
 
-// each calls do for every field of the selection set, including nested fields. A field precedes its
-// nested fields.
+// each calls the function do for every field of the selection set, including nested fields. A field
+// precedes its nested fields.
 func (s *SelectionSet) each(do func(*Field)) {
 	for i := range s.Fields {
 		f := &s.Fields[i]

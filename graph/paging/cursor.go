@@ -63,8 +63,8 @@ type CursorScope struct {
 // maxListArguments is the length of CursorScope.arguments.
 const maxListArguments = 2
 
-// ScopeOfList returns the scope of the list that a field returns for the given arguments. Each
-// argument is the text form of its value.
+// ScopeOfList returns the scope of the list that a field returns for the given arguments. arguments
+// contains the values of these arguments as text.
 func (c CursorSigner) ScopeOfList(field string, arguments ...string) CursorScope {
 	s := CursorScope{cursors: c, field: field}
 	for _, a := range arguments {
@@ -116,7 +116,7 @@ func (s CursorScope) Decode(cursor string) (string, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
-		return "", commerce.NewInvalidError("is not a cursor: send a cursor of this list unchanged")
+		return "", commerce.NewInvalidError("is not a cursor: send a cursor that this list returned, without changes")
 	}
 	if b[0] != cursorVersion {
 		return "", commerce.NewInvalidError("is a cursor of another server version: request the first page again")

@@ -11,9 +11,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments contains the arguments that choose a page of a list. Beyond reports whether the query
-// selects hasNextPage and hasPreviousPage, because the server must then check whether there are
-// more records.
+// Arguments contains the arguments that choose a page of a list. Beyond reports which of the fields
+// hasNextPage and hasPreviousPage the query selects. For these fields, the server must check
+// whether there are more records.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -67,7 +67,7 @@ type Request struct {
 	Scope CursorScope
 	// Err is the error of the first invalid argument.
 	Err error
-	// empty is true if the list is empty because no record can match an argument.
+	// empty is true if no record can match the arguments, so the list is empty.
 	empty bool
 }
 

@@ -67,8 +67,9 @@ type bucket struct {
 	balance int64
 	// updatedAt is the time of the last update of balance.
 	updatedAt time.Time
-	// turn is a semaphore for subscription events of the principal that wait for points. Only the
-	// event that holds the semaphore sleeps in Wait. Until the first event waits, turn is nil.
+	// turn is a semaphore for the principal's subscription events. Of all events that wait for points,
+	// only the event that holds the semaphore sleeps in Wait. Until the first event waits, turn is
+	// nil.
 	turn chan struct{}
 }
 

@@ -11,8 +11,8 @@ import (
 // are two callers, each of them can use seven fifteenths. Some capacity always remains free for
 // another caller.
 //
-// When other callers use more capacity, a caller can exceed its share. The pool then does not take
-// capacity away from the caller, but grants it no more.
+// When other callers use more capacity, a caller can exceed its share. The pool then takes no
+// capacity away from the caller, but refuses to grant more.
 //
 // Network switches share their buffers in the same way. They call the method dynamic thresholds (A.
 // Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
@@ -38,8 +38,8 @@ type Pool struct {
 	// caller uses.
 	used, usedByAnonymous int64
 	usedByKey             map[string]int64
-	// waiting is a heap of the callers that wait for capacity. queues maps each Caller.Key to the
-	// same elements.
+	// waiting is a heap with one queue for each caller that waits for capacity. queues maps the
+	// caller's Key to the same queue.
 	waiting queueHeap
 	queues  map[string]*callerQueue
 	// grants counts how often the pool has granted capacity to a waiting caller.
@@ -189,8 +189,8 @@ func (p *Pool) ExceedsShare(c Caller) bool {
 	return p.refusal(c, 0) != nil
 }
 
-// refusal returns nil if the caller can acquire part units of capacity now. Otherwise, it returns
-// the reason.
+// refusal returns nil if the caller can acquire capacity now. Otherwise, it returns the reason.
+// part is the number of units to acquire.
 func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	free := p.size - p.used
 	switch {
@@ -209,7 +209,8 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	return nil
 }
 
-// addUsage adds part units to the capacity that the caller uses. A negative part releases capacity.
+// addUsage changes the number of units that the caller uses by part. If part is negative, addUsage
+// releases capacity.
 func (p *Pool) addUsage(c Caller, part int64) {
 	p.used += part
 	if c.Anonymous {
@@ -290,8 +291,8 @@ func (q *callerQueue) remove(w *waiter) {
 }
 
 // queueHeap is a heap of the callers that wait for capacity. Its first element is the caller that
-// uses the least capacity in relation to its weight. Among callers with the same usage, the first
-// element is the caller with the earliest last grant.
+// uses the least capacity in relation to its weight. If several callers have the same usage, the
+// first element is the caller that has received no capacity for the longest time.
 type queueHeap []*callerQueue
 
 func (h queueHeap) Len() int { return len(h) }

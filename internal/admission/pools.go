@@ -49,14 +49,14 @@ type PoolDeclaration struct {
 	derive  func(Sizes) int
 	// Size is the capacity that all callers can use together.
 	Size int
-	// The pool does not count requests for up to UncountedUpTo units. It counts all other requests
-	// as at least Minimum units.
+	// If a request is for at most UncountedUpTo units, the pool does not count the request. If a
+	// larger request is for less than Minimum units, the pool counts Minimum units.
 	UncountedUpTo, Minimum int
 	// If Waits is true, requests wait until the pool has capacity. If Waits is false, they are
 	// refused.
 	Waits bool
-	// Code is the error code of a refusal. It is empty if the client does not receive an error.
-	// Status is the HTTP status of a refusal. It is 0 if the refusal has no HTTP status of its own.
+	// Code is the error code of a refusal. It is empty if the client does not receive an error. Status
+	// is the HTTP status that the docs show for a refusal. If Status is 0, the docs show none.
 	Code   string
 	Status int
 	// Consequence describes what happens if the pool is exhausted. It is set only if Code is empty.
@@ -88,7 +88,7 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 	},
 	PoolRequestBodies: {
 		Name: "bodies", Counts: "bytes of request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:       "bytes of request bodies over 16 KiB; the same limit applies to responses over 16 KiB",
+		Meaning:       "bytes of request bodies over 16 KiB; responses over 16 KiB have a separate limit of the same size",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	PoolRequests: {

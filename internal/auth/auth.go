@@ -102,8 +102,8 @@ type Options struct {
 	// commerce.RoleCustomer.
 	RoleClaim, CustomerClaim string
 	// CustomerExists reports whether the store contains a record of a customer. If there is no record,
-	// Authenticate rejects the customer's tokens. If CustomerExists returns an error, Authenticate
-	// returns the same error. If CustomerExists is nil, Authenticate skips this check.
+	// Authenticate rejects the customer's tokens. If CustomerExists returns an error, the error of
+	// Authenticate wraps that error. If CustomerExists is nil, Authenticate skips this check.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is the logger for changes of the keys and for errors while reading the keys.
 	Log *slog.Logger

@@ -80,8 +80,8 @@ func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 
 // principalID returns a hash that identifies the holder of a token. A subject is unique only within
 // its issuer, and one subject can act for several customers. The hash therefore includes the
-// issuer, the subject and the customer. The length of each value precedes the value, so that the
-// values "ab" and "c" have another hash than "a" and "bc".
+// issuer, the subject and the customer. It also includes the length of each value. Without the
+// lengths, the values "ab" and "c" would have the same hash as "a" and "bc".
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
 	for _, part := range []string{issuer, subject, string(customer)} {

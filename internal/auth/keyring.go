@@ -42,8 +42,8 @@ func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	if known && fresh || r.wasReadWithin(r.source.minInterval) {
 		return keys
 	}
-	// Several requests may wait for this refresh, so it must not end with the context of one of them.
-	// The HTTP client that reads the JWKS has its own timeout.
+	// Several requests can wait for this refresh, so the refresh must continue if the context of one
+	// request ends. The HTTP client that reads the JWKS has its own timeout.
 	_, _, _ = r.refreshes.Do("", func() (any, error) {
 		if !r.wasReadWithin(r.source.minInterval) {
 			r.refreshAndLog(context.Background())

@@ -18,7 +18,8 @@ type jwksSource struct {
 	read func(context.Context) ([]byte, error)
 	// refreshInterval is the interval between periodic reads.
 	refreshInterval time.Duration
-	// minInterval is the minimum interval between two reads that tokens with unknown key IDs cause.
+	// minInterval limits the reads for unknown key IDs. An unknown key ID causes a read only if the
+	// last read was at least minInterval ago.
 	minInterval time.Duration
 }
 

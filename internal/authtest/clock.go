@@ -28,8 +28,8 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc schedules f. Advance calls f when it has advanced the clock by d. The function stop
-// cancels the call and reports whether f was still scheduled.
+// AfterFunc schedules a call of f. Advance calls f as soon as the duration d has passed on the
+// clock. The function stop cancels the call and reports whether f was still scheduled.
 func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +70,9 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// nextTimer removes and returns the first timer that is due by until, and advances the clock to its
-// due time. If no timer is due, nextTimer advances the clock to until and returns nil.
+// nextTimer removes and returns the first timer with a due time that is not after the given time.
+// It advances the clock to the timer's due time. If there is no such timer, nextTimer advances the
+// clock to the given time and returns nil.
 func (c *Clock) nextTimer(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -234,7 +234,7 @@ func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
 
 // checkJSONOutput writes one line of JSON for each inconsistency and each unverified record, and
 // then one line for the summary. It ignores write errors, because the encoder writes to a
-// stickyErrorWriter that stores them.
+// stickyErrorWriter, which stores the first error.
 type checkJSONOutput struct{ w *json.Encoder }
 
 func (j *checkJSONOutput) writeDrift(d check.Drift) { _ = j.w.Encode(d) }

@@ -35,7 +35,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Environment contains everything that a command uses of its process, such as standard output.
+// Environment contains the parts of the process that a command uses, such as standard output.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -278,8 +278,8 @@ func openStore(ctx context.Context, command string, env Environment) (*dynamo.St
 	return store, cfg, err
 }
 
-// openConfiguredStore opens the configured store. It also returns the feed.Source from which
-// subscriptions receive the changes in the store. The store writes its log messages to log.
+// openConfiguredStore opens the configured store. It also returns the feed.Source that reports the
+// changes in the store to subscriptions. The store writes its log messages to log.
 func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	opts := cfg.Table
 	opts.Log = log
@@ -432,10 +432,10 @@ func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, lo
 	}
 }
 
-// openForServing opens the configured store. It also returns the feed.Source from which
-// subscriptions receive the changes in the store. It verifies that the table exists and matches the
-// data model. If an embedded store has no table, openForServing creates the table. If sample is
-// true, it also loads the sample data into the new table.
+// openForServing opens the configured store. It also returns the feed.Source that reports the
+// changes in the store to subscriptions. It verifies that the table exists and matches the data
+// model. If an embedded store has no table, openForServing creates the table. If sample is true, it
+// also loads the sample data into the new table.
 func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -578,7 +578,8 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 }
 
 // createTable creates the table. If the table already exists and matches the data model,
-// createTable only turns on the expiry of records and the stream. It prints which of them were off.
+// createTable only turns on the stream and the expiry of records. It prints which of the two was
+// off.
 func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {

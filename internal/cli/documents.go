@@ -156,8 +156,8 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// subscriptionType is the operation type of subscriptions. For a subscription, the bound is the
-// maximum load of one event.
+// subscriptionType is the operation type of subscriptions. The bound of a subscription is the
+// maximum load that one event causes on DynamoDB.
 const subscriptionType = "subscription"
 
 // sortByBound sorts the invalid operations first. The valid operations follow in descending order

@@ -170,7 +170,7 @@ func (m *meter) document(o price.Operation) (string, error) {
 }
 
 // execute executes the setup mutations of an operation and then the operation itself, on a new
-// embedded store. It returns the units of the operation without the setup mutations.
+// embedded store. It returns the units of the operation, without the units of the setup mutations.
 func (m *meter) execute(ctx context.Context, o price.Operation, text string) (price.Units, error) {
 	engine, err := openEmbeddedStore("", m.env)
 	if err != nil {
@@ -197,8 +197,9 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 	return executeOnce(ctx, executor, text, o.Variables)
 }
 
-// executeOnce executes an operation and returns its units. If a root field is null or a mutation is
-// rejected, executeOnce returns an error, because a successful execution would consume more units.
+// executeOnce executes an operation and returns its units. If a root field is null or a mutation
+// writes nothing, executeOnce returns an error, because the operation would consume more units in
+// production.
 func executeOnce(ctx context.Context, executor *graph.Executor, text string, variables map[string]any) (price.Units, error) {
 	result := executor.Execute(graph.WithExplain(ctx), graph.Request{Query: text, Variables: variables})
 	if len(result.Errors) > 0 {

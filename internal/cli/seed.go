@@ -120,7 +120,8 @@ func generateAndLoad(ctx context.Context, opts generateOptions, files []string, 
 	if len(files) > 0 {
 		return usageError{fmt.Sprintf("seed -generate generates the dataset, so it accepts no FILE argument such as %q", files[0])}
 	}
-	// Validate the numbers of records first, because the number of orders is the maximum of -from.
+	// Validate the numbers of records first, because the value of -from is then compared with the
+	// number of orders.
 	if err := opts.shape.Validate(); err != nil {
 		return usageError{"seed: -" + err.Error()}
 	}

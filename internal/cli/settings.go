@@ -63,8 +63,8 @@ func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// defineSettingFlag defines the flag of one setting. listed contains the names of the settings for
-// which the help of the command lists the flag.
+// defineSettingFlag defines the flag of one setting. listed contains the names of the settings
+// whose flags the help of the command lists.
 func defineSettingFlag(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
 	if name := s.Flag(); name != "" {
 		variables := s.Variables()
@@ -81,7 +81,7 @@ func configCommand(_ context.Context, args []string, env Environment) error {
 	err := parseArgs(configCommandName, args, 0, func(set *flag.FlagSet) {
 		set.BoolVar(&asJSON, "json", false, "print one JSON object")
 		defineSettingFlags(set, &env)
-		set.Bool("sample", false, "accepted because serve has this flag; it has no effect on the settings")
+		set.Bool("sample", false, "no effect: the command config accepts all flags of the command serve")
 	}, nil)
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ type Config struct {
 	// not a setting. Such a variable has no effect.
 	Warnings []string
 
-	// secretFiles contains the files from which ReadFrom has read secrets. WatchSecrets reads these
+	// secretFiles contains the files with secrets that ReadFrom has read. WatchSecrets reads these
 	// files again periodically.
 	secretFiles []secretFile
 }
@@ -165,10 +165,10 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: fileSettingName, Value: setting.Text(&r.file, ""), Meaning: "[file](#file) with settings"},
 			{Name: "ORDERGRAPH_ADDR", Value: setting.TextMatching(&r.Addr, "", "HOST:PORT, such as :8080", isAddress), Meaning: "address to listen on; `:8080` listens on all addresses"},
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `ORDERGRAPH_ADDR` is not set; the server listens on 127.0.0.1, or with `ORDERGRAPH_AUTH=jwt` on all addresses"},
-			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.ParsedBy(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port of 127.0.0.1, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), which is off by default; for a port without a host, the host is 127.0.0.1"},
+			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.ParsedBy(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port without a host, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), which is off by default; for a port without a host, the host is 127.0.0.1"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all origins", isOrigin), Meaning: "origins of the web pages that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "additional host names that a [server without authentication](authentication.md#without-authentication) accepts"},
-			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs pagination cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`; otherwise, the default is derived from the table name and is not secret", minCursorKeyBytes)},
+			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs pagination cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`. Without authentication, the default derives from the table name and is not secret", minCursorKeyBytes)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`off` disables introspection; federation gateways can still read the subgraph schema"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file name of the manifest of [trusted documents](operations.md#trusted-documents)"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
@@ -196,7 +196,7 @@ func (r *settingsReader) sections() []setting.Section {
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factor for each role that multiplies the [shares](limits.md#shares) of callers with this role, such as `ADMIN=2,SERVICE=8`"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factor for each role, such as `ADMIN=2,SERVICE=8`; it multiplies the [shares](limits.md#shares) of the role's callers"},
 		}},
 	}
 }
@@ -299,15 +299,15 @@ func (r *settingsReader) resolveDependentSettings() {
 	check(r.resolveBurst())
 }
 
-// setDerived changes the entry in r.Effective of a setting whose value depends on other settings.
-// It sets the value and the source that users see.
+// setDerived sets the value and the source that r.Effective contains for a setting. It must be
+// called if the value of the setting depends on other settings.
 func (r *settingsReader) setDerived(name, value, source string) {
 	i := slices.IndexFunc(r.Effective, func(e EffectiveSetting) bool { return e.Name == name })
 	r.Effective[i].Value, r.Effective[i].Source = value, source
 }
 
-// resolveBurst validates Rates.Burst, or sets its default. Without authentication, all callers
-// would share one rate limit, so the default is no rate limit.
+// resolveBurst validates Rates.Burst, or sets its default. Without authentication, the default is
+// no rate limit, because all callers would share one rate limit.
 func (r *settingsReader) resolveBurst() error {
 	switch {
 	case r.Rates.Burst > 0 && r.Rates.Burst < r.Limits.Cost:

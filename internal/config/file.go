@@ -72,8 +72,7 @@ func parseFile(text string) (lines []fileLine, problems []string) {
 }
 
 // readFile returns the content of a file of at most maxFileBytes bytes. The errors of readFile do
-// not contain the path. An operator may have mistakenly configured a secret instead of the path of
-// its file.
+// not contain the path, because the path may be a secret that an operator configured by mistake.
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -49,8 +49,8 @@ func Environ() []string { return os.Environ() }
 const fileSettingName = "ORDERGRAPH_CONFIG"
 
 // sourceLayer reads the values of settings from one source. get returns the text of a variable, and
-// reports in ok whether the source sets the variable. place describes the source in messages. An
-// environment variable or a line in the file with an empty value counts as not set.
+// reports in ok whether the source sets the variable. place describes the source in messages. In
+// the environment and in the configuration file, an empty value counts as not set.
 type sourceLayer struct {
 	source Source
 	get    func(name string) (text, place string, ok bool)

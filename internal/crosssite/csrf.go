@@ -1,5 +1,5 @@
-// Package crosssite detects HTTP requests that a page of another site may have caused a browser to
-// send. It imports only the standard library.
+// Package crosssite detects HTTP requests that a browser may have sent because of a page of another
+// site. It imports only the standard library.
 package crosssite
 
 import (
@@ -43,8 +43,8 @@ func PossibleCSRF(h http.Header, preflight []string) bool {
 			return false
 		}
 	}
-	// A browser never adds a Bearer token to a request automatically. After the user has logged in, it
-	// does add the credentials of other schemes, such as Basic.
+	// A browser never adds a Bearer token to a request automatically. After the user has logged in, a
+	// browser automatically adds the credentials of other schemes, such as Basic.
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}

@@ -100,7 +100,8 @@ func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 	defer log.Close() // the JVM has its own file descriptor for the log
 	// DynamoDB Local stores its data in SQLite, outside the Java heap. So a heap of 512 MB is more
 	// than the tests need (see TestHeapHoldsManyRecords). UseSerialGC and TieredStopAtLevel=1 make
-	// the JVM start faster. They also avoid one thread for each CPU core.
+	// the JVM start faster. Without these options, the JVM would also start one thread for each CPU
+	// core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -185,8 +186,8 @@ var accessKey = rand.Text()
 
 const region = "local"
 
-// Environment returns the environment variables with which another process can use the tables of
-// this process. They contain the region and the credentials, but not the endpoint.
+// Environment returns environment variables that give another process access to the tables of this
+// process. They contain the region and the credentials, but not the endpoint.
 func Environment() []string {
 	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
 }
@@ -208,9 +209,9 @@ func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 	}, optFns...)
 }
 
-// Stop kills the instance, waits until it has ended, and deletes its log. All tables are lost. For
-// the instance of [Shared], Stop only ends the use by this process: the instance continues to run
-// for other processes. Only the first call of Stop has an effect.
+// Stop kills the instance, waits until it has ended, and deletes its log. All tables are lost. If
+// the instance comes from [Shared], Stop does not kill it: this process stops using the instance,
+// but other processes can continue to use it. Only the first call of Stop has an effect.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
 		if i.release != nil {

@@ -96,8 +96,8 @@ func (s *Store) commitBatch(batch []*pendingWrite) {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errCommitFailed, err)
 		for _, w := range batch {
-			// Replace the write's own error, too. It may depend on an earlier write of the batch,
-			// which is now undone.
+			// Replace w.err even if apply has returned an error. That error may be the result of an
+			// earlier write of the batch, and the earlier write is now undone.
 			w.err = err
 		}
 		return

@@ -22,9 +22,9 @@ type observer struct {
 // change. An element of before is nil if the item is new. An element of after is nil if the item is
 // deleted.
 //
-// Each call reports one item, except that one call reports all items of the table that a
-// transaction changes. As in DynamoDB Streams, a write that changes nothing is not reported. The
-// table needs no stream.
+// If a transaction changes several items of the table, one call reports all of these items. Any
+// other call reports one item. As in DynamoDB Streams, a write that changes nothing is not
+// reported. The table needs no stream.
 //
 // The calls run one after another, in the order of the commits. A writer receives its response only
 // after the call for its change, and other writes wait. So observe must be fast and must not send

@@ -2,7 +2,7 @@
 // requests in DynamoDB's JSON protocol: from the AWS SDK in the same process (Client), or over HTTP
 // (ServeHTTP).
 //
-// Of this module, the package imports only the packages in its subdirectories:
+// The package uses the packages in its subdirectories, and no other packages of this module:
 //   - wire decodes requests, and encodes responses and errors.
 //   - attr implements attribute values.
 //   - expr parses and evaluates expressions.
@@ -98,7 +98,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// The names of the top-level buckets. keyVersion is the key of the format version in bucketFormat.
+// The names of the top-level buckets. bucketFormat contains the format version under the key
+// keyVersion.
 var (
 	bucketFormat  = []byte("format")
 	bucketTables  = []byte("tables")
@@ -403,8 +404,8 @@ func decodingOperation[In any](operation func(*Store, context.Context, *In) ([]b
 	}
 }
 
-// streamOperation returns a function that calls read in a read transaction, with the bucket of all
-// streams.
+// streamOperation returns a function that begins a read transaction and passes the bucket of all
+// streams to read.
 func streamOperation[In any](read func(streams *bbolt.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
 	return func(s *Store, _ context.Context, in *In) (response []byte, err error) {
 		err = s.db.View(func(tx *bbolt.Tx) (err error) {

@@ -340,8 +340,8 @@ func (c *commitState) storeToken(token string, digest []byte) error {
 		if err := b.Delete(k); err != nil {
 			return err
 		}
-		// If the token has been used again since this time, keep the entry that contains its
-		// digest.
+		// If the token's other entry contains the same time, delete that entry, too. A later time
+		// means that the token has been used again.
 		if known := b.Get(tokenKey(string(k[9:]))); known != nil && bytes.Equal(known[:8], k[1:9]) {
 			if err := b.Delete(tokenKey(string(k[9:]))); err != nil {
 				return err

@@ -172,16 +172,17 @@ func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client)
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
-		// aws.NopRetryer ignores the retry options of a single request. OneAttempt respects these
-		// options. Without OneAttempt, a request that allows retries would fail after a transient fault.
+		// With aws.NopRetryer, a request is never retried, even if the options of the request allow
+		// retries. OneAttempt respects these options.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
 	}), c
 }
 
-// WrapStreamsClient returns a copy of the client streams. Requests of the copy fail with the faults
-// that choose returns, and the copy does not retry them. The returned Client counts the faults.
+// WrapStreamsClient returns a copy of the given client of DynamoDB Streams. Requests of the copy
+// fail with the faults that choose returns, and the copy does not retry these requests. The returned
+// Client counts the faults.
 func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {

@@ -45,8 +45,8 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Counts maps a kind of fault to the number of requests that fail with this fault.
 type Counts map[Kind]int
 
-// sharesWindow is the number of requests for which ExactShares chooses the faults in advance. A
-// count of 5 in Counts therefore means 5 % of the requests.
+// sharesWindow is a number of requests. ExactShares chooses the faults for this number of requests
+// in advance. A count of 5 in Counts therefore means 5 % of the requests.
 const sharesWindow = 100
 
 // ExactShares returns a Chooser that makes a fixed share of the requests fail. writes contains the

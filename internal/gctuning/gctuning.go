@@ -1,7 +1,7 @@
 // Package gctuning configures Go's garbage collector for a server. It makes collections less
 // frequent while the heap is small. It also sets the memory limit of the Go runtime, according to
-// the memory of the container. If nothing reads the heap profile, it turns off the sampling of
-// allocations.
+// the memory of the container. If nothing reads the heap profile, the package turns off the
+// sampling of allocations.
 //
 // By default, the runtime starts a collection when the heap has doubled since the last collection
 // (https://go.dev/doc/gc-guide#GOGC). Between requests, the heap of this server contains only a few
@@ -22,8 +22,8 @@ import (
 const (
 	// ballastBytes is the size in bytes of the ballast: memory that Start allocates, but never uses.
 	// The runtime counts the ballast as live heap, so it starts the next collection later. A higher
-	// GOGC would also delay collections. However, it would use more additional memory for a larger
-	// heap. With the ballast, the additional memory is constant.
+	// GOGC would also delay collections, but the additional memory would then grow with the heap. With
+	// the ballast, the additional memory is constant.
 	//
 	// A larger ballast would waste memory when many requests arrive at the same time. With 16 MiB,
 	// collections take less than 3 % of the CPU time of a busy server with a small heap.

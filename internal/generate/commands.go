@@ -29,8 +29,8 @@ const (
 )
 
 // writeApply writes an Apply method for each Go type of package commerce that describes a change.
-// For example, CustomerChange describes a change of a Customer. If a pointer field of the change is
-// not nil, Apply copies its value to the field of the record with the same name. Apply skips fields
+// For example, CustomerChange describes a change to a Customer. Apply copies the value of each
+// pointer field that is not nil to the field with the same name in the record. Apply skips fields
 // with the tag apply:"-". If two fields with the same name have different types, writeApply fails.
 func writeApply(commerce *types.Package) {
 	var out bytes.Buffer
@@ -189,8 +189,11 @@ type commandWriter struct {
 }
 
 // write writes the Command method of an input. The method returns the command that m.method takes.
-// If the command lacks a field of the input, or if no function validates a field, write fails. If
-// the command changes a record and the input lacks a field of the command, write also fails.
+// For example, write fails in these cases:
+//
+//   - The command lacks a field of the input.
+//   - A field of the input requires a validation function, and this function does not exist.
+//   - The command changes a record, and the input lacks a field of the command.
 func (w *commandWriter) write(input *gql.Definition, m mutation) {
 	fields := fieldsOf(m.command)
 	name := m.command.Obj().Name()

@@ -180,7 +180,7 @@ type %[2]sEdge {
 //  4. a sentence that says when the record's field is null
 //  5. the name of the record's field
 //  6. the type of the record's field
-//  7. a text about the field after a VersionConflict, or an empty string
+//  7. a sentence about the value of the field after a VersionConflict, or an empty string
 //  8. the types of the user errors
 const payloadSDL = `
 """

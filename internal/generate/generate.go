@@ -104,8 +104,8 @@ func (g *generator) addImport(path, name string) string {
 	return name
 }
 
-// collectType adds a schema type to the types for which code is generated. It also adds all types
-// that the fields of this type refer to.
+// collectType selects a schema type for code generation. It also selects all types that the fields
+// of this type refer to.
 func (g *generator) collectType(typ string) {
 	if g.objects[typ] != nil || g.abstract[typ] != nil {
 		return
@@ -137,7 +137,8 @@ func withoutIntrospection(o *codegen.Object) *codegen.Object {
 	return &own
 }
 
-// collectFieldType adds the type of a field to the types for which code is generated.
+// collectFieldType selects the type of a field for code generation. If the type is a list, it also
+// selects the type of the elements. It selects no scalars.
 func (g *generator) collectFieldType(ref *config.TypeReference) {
 	switch {
 	case ref.IsSlice():
@@ -200,7 +201,8 @@ func possibleTypes(abstract *codegen.Interface) []string {
 // way.
 func lcFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// writeObject writes the functions with which the executor resolves and writes an object type.
+// writeObject writes the functions for an object type. The executor calls these functions to
+// resolve the fields of an object and to write the object.
 func (g *generator) writeObject(o *codegen.Object) {
 	g.line("\nfunc number%s(name string) (int, operation.ArgumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn operation.TypenameField, nil", o.Name)
 	for i, f := range o.Fields {
@@ -239,8 +241,8 @@ func (g *generator) writeObject(o *codegen.Object) {
 	}
 }
 
-// funcName returns the name of the field's type, followed by the name of the field. All generated
-// functions of the field contain this text in their names.
+// funcName returns the name of the object type that contains the field, followed by the name of the
+// field. All generated functions of the field contain this text in their names.
 func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f.Name) }
 
 // isCall reports whether the value of a field is the result of a method or resolver. Otherwise, the
@@ -314,9 +316,9 @@ func (g *generator) writeValue(ref *config.TypeReference, v string, nullable boo
 	g.line("%s\nreturn true", g.leafStatement(ref, v))
 }
 
-// writeReturn writes a return statement. expression is a Go expression that is false if the value
-// of a field could not be written. If the field is nullable, the statement then writes null instead
-// of the value.
+// writeReturn writes a return statement. expression is a Go expression that reports whether the
+// value of a field was written. If expression is false and the field is nullable, the return
+// statement writes null instead.
 func (g *generator) writeReturn(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.writeNull()"

@@ -62,8 +62,8 @@ func mustValue[T any](v T, err error) T {
 // fail stops the generation with a formatted error.
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// recoverFailure recovers from a panic with a failure, and stores the error of the failure in err.
-// It must be called with defer.
+// recoverFailure ends a panic whose value is a failure, and stores the failure's error in err. It
+// must be called with defer.
 func recoverFailure(err *error) {
 	switch panicked := recover().(type) {
 	case nil:
@@ -74,8 +74,8 @@ func recoverFailure(err *error) {
 	}
 }
 
-// prefixFailure adds a prefix, such as the name of a field, to the error of a failure. It must be
-// called with defer.
+// prefixFailure handles a panic whose value is a failure. It adds a prefix, such as the name of a
+// field, to the failure's error, and panics again. It must be called with defer.
 func prefixFailure(format string, args ...any) {
 	panicked := recover()
 	if f, ok := panicked.(failure); ok {

@@ -26,8 +26,8 @@ type accessPattern struct {
 	number int
 	// name is the name of the variable.
 	name string
-	// typed reports whether the variable has the type Lookup or List. These types embed an
-	// AccessPattern. Otherwise, the variable is a pointer to an AccessPattern.
+	// If typed is true, the variable has the type Lookup or List. Both types embed an
+	// AccessPattern. If typed is false, the variable is a pointer to an AccessPattern.
 	typed bool
 }
 

@@ -27,7 +27,7 @@ const (
 // typedPattern is an access pattern, with the Go types of its keys and its records.
 type typedPattern struct {
 	accessPattern
-	// key is the type of the keys with which a Lookup finds records. It is nil if the access pattern
+	// key is the type of the keys that a Lookup uses to find records. It is nil if the access pattern
 	// is not a Lookup.
 	key types.Type
 	// value is the type of the records. It is nil if the access pattern is neither a Lookup nor a
@@ -135,8 +135,8 @@ var pagingArguments = []string{"first", "after", "last", "before"}
 // filterMethod is a method of paging.Request that filters a list by the value of an argument.
 type filterMethod struct {
 	name string
-	// canReject reports whether the method can reject an invalid value. If it can, its first parameter
-	// is the name of the argument, which the error message contains.
+	// canReject reports whether the method can reject an invalid value. Such a method has the
+	// argument's name as its first parameter, because the error message contains the name.
 	canReject bool
 }
 
@@ -218,8 +218,8 @@ func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
 // isBatch reports whether a field takes a list of keys and returns the records with these keys.
 func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
 
-// writeBatchArguments writes the method that converts the argument of a field, a list of IDs, to
-// the keys of records.
+// writeBatchArguments writes a method for a field whose argument is a list of IDs. The method
+// converts these IDs to the keys of records.
 func (g *generator) writeBatchArguments(f *codegen.Field, key types.Type) {
 	g.line("\n// keys converts the argument to keys of records. A malformed ID becomes an empty key.")
 	g.line("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.typeName(key), g.typeName(key), f.Args[0].Name, f.Args[0].VarName)
@@ -247,9 +247,9 @@ func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
 // own copy of an imported type.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// fieldOfType returns the name of the struct field that has the type t. If by is not empty, it
-// considers only the field with this name. If several fields have the type t, it returns ID,
-// provided that one of them has this name. Otherwise, it fails.
+// fieldOfType returns the name of the struct field that has the type t. If the argument by is not
+// empty, the field must also have this name. If several fields have the type t, and one of them has
+// the name ID, fieldOfType returns ID. If no field or several fields remain, fieldOfType fails.
 func fieldOfType(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -281,7 +281,7 @@ func (g *generator) lookupPatternOf(o *codegen.Object) (typedPattern, bool) {
 	return typedPattern{}, false
 }
 
-// plannedField is a field for which the generator writes the query plan and the resolver.
+// plannedField is a field with a generated query plan and a generated resolver.
 type plannedField struct {
 	*codegen.Field
 	number int
@@ -337,8 +337,8 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 	}
 }
 
-// writeListPlans writes the function that plans the lists of an object type. The object type is
-// Query, or the type of a record that has lists.
+// writeListPlans writes the function that schedules the reads of the lists in an object type. The
+// object type is Query, or the type of a record that has lists.
 func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
 		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
@@ -374,9 +374,10 @@ func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []
 	g.addImport("context", "context")
 }
 
-// writeReferencePlans writes a function for records that refer to other records. For example, an
-// order refers to its customer. The function plans the reads of these other records. If the key of
-// a record already contains the reference, the plan does not wait until the record has been read.
+// writeReferencePlans writes a function for a type of record that refers to other records. For
+// example, an order refers to its customer. The function schedules the reads of the other records.
+// If the key of the referring record contains the reference, these reads are scheduled before the
+// referring record has been read.
 func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {

@@ -38,8 +38,8 @@ const (
 	// JSON escapes quotes, so the string can be twice as long as the body. A longer body is sent in
 	// base64, which is only a third longer than the body.
 	maxPlainBody = 1 << 20
-	// responseMargin is the time by which the deadline of an HTTP request is earlier than the deadline
-	// of the Lambda invocation. During this time, the response can still be returned.
+	// responseMargin is the time reserved for returning the response. The context of an HTTP request
+	// ends responseMargin before the deadline of the Lambda invocation.
 	responseMargin = 250 * time.Millisecond
 )
 
@@ -47,7 +47,8 @@ const (
 // Serve ends the process.
 //
 // Serve calls flush before it returns each response, because Lambda freezes the process afterwards.
-// The context of flush ends early enough to return the response in time.
+// The context of flush ends responseMargin before the deadline of the Lambda invocation, so that
+// Serve can still return the response.
 func Serve(ctx context.Context, h http.Handler, flush func(context.Context)) {
 	lambda.StartWithOptions(invoker{h, flush}, lambda.WithContext(ctx))
 }

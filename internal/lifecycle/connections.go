@@ -281,9 +281,9 @@ const (
 )
 
 // evict stops serving the connection and releases its capacity in the pool. If the caller is
-// anonymous, evict closes the connection only after evictionDelay, so that an attacker cannot
-// reconnect quickly. Otherwise, or if maxOpenEvicted connections are already waiting, evict closes
-// it immediately.
+// anonymous, the connection is closed after evictionDelay, so that an attacker cannot reconnect
+// quickly. If the caller is not anonymous, evict closes the connection immediately. If
+// maxOpenEvicted evicted connections are still open, there is no delay either.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()
@@ -330,7 +330,7 @@ func (conn *connection) unlessEvicted(set func(time.Time) error, at time.Time) e
 	return set(at)
 }
 
-// listener accepts only connections for which the pool has capacity.
+// listener accepts a connection only if the pool has capacity for it.
 type listener struct {
 	net.Listener
 	tracker *connectionTracker

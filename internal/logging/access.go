@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// In each second, the access log contains the first maxLinesPerSecond requests. Of all further
-// requests in this second, it contains only one of every sampleEvery requests.
+// In each second, the access log contains the first maxLinesPerSecond requests. After these
+// requests, it contains only one request out of sampleEvery.
 const (
 	maxLinesPerSecond = 1000
 	sampleEvery       = 100

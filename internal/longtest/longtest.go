@@ -32,8 +32,8 @@ func Skip(t testing.TB) {
 	}
 }
 
-// SetRapidChecks sets the number of random inputs with which each property test runs. Call it from
-// TestMain before the command line is parsed, so that the flag -rapid.checks takes precedence.
+// SetRapidChecks sets the number of random inputs of each property test. Call it from TestMain
+// before the command line is parsed, so that the flag -rapid.checks takes precedence.
 func SetRapidChecks(usual, full int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(Size(usual, full))); err != nil {
 		panic(err) // the package has no property tests, so the flag does not exist

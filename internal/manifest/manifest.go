@@ -66,14 +66,15 @@ type member struct {
 	value json.RawMessage
 }
 
-// errNotManifest is the error for a file that has none of the supported formats.
+// errNotManifest is the error for a file in an unsupported format.
 var errNotManifest = errors.New("the file is not a manifest: use the output of the npm package @apollo/generate-persisted-query-manifest, or a JSON object that maps IDs to documents, as Relay's compiler and GraphQL Code Generator write it")
 
 // readMembers decodes a JSON object. It keeps the order of the members and keeps duplicate names. A
 // map would lose both.
 func readMembers(text []byte) ([]member, error) {
 	if !json.Valid(text) {
-		// The error of Unmarshal contains the position of the syntax error.
+		// json.Valid returns no error, so call json.Unmarshal, which returns a description of the
+		// problem.
 		var value json.RawMessage
 		return nil, fmt.Errorf("%w (invalid JSON: %w)", errNotManifest, json.Unmarshal(text, &value))
 	}

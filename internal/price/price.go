@@ -32,7 +32,7 @@ type Prices struct {
 	read, write *big.Rat
 }
 
-// unitsPerPrice is the number of DynamoDB request units for which a price file states the price.
+// unitsPerPrice is the number of DynamoDB request units that a price in a price file pays for.
 const unitsPerPrice = 1_000_000
 
 // Standard returns the prices of the AWS region us-east-1 since November 2024. The prices are
@@ -45,7 +45,7 @@ func Standard() Prices {
 	return p
 }
 
-// Read reads a price file. If the content of the file is invalid, the error says how to correct it.
+// Read reads a price file. If the content of the file is invalid, the error describes the problem.
 func Read(name string) (Prices, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -98,8 +98,8 @@ func parsePrices(text []byte) (Prices, error) {
 // perUnit returns the exact price in dollars of one DynamoDB request unit. million is the price of
 // a million request units.
 func perUnit(member string, million json.Number) (*big.Rat, error) {
-	// Parsing the price as a float first limits its exponent. To parse a number such as 1e999999999
-	// exactly, the program would need gigabytes of memory.
+	// Parse the price as a float first, because a float has a limited exponent. To parse a number such
+	// as 1e999999999 exactly, the program would need gigabytes of memory.
 	dollars, err := million.Float64()
 	if err != nil || dollars <= 0 || dollars > maxPrice {
 		return nil, fmt.Errorf("%q in \"dollarsPerMillion\" must be the price in dollars of a million DynamoDB request units, above 0 and at most %d", member, maxPrice)
@@ -153,7 +153,8 @@ func (p Prices) PerMillion(u Units) json.Number {
 	if exact.Sign() == 0 {
 		return "0"
 	}
-	// last is the power of ten of the last significant digit, such as -2 for hundredths.
+	// last is the place of the last significant digit, as an exponent of ten. For example, -2 means
+	// hundredths.
 	approximate, _ := exact.Float64()
 	last := int(math.Floor(math.Log10(approximate))) + 1 - significantDigits
 	text := new(big.Rat).Quo(exact, powerOfTen(last)).FloatString(0)

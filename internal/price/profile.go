@@ -26,9 +26,9 @@ type Operation struct {
 	// Setup lists mutations that are executed before the operation. The price of the operation does
 	// not include the price of these mutations.
 	Setup []string `json:"setup"`
-	// MeasuredUnits is the capacity that one execution of the operation consumed, as the explain
-	// output of a server states it. If MeasuredUnits is set, the operation is not executed to measure
-	// it.
+	// MeasuredUnits is the capacity that one execution of the operation consumed. The explain output
+	// of a server contains this capacity. If MeasuredUnits is nil, the operation is executed to
+	// measure the capacity.
 	MeasuredUnits *Units `json:"units"`
 }
 

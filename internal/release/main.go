@@ -87,7 +87,7 @@ func release(ctx context.Context, out string, targets []string) error {
 	return writeChecksums(out)
 }
 
-// build is the program for one platform, with the texts that are distributed with it.
+// build contains the program for one platform, its license texts and the README.
 type build struct {
 	os, arch string
 	// version and commit are read from the binary. time is the time of the commit.
@@ -101,8 +101,8 @@ type build struct {
 	license, notices, readme []byte
 }
 
-// newBuild builds the program for the platform target. It builds the program twice, in the clones
-// first and second of the repository. If the two binaries differ, newBuild returns an error.
+// newBuild builds the program for the given platform twice. The directories first and second each
+// contain a clone of the repository. If the two binaries differ, newBuild returns an error.
 func newBuild(ctx context.Context, target, work, first, second string) (build, error) {
 	b := build{}
 	var ok bool
@@ -137,7 +137,7 @@ func newBuild(ctx context.Context, target, work, first, second string) (build, e
 		}
 	}
 	if b.commit == "" {
-		return b, errors.New("the binary does not name the commit from which it was built: run the command in a Git repository")
+		return b, errors.New("the binary does not contain the Git commit of its source code: run the command in a Git repository")
 	}
 	return b, nil
 }

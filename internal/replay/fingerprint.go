@@ -43,8 +43,8 @@ func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 }
 
 // hashValue returns the hash of the next JSON value. It adds the hashes of the elements of an
-// object or array, so their order has no effect. For arrays, this is intended, because the keys of
-// a batch can have any order.
+// object or array, so their order has no effect. The order of an array must have no effect, because
+// two equal batches can contain their keys in different orders.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray

@@ -50,9 +50,10 @@ type storedResponse struct {
 	body   []byte
 }
 
-// WrapClient returns a DynamoDB client that sends its requests to the returned Client. The Client
-// sends the requests that it cannot replay with the HTTP client of db. The DynamoDB client retries
-// requests and caches credentials as in production.
+// WrapClient returns a DynamoDB client that sends its requests to the returned Client. If the
+// Client has no response to replay, the Client sends the request to DynamoDB. For this purpose, it
+// uses the HTTP client of db. The DynamoDB client retries requests and caches credentials as in
+// production.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
 	return dynamodb.NewFromConfig(aws.Config{
@@ -69,15 +70,16 @@ func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 func (c *Client) RequestCount() int { return int(c.requestCount.Load()) }
 
 // ReplayTransactions makes c also replay the response to TransactWriteItems, so that a benchmark
-// can repeat the same change. DynamoDB executes only the first transaction. All later transactions
-// get the same response and change nothing. c does not compare their bodies, because each
-// transaction contains new IDs. Transactions no longer delete the stored responses.
+// can repeat the same change. c sends only the first transaction to DynamoDB. Each later
+// transaction gets the response to the first one and changes nothing. c does not compare the bodies
+// of the transactions, because each body contains new IDs. After a call of ReplayTransactions, a
+// transaction does not delete the stored responses.
 func (c *Client) ReplayTransactions() { c.replayTransactions.Store(true) }
 
-// Record deletes all stored responses and starts recording, so that a test can repeat the same
-// work. From then on, c also stores the response to each transaction, even if the transaction
-// fails. After Rewind, c replays these responses in the same order and does not send the
-// transactions to DynamoDB.
+// Record deletes all stored responses and starts recording. From then on, c also stores the
+// response to each transaction, even if the transaction fails. After Rewind, a test can send the
+// same transactions again. c then replays the stored responses in the same order, and sends none of
+// these transactions to DynamoDB.
 func (c *Client) Record() {
 	c.recording.Store(true)
 	c.deleteResponses()
@@ -186,8 +188,8 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.engine.Do(copied)
 }
 
-// readResponse reads a response and replaces its headers with the headers that DynamoDB sends. It
-// omits the header Date, because a stored date would soon be wrong.
+// readResponse reads a response, and stores its status and body with new headers. The new headers
+// are the headers that DynamoDB sends, except Date, because a stored date would soon be wrong.
 func readResponse(response *http.Response) (*storedResponse, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

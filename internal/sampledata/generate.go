@@ -128,7 +128,7 @@ func (s Shape) Validate() error {
 	case s.MaxItems > s.Products:
 		return fmt.Errorf("products is %d, but an order has up to %d different products: raise products, or lower items", s.Products, s.MaxItems)
 	case s.Statuses == StatusWeights{}:
-		return fmt.Errorf("statuses has no weight above 0: add one, such as pending=1")
+		return fmt.Errorf("statuses has no weight above 0: add a status with a weight, such as pending=1")
 	}
 	return nil
 }
@@ -231,8 +231,8 @@ func (g *Generator) OrderID(n int) commerce.OrderID {
 	return commerce.OrderID(g.ulid(g.draft(n).placedAt, "order", n))
 }
 
-// ulid returns a ULID that contains the time at. In place of random bits, it contains a hash of
-// kind and n, so that the same arguments always produce the same ULID.
+// ulid returns a ULID. Its time is the parameter named at. In place of random bits, it contains a
+// hash of kind and n, so that the same arguments always produce the same ULID.
 func (g *Generator) ulid(at time.Time, kind string, n int) string {
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", g.seed, kind, n))
@@ -316,7 +316,7 @@ func (g *Generator) warehousesAndEmployees() commerce.Dataset {
 	return b
 }
 
-// The words from which names are generated.
+// The words that the generated names consist of.
 var (
 	firstNames   = [...]string{"Ada", "Boris", "Chen", "Dana", "Emeka", "Farah", "Goran", "Hana", "Ines", "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel"}
 	lastNames    = [...]string{"Abara", "Brook", "Costa", "Dunn", "Evans", "Fischer", "Gomez", "Haddad", "Ito", "Jensen", "Kaya", "Larsen", "Moreau", "Novak", "Okoye", "Petrov"}
@@ -365,8 +365,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders returns the orders with the numbers from and above, sorted by time. It returns them in
-// parts of ordersPerPart orders. The last part may contain fewer orders.
+// Orders returns generated orders in parts, sorted by time. The parameter named from is the number
+// of the first order. Each part contains ordersPerPart orders, but the last part may contain fewer.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		for ; from < g.shape.Orders; from += ordersPerPart {

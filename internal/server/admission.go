@@ -52,8 +52,8 @@ func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n
 const (
 	// refusalDelay is the delay if the caller exceeds its rate limit or its share of a pool.
 	refusalDelay = 200 * time.Millisecond
-	// forgedTokenDelay is the delay if the signature of a token is invalid. It applies only while
-	// other requests wait for the verification of their tokens.
+	// forgedTokenDelay is the delay if the signature of a token is invalid. If no other request waits
+	// for the verification of its token, the refusal is not delayed.
 	forgedTokenDelay = time.Second
 )
 

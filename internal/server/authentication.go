@@ -139,10 +139,11 @@ func bearer(authorization string) (string, bool) {
 }
 
 // unauthenticated returns a refusal with status 401. given reports whether the request had a token.
-// The refusal does not say why a token is invalid, because the reason could help an attacker.
+// The refusal does not contain the reason why a token is invalid, because this reason could help an
+// attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send it in one header, Authorization: Bearer TOKEN")
+		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send only one Authorization header: Bearer TOKEN")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}

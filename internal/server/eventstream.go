@@ -63,9 +63,9 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 }
 
 // startOperation reads a request and starts its operation. It returns the request with the
-// principal in its context. If the operation is a subscription, startOperation also sets *stream.
-// In this case, it acquires one unit each of admission.PoolSubscriptions and admission.PoolSockets,
-// which its caller must release.
+// principal in its context. If the operation is a subscription, startOperation also sets *stream
+// and acquires a unit of admission.PoolSubscriptions and a unit of admission.PoolSockets. The
+// caller of startOperation must release both units.
 func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Subscription) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {

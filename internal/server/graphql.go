@@ -127,9 +127,9 @@ func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	}
 }
 
-// writeRefusal writes the response to a refused request. It logs a refusal only if a pool has
-// refused the request. All other refusals are caused by clients, which could otherwise fill the
-// log.
+// writeRefusal writes the response to a refused request. If a pool has refused the request,
+// writeRefusal logs the refusal. It does not log other refusals, because clients could fill the log
+// with invalid requests.
 func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	h.recordRefusal(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})

@@ -25,8 +25,8 @@ const (
 // negotiateMediaType returns the media type of the response. It chooses the supported type with the
 // highest weight in the Accept header. It returns false if the client accepts no supported type.
 //
-// If several types have the highest weight, a type that Accept names precedes a type that matches
-// only a wildcard. Among named types, typeGraphQL precedes typeJSON, and typeJSON precedes
+// If several types have the highest weight, a type that Accept names wins over a type that matches
+// only a wildcard. Among named types, typeGraphQL wins over typeJSON, and typeJSON wins over
 // typeEventStream. If Accept is missing or contains only wildcards, the result is typeJSON. A
 // wildcard never selects typeEventStream.
 func negotiateMediaType(values []string) (mediaType, bool) {
@@ -45,7 +45,8 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 		if t == typeEventStream && !named {
 			continue
 		}
-		// If two types have the same weight, the first of them wins, unless it matched only a wildcard.
+		// If two types have the same weight, the first type wins. If the first type matched only a
+		// wildcard, the second type wins.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}

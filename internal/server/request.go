@@ -119,9 +119,10 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// readLongBody reads a body that is long or of unknown length. expected is the known length, or
-// otherwise the maximum length. If the body exceeds maxUncountedBody, expected counts against
-// admission.PoolRequestBodies while the rest of the body arrives.
+// readLongBody reads a body that is long or of unknown length. expected is the length of the body.
+// If the length is unknown, expected is the maximum length. After the first maxUncountedBody bytes,
+// readLongBody acquires expected units of admission.PoolRequestBodies. It releases the units when
+// the body has arrived.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))

@@ -43,8 +43,8 @@ func requestID(ctx context.Context) string {
 	return id
 }
 
-// withRequestID is middleware that assigns an ID to each request. It also recovers from panics of
-// the handler and responds to these requests.
+// withRequestID is middleware that assigns an ID to each request. If the handler panics, the
+// middleware recovers and responds to the request.
 func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
@@ -137,7 +137,8 @@ func (w *statusWriter) writeError(id string) {
 	}
 	header := w.Header()
 	for name := range header {
-		// This header describes the handler's response, which is not sent.
+		// The request ID, Vary and the CORS headers also apply to the error. All other headers describe
+		// the handler's response, so they are deleted.
 		if name != requestIDHeader && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
 			header.Del(name)
 		}

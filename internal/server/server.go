@@ -92,8 +92,8 @@ type Limits struct {
 	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval between pings on a WebSocket, or keep-alive comments in an event stream"`
 }
 
-// maxInitMessageBytes is the maximum size in bytes of a WebSocket message from a client to which
-// the server has not sent connection_ack.
+// maxInitMessageBytes is the maximum size in bytes of a client's WebSocket messages until the
+// server sends connection_ack.
 const maxInitMessageBytes = 32 << 10
 
 // Paths of the server.
@@ -175,8 +175,8 @@ func New(opts Options) (http.Handler, error) {
 	return withRequestID(opts.Log, mux), nil
 }
 
-// denyAllOrigins returns a function that rejects all origins if no origins are configured.
-// Otherwise, it returns nil, and rs/cors uses the configured origins.
+// denyAllOrigins returns nil if origins are configured, because rs/cors then uses them. Otherwise,
+// it returns a function that rejects all origins.
 func denyAllOrigins(origins []string) func(string) bool {
 	if len(origins) > 0 {
 		return nil
@@ -211,13 +211,13 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readinessTTL is the time for which the result of a readiness check is reused. Because of this,
-// frequent readiness probes do not read the table each time.
+// readinessTTL is how long the server reuses the result of a readiness check, so that frequent
+// probes do not read the table each time.
 const readinessTTL = time.Second
 
 // readiness returns the handler of the readiness check. The server is ready if it is not shutting
-// down, the table can be read, and the server's clock agrees with DynamoDB's clock. The clocks
-// matter because the server rejects all writes if they differ.
+// down, the table can be read, and the server's clock agrees with DynamoDB's clock. If the clocks
+// differ by more than table.MaxClockDifference, the server rejects all writes.
 func readiness(ping func(context.Context) error, onCheck func(ready bool), now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time

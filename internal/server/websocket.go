@@ -167,8 +167,8 @@ type socket struct {
 	conn    *websocket.Conn
 	// netConn is the network connection that conn uses.
 	netConn net.Conn
-	// header contains the initHeaders of the upgrade request. traceContext contains the headers with
-	// the client's trace context.
+	// header contains the upgrade request's headers that handler.initHeaders lists. traceContext
+	// contains the headers with the client's trace context.
 	header, traceContext http.Header
 	// ctx ends when the socket is closed.
 	ctx       context.Context
@@ -194,8 +194,8 @@ type socket struct {
 	executing sync.WaitGroup
 	// draining reports whether the server is stopping. A draining socket starts no more operations.
 	draining bool
-	// initTimer and pingTimer are started by schedule. Once ended is true, the socket has ended and
-	// schedule starts no timer.
+	// schedule starts initTimer and pingTimer. ended is true if the socket has ended. schedule then
+	// starts no timer.
 	initTimer, pingTimer *time.Timer
 	ended                bool
 }
@@ -284,7 +284,8 @@ func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
-		// conn.Close first reads the rest of a message that is arriving. The deadline limits this time.
+		// If a message is arriving, conn.Close first reads the rest of the message. The deadline limits
+		// how long conn.Close reads.
 		_ = s.netConn.SetReadDeadline(time.Now().Add(closeTimeout))
 		_ = s.conn.Close(code, reason) // this closes the connection even if the client sends no close frame
 	})
@@ -649,8 +650,8 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 	return s.send(messageNext, o.id, payload)
 }
 
-// sendPong responds to a ping. The pong repeats the payload of the ping, unless the rate limit or
-// admission.PoolResponses does not allow it. In this case, the pong has no payload.
+// sendPong responds to a ping. The pong repeats the payload of the ping. If the client exceeds its
+// rate limit, or if admission.PoolResponses has no capacity, the pong has no payload.
 func (s *socket) sendPong(payload []byte) bool {
 	if len(payload) > 0 && s.acknowledged.Load() {
 		if _, limited := s.handler.executor.Charge(s.operationContext, len(payload)); limited != nil {

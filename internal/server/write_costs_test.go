@@ -120,7 +120,7 @@ func costs() []writeCost {
 		{mutation: "setOrderItem", variant: "another quantity of one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01", "quantity": 2})},
 		{mutation: "setOrderItem", variant: "a fourth product", lines: 1, input: preparedInput(3, mutationInput{"sku": "p03", "quantity": 2})},
 		{mutation: "setOrderItem", variant: fmt.Sprintf("the last of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines-1, mutationInput{"sku": skus(commerce.MaxLines)[commerce.MaxLines-1], "quantity": 2})},
-		{mutation: "setOrderItem", variant: fmt.Sprintf("product %d, so that items are no longer embedded", commerce.MaxEmbeddedItems+1), usual: true, lines: commerce.MaxEmbeddedItems + 1,
+		{mutation: "setOrderItem", variant: fmt.Sprintf("a %dth product, so that items are no longer embedded", commerce.MaxEmbeddedItems+1), usual: true, lines: commerce.MaxEmbeddedItems + 1,
 			input: preparedInput(commerce.MaxEmbeddedItems, mutationInput{"sku": skus(commerce.MaxEmbeddedItems + 1)[commerce.MaxEmbeddedItems], "quantity": 2})},
 		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: externalInput(mutationInput{"sku": "p01", "quantity": 2})},

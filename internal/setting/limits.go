@@ -56,8 +56,8 @@ func OrDefaults[T any](limits T) T {
 	return limits
 }
 
-// ErrorCodes returns the error codes in the struct tags of T. T must be a struct whose fields are
-// strings. Each field of the result contains the error code in the field's own tag.
+// ErrorCodes returns a struct that contains an error code in each field. The error code of a field
+// comes from the field's struct tag. T must be a struct whose fields are strings.
 func ErrorCodes[T any]() (codes T) {
 	for field, value := range reflect.ValueOf(&codes).Elem().Fields() {
 		code, _, _ := strings.Cut(field.Tag.Get("code"), " ")

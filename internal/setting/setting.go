@@ -91,8 +91,8 @@ func (s Setting) Read(text string) error {
 
 // Value contains a setting's Go variable, default and parser.
 type Value struct {
-	// Default is the text that Set parses if its own text is empty. If Default is also empty, the Go
-	// variable keeps its value.
+	// Default is the text that Set parses if the argument of Set is empty. If Default is also empty,
+	// the Go variable keeps its value.
 	Default string
 	// Secret reports whether the value is a secret, which must not be printed.
 	Secret bool
@@ -109,8 +109,8 @@ func (v Value) Set(text string) error {
 }
 
 // ParsedBy returns a Value with the given parser. accepted describes the accepted texts. If parse
-// rejects a text, the error is, for example, `is "x": set it to on or off`, where "on or off" is
-// the parameter accepted.
+// rejects a text, the error is, for example, `is "x": set it to on or off`. In this example,
+// accepted is "on or off".
 func ParsedBy[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,

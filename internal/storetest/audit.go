@@ -135,7 +135,7 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 	for k, r := range a.Records {
 		a.collectOrder(k, r)
 		if r.Has("gsi1pk") != (indexed[k] != nil) {
-			a.addProblem(k, "the record has index keys: %v, but the index contains the record: %v", r.Has("gsi1pk"), indexed[k] != nil)
+			a.addProblem(k, "the table and the index differ: index keys in the record: %v, record in the index: %v", r.Has("gsi1pk"), indexed[k] != nil)
 		} else if indexed[k] != nil {
 			a.compareRecords(k, "its entry in the index", r, indexed[k])
 		}
@@ -273,14 +273,14 @@ func (a *audit) collectOrder(k Key, r Record) {
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
 		o := orderOf(rest)
 		if o.customerCopy != nil {
-			a.addProblem(k, "the order has a second copy here; its first copy is in the partition %s", o.copyKey.PK)
+			a.addProblem(k, "the order has two copies: this record, and a record in the partition %s", o.copyKey.PK)
 		}
 		o.customerCopy, o.copyKey = r, k
 	}
 }
 
-// shardedKey returns the partition key in the index for a record of a list that is split into
-// several partitions (shards). A hash of the record's ID determines the shard.
+// shardedKey returns the partition key of a record in the index. The record belongs to a list that
+// is split into several partitions (shards). A hash of the record's ID determines the shard.
 func (a *audit) shardedKey(key, id string) string {
 	if a.shards <= 1 {
 		return key
@@ -336,7 +336,7 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 		if i := slices.IndexFunc(edge.IndexAttributes(), func(name string) bool { return !r.Has(name) }); i < 0 {
 			a.requireRecord(k, edgeKey.PK, edgeKey.SK)
 		} else if a.Records[Key{edgeKey.PK, edgeKey.SK}] != nil {
-			a.addProblem(k, "the record has the edge %[2]s, but no attribute %[1]s", edge.IndexAttributes()[i], edgeKey.SK)
+			a.addProblem(k, "the record has no attribute %[1]s, so it must have no copy with the sort key %[2]s", edge.IndexAttributes()[i], edgeKey.SK)
 		}
 	}
 }
@@ -362,8 +362,9 @@ func (a *audit) requireRecord(k Key, pk, sk string) Record {
 
 const metadataSortKey = "#METADATA"
 
-// checkRecord verifies that a record and its edges are valid, and that the records to which it
-// refers exist. checkOrder later verifies all records of an order together.
+// checkRecord verifies that a record is valid. The copies of the record in additional lists (edges)
+// and all records to which the record refers must exist. checkOrder later verifies all records of an
+// order together.
 func (a *audit) checkRecord(k Key, r Record) {
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
@@ -410,7 +411,7 @@ func (a *audit) checkRecord(k Key, r Record) {
 
 func (a *audit) checkCustomer(k Key, r Record) {
 	if claim := a.requireRecord(k, "EMAIL#"+strings.ToLower(r.Text("email")), metadataSortKey); claim != nil {
-		a.expectEqual(k, "the customer of the email claim", r.Text("customerId"), claim.Text("customerId"))
+		a.expectEqual(k, "the customer of the record that reserves the email address", r.Text("customerId"), claim.Text("customerId"))
 	}
 	if rep := r.Text("accountRepId"); rep != "" {
 		a.requireRecord(k, "EMPLOYEE#"+rep, metadataSortKey)
@@ -443,7 +444,7 @@ const maxEmbeddedItems = 25
 func (a *audit) checkOrder(id string, o *auditedOrder) {
 	k := Key{"ORDER#" + id, metadataSortKey}
 	if o.record == nil {
-		a.addProblem(k, "the order's own record is missing, but other records exist: customer's copy: %v, items: %d, events: %d", o.customerCopy != nil, len(o.items), len(o.events))
+		a.addProblem(k, "the order record is missing, but other records of the order exist: copy in the customer's partition: %v, items: %d, events: %d", o.customerCopy != nil, len(o.items), len(o.events))
 		return
 	}
 	customer := "CUSTOMER#" + o.record.Text("customerId")
@@ -544,7 +545,7 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 			a.expectEqual(eventKey, "from", status, e.Text("from"))
 			a.expectEqual(eventKey, "to", eventType, e.Text("to"))
 			if !slices.Contains(statusChanges[eventType], status) {
-				a.addProblem(eventKey, "the event changes the status to %s, which is not allowed if the status is %s", eventType, status)
+				a.addProblem(eventKey, "the event changes the status from %[2]s to %[1]s, which is not allowed", eventType, status)
 			}
 			status = eventType
 		case statusesAllowingEvent[eventType] != nil:
@@ -586,7 +587,7 @@ func (a *audit) checkSpending(spent map[Key]*big.Rat) {
 	}
 	for k, want := range spent {
 		if isComplete(k) && a.Records[k] == nil {
-			a.addProblem(k, "the spending is missing, but the orders cost %s", want.FloatString(2))
+			a.addProblem(k, "the spending record is missing, but the orders cost %s", want.FloatString(2))
 		}
 	}
 	for k, r := range a.Records {

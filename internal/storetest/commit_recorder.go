@@ -19,11 +19,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// CommitRecorder is an HTTP client that records the events of orders, sorted by the commits of
-// their transactions. It must know which of two concurrent transactions commits first. DynamoDB
-// cancels a transaction if a concurrent transaction writes the same record, but the test engines do
-// not. CommitRecorder therefore either cancels such transactions itself, or executes all
-// transactions one after the other.
+// CommitRecorder is an HTTP client that records the events of orders. The event whose transaction
+// committed first comes first. If two transactions ran concurrently and wrote the same record,
+// CommitRecorder could not determine which of them committed first. DynamoDB cancels one of two
+// such transactions, but the test engines do not. CommitRecorder therefore either cancels such a
+// transaction itself, or executes all transactions one after the other.
 type CommitRecorder struct {
 	next            faults.HTTPClient
 	cancelConflicts bool

@@ -21,8 +21,8 @@ import (
 // Item is a record of a table.
 type Item = map[string]types.AttributeValue
 
-// RawTable reads and writes the records of a table without the rules of a Store, as other software
-// could. If a request fails, the test fails and ends.
+// RawTable reads and writes the records of a table directly, so the rules of a Store do not apply.
+// If a request fails, the test fails and ends.
 type RawTable struct {
 	T     testing.TB
 	DB    *dynamodb.Client
@@ -92,7 +92,7 @@ func (r RawTable) Delete(pk, sk string) Item {
 // exist, the test fails.
 func (r RawTable) Set(pk, sk string, changes Item) {
 	r.T.Helper()
-	// The record is read with Delete, because Delete fails the test if the record does not exist.
+	// Delete also returns the record. If the record does not exist, Delete fails the test.
 	rec := r.Delete(pk, sk)
 	for name, v := range changes {
 		if v == nil {

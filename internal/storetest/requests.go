@@ -24,9 +24,9 @@ type HTTPFunc func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// WithRequestHook returns a client of db's engine that calls hook before each request. in is the
-// SDK's input struct, such as *dynamodb.QueryInput. If hook returns an error, the client does not
-// send the request, and the request fails with this error.
+// WithRequestHook returns a client of db's engine that calls hook before each request. The argument
+// of hook is the SDK's input struct, such as *dynamodb.QueryInput. If hook returns an error, the
+// client does not send the request, and the request fails with this error.
 func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
@@ -86,10 +86,10 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns a RawTable of the same table, with a new Store. Before each request of this
-// Store, its client calls before. The arguments are the DynamoDB operation, the number of earlier
-// requests with this operation, and the request body. If before returns a response, the Store
-// receives this response, and the request is not sent.
+// WithHTTPHook returns a RawTable of the same table, with a new Store. The Store's client calls the
+// given function before it sends a request. The arguments are the DynamoDB operation, the number of
+// earlier requests with this operation, and the request body. If the function returns a response,
+// the Store receives this response, and the request is not sent.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

@@ -8,11 +8,11 @@ import (
 )
 
 // MutationDataset returns a dataset for tests of mutations. Customer ann has an account rep, and
-// customer bob does not. The products are mug, plate, yen and none. The product yen is sold in JPY,
-// and the product none has no stock.
+// customer bob does not. The four products have the SKUs mug, plate, yen and none. The product yen
+// is sold in JPY, and the product none has no stock.
 //
-// Warehouse north has 100 mugs, 50 plates and 10 pieces of yen. Warehouse south has only 2 mugs.
-// created is the time at which the customers were created.
+// Warehouse north has 100 mugs, 50 plates and 10 units of the product yen. Warehouse south has only
+// 2 mugs. created is the time at which the customers were created.
 func MutationDataset(t testing.TB, created time.Time) commerce.Dataset {
 	t.Helper()
 	price := func(amount string, c commerce.Currency) commerce.Money {

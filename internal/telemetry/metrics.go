@@ -152,8 +152,7 @@ func (m metric) histogram() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.name, Help: m.help(), Buckets: m.buckets}, m.labels)
 }
 
-// desc returns the Prometheus description of a metric that is not stored in this process. The
-// metric's value is computed when Prometheus scrapes the server.
+// desc returns the Prometheus description of a metric that sourceCollector exports.
 func (m metric) desc() *prometheus.Desc {
 	return prometheus.NewDesc(m.name, m.help(), m.labels, nil)
 }

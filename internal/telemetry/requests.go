@@ -133,8 +133,8 @@ func (v *requestVectors) metricsFor(t trace.Target) *requestMetrics {
 // BeginRequest implements trace.Observer.
 func (t *Telemetry) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
 
-// EndRequest implements trace.Observer. It ignores a request that was not sent because the
-// operation's read budget was exhausted.
+// EndRequest implements trace.Observer. If the operation's read budget was exhausted, the request
+// was not sent, so EndRequest ignores the request.
 func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) {
 	if errors.Is(err, table.ErrReadBudgetExceeded) {
 		return

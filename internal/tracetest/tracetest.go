@@ -58,8 +58,8 @@ func New(t testing.TB) *Collector {
 }
 
 // Configure sets OTEL_* variables of this process until the test ends, so that the OpenTelemetry
-// SDK sends traces to the Collector. variables contains pairs of a name and a value, for additional
-// variables.
+// SDK sends traces to the Collector. The parameter variables lists further variables to set: a
+// name, its value, the next name, and so on.
 func (c *Collector) Configure(t testing.TB, variables ...string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)

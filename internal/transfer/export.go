@@ -21,8 +21,8 @@ const defaultSegments = 4
 // ExportOptions configure an export.
 type ExportOptions struct {
 	// Segments is the number of table segments that are scanned in parallel, from 1 to
-	// bulk.MaxSegments. If Segments is 0, a new export uses defaultSegments. A resumed export then
-	// uses the number of the interrupted export.
+	// bulk.MaxSegments. If Segments is 0, a new export uses defaultSegments, and a resumed export uses
+	// the number of segments of the interrupted export.
 	Segments int
 	// Overwrite reports whether the export may replace an existing file. The file is replaced only
 	// when the export is complete.
@@ -54,8 +54,9 @@ type exportProgress struct {
 	Table string `json:"table"`
 	// Replaces reports whether ExportOptions.Overwrite was set when the export began.
 	Replaces bool `json:"replaces"`
-	// Segments contains the progress of the scan of each segment. The first Bytes bytes of FILE.part
-	// contain the records that were scanned so far. FILE.part is the file of an incomplete export.
+	// Segments contains the progress of the scan of each segment. FILE.part is the file of an
+	// incomplete export. The records that were scanned so far are at its beginning, and Bytes is their
+	// length.
 	Segments []bulk.SegmentProgress `json:"segments"`
 	ExportResult
 }
@@ -198,10 +199,10 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// initialExportProgress returns the progress with which an export begins. If an interrupted export
-// can be resumed, this is its saved progress. Otherwise, it is the progress of a new export.
-// complete reports whether an earlier export wrote the whole file, but did not remove its progress
-// file.
+// initialExportProgress returns the progress at the beginning of an export. If an interrupted
+// export can be resumed, initialExportProgress returns the saved progress. Otherwise, it returns
+// the progress of a new export. complete reports whether an earlier export wrote the whole file,
+// but did not remove its progress file.
 func initialExportProgress(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
@@ -229,7 +230,7 @@ func initialExportProgress(name, table string, opts ExportOptions) (p *exportPro
 	case opts.Overwrite && (!resumed || !earlier.Replaces):
 		return fresh, false, nil
 	case resumed && earlier.Replaces && exists && !opts.Overwrite:
-		return nil, false, fmt.Errorf("%s already exists, and an interrupted export would replace it: continue with -overwrite, %s", name, restart)
+		return nil, false, fmt.Errorf("%s already exists, and the interrupted export to this file was started with -overwrite: continue with -overwrite, %s", name, restart)
 	case exists && !opts.Overwrite:
 		return nil, false, fmt.Errorf("%s already exists: name another file, or replace it with -overwrite", name)
 	case !resumed && partExists:
@@ -288,6 +289,6 @@ func checkComplete(name string) error {
 	if _, err := os.Stat(name); isPart || err != nil {
 		return fmt.Errorf("the export to %s is unfinished, as its progress file %s shows: run the export command again before the import", exported, progressFile)
 	}
-	return fmt.Errorf("the export that replaces %s is unfinished, as its progress file %s shows: run the export command again before the import, or remove %s and %s to import the old content",
+	return fmt.Errorf("the new export to %s is unfinished, as its progress file %s shows: run the export command again before the import, or remove %s and %s to import the old content",
 		name, progressFile, name+partSuffix, progressFile)
 }

@@ -36,9 +36,9 @@ type ImportResult struct {
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is the progress so far. Checksum is the checksum of the lines before Done.Offset, which
-	// must not change before the import is resumed. Later lines may change, because an operator may
-	// have to correct an invalid line.
+	// Done is the progress so far. Checksum is the checksum of the lines before Done.Offset. If these
+	// lines have changed, the import cannot be resumed. Later lines may change, because an operator
+	// may have to correct an invalid line.
 	Done     bulk.ImportResult `json:"done"`
 	Checksum uint64            `json:"checksum"`
 }
@@ -170,9 +170,9 @@ func (p *importProgress) checkResumable(f *os.File, name, table string, opts Imp
 	return err
 }
 
-// checksum returns the checksum of the first bytes of f, up to the offset to. sum must be the
-// checksum of the bytes up to the offset from, so that checksum reads only the bytes between the
-// offsets. If f is shorter than to, checksum returns io.ErrUnexpectedEOF.
+// checksum returns the checksum of the bytes f[:to]. sum must be the checksum of the bytes
+// f[:from], so that checksum reads only the bytes f[from:to]. If f has fewer bytes, checksum
+// returns io.ErrUnexpectedEOF.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))

@@ -13,8 +13,8 @@ type Kind int
 
 // Kinds of files.
 const (
-	// KindUnknown means that the kind cannot be detected. For example, an empty file can be the export
-	// of an empty table.
+	// KindUnknown means that the kind cannot be detected. For example, KindUnknown is the kind of an
+	// empty file. Such a file can be the export of an empty table.
 	KindUnknown Kind = iota
 	// KindGzip is a file compressed with gzip.
 	KindGzip

@@ -2,8 +2,9 @@
 // interrupted export or import can be resumed, because its progress is saved in a progress file
 // next to the data file.
 //
-// The progress file is replaced atomically about once a second. Before that, the data that it
-// describes is written to disk. The progress file is removed when the export or import is complete.
+// The progress file is replaced atomically about once a second. Before each replacement, an export
+// syncs the data file to disk, so that the data file contains all records that the progress file
+// counts. The progress file is removed when the export or import is complete.
 package transfer
 
 import (

@@ -57,9 +57,9 @@ var DeclaredUserErrors = func() map[string][]string {
 	return types
 }()
 
-// RecordSelection returns the fields of a GraphQL selection set for a type. It contains only the
-// fields that are stored in the type's own DynamoDB record. name is the name of the type. Its first
-// letter may be lower case.
+// RecordSelection returns a GraphQL selection set, without braces, for the type with the given name.
+// The selection set contains only the fields that are stored in the type's own DynamoDB record. The
+// first letter of the name may be lower case.
 func RecordSelection(name string) string {
 	var fields []string
 	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]

@@ -79,8 +79,8 @@ func (s StepGenerator) productSKU() string  { return s.existingID("p", s.Fixture
 func (s StepGenerator) warehouseID() string { return s.existingID("w", s.Fixture.Warehouses) }
 func (s StepGenerator) employeeID() string  { return s.existingID("e", s.Fixture.Employees) }
 
-// email returns one of 8 email addresses. In one of 3 cases, the first letter is upper case,
-// because addresses that differ only in case are equal.
+// email returns one of 8 email addresses. One third of the addresses begin with a capital letter,
+// because the server must ignore the difference between capital and small letters.
 func (s StepGenerator) email() string {
 	address := fmt.Sprintf("shared%d@example.com", s.IntN(8))
 	if s.mostly(3) {
@@ -97,9 +97,9 @@ func (s StepGenerator) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next generates a step for a mutation. field is the name of the mutation. If the mutation has an
-// idempotency key, the key is name, or a key that several steps share, or missing. name must be
-// different for each step.
+// Next generates a step for a mutation. field is the name of the mutation. name must be different
+// for each step. If the mutation supports an idempotency key, Next chooses at random: the key is
+// name, several steps share the key, or the step has no key.
 func (s StepGenerator) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
 	in := step.Input
@@ -305,7 +305,7 @@ func (m *ClientState) Mutation(s Step) Mutation {
 	return mutation
 }
 
-// Update adds the record in a response to the state.
+// Update updates the client's state with the record that a response contains.
 func (m *ClientState) Update(sent Mutation, a Response) {
 	if a.RecordJSON == "null" || a.RecordJSON == "" {
 		return

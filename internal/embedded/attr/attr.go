@@ -193,7 +193,7 @@ func (i Item) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.A
 // 1. A list or map at the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
-// These errors concern an item or its nesting, not the content of one value.
+// The errors for an item that is nested too deeply, and for an attribute without a name.
 var (
 	errNesting   = errors.New("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 	errEmptyName = errors.New("Empty attribute name")
@@ -280,8 +280,8 @@ func (v Value) normalizeSet() (_ Value, err error) {
 }
 
 // duplicateError returns the error for a set in which element i equals an earlier element. In
-// DynamoDB's current wording, the elements are quoted, and the elements before i are sorted. The
-// older wording contains the elements unchanged.
+// DynamoDB's current wording, all elements are quoted, and the elements before i are sorted. In the
+// older wording, the elements have no quotes and keep their order.
 func (v Value) duplicateError(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {

@@ -24,8 +24,8 @@ type decimal struct {
 	negative  bool
 	digits    string
 	magnitude int
-	// DynamoDB also limits the exponent of a zero. zeroMagnitude is the magnitude of such a zero:
-	// 126 for 0E125.
+	// If the number is 0, zeroMagnitude replaces magnitude, because DynamoDB also limits the
+	// exponent of 0. For 0E125, zeroMagnitude is 126.
 	zeroMagnitude int
 }
 
@@ -56,7 +56,7 @@ func readDecimal(text string) (decimal, error) {
 	}
 	d.digits, d.magnitude = digits, len(whole)+exponent
 	if strings.Trim(digits, "0") == "" {
-		// DynamoDB also limits the exponent of a zero, so keep it.
+		// Keep the exponent, because DynamoDB limits it even if the number is 0.
 		return decimal{zeroMagnitude: exponent - len(fraction) + 1}, nil
 	}
 	return d.trimmed(), nil
@@ -116,7 +116,7 @@ func canonicalNumber(text string) (string, error) {
 	return d.String(), nil
 }
 
-// parseDecimal parses a number in canonical notation, which is always valid.
+// parseDecimal parses a number that must be in canonical notation.
 func parseDecimal(text string) decimal {
 	d, _ := readDecimal(text)
 	return d
@@ -246,8 +246,9 @@ func (v Value) AppendSortableBytes(b []byte) []byte {
 	return append(AppendSortablePrefix(b, v.Text), 0, 0)
 }
 
-// AppendSortablePrefix appends the encoding of a string to b, without the two zero bytes that mark
-// its end. If another string begins with prefix, its encoding begins with the appended bytes.
+// AppendSortablePrefix appends the encoding of prefix to b, without the two zero bytes that end a
+// complete encoding. If a string begins with prefix, the encoding of the string begins with the
+// appended bytes.
 func AppendSortablePrefix(b []byte, prefix string) []byte {
 	for i := range len(prefix) {
 		if b = append(b, prefix[i]); prefix[i] == 0 {

@@ -70,7 +70,7 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	u.Add(w.Table, factor*writeUnits(max(w.OldSize, w.NewSize)), indexes)
 }
 
-// indexUnits returns the capacity units that the change of an item consumes in an index. If the
+// indexUnits returns the capacity units that a change to an item consumes in an index. If the
 // change adds, deletes or modifies the index entry, DynamoDB counts one write. If the key of the
 // index entry changes, DynamoDB counts two writes: it deletes the old entry and adds a new one.
 func indexUnits(x *schema.Index, w *storage.Change) float64 {
@@ -91,13 +91,13 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	return writeUnits(max(before.Size(), after.Size()))
 }
 
-// writeUnits returns the write capacity units for an item of size bytes: one for each KB, rounded
-// up.
+// writeUnits returns the write capacity units for an item: one unit for each KB or part of a KB.
+// size is the item's size in bytes.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// ReadUnits returns the read capacity units for items with a total size of size bytes. A consistent
-// read consumes one unit for each 4 KB, rounded up. An eventually consistent read consumes half of
-// this.
+// ReadUnits returns the read capacity units for items. size is the total size of the items in
+// bytes. A consistent read consumes one unit for each 4 KB or part of 4 KB. An eventually
+// consistent read consumes half as much.
 func ReadUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {

@@ -245,8 +245,8 @@ func kindOf(o operand) attr.Kind {
 	return 0
 }
 
-// isParenthesizedOperand reports whether the parenthesis at the token index start begins an operand
-// in parentheses, such as (a).
+// isParenthesizedOperand reports whether an operand in parentheses begins at the token with the
+// index start. An example is (a).
 func (s *parser) isParenthesizedOperand(start int) bool {
 	position := s.position
 	defer func() { s.position = position }()
@@ -368,7 +368,8 @@ func (s *parser) arguments() (args []operand, err error) {
 	}
 }
 
-// functions maps the name of each function that returns true or false to its number of operands.
+// functions contains the functions that return true or false. It maps the name of each function to
+// the number of operands.
 var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
 // function parses a call of a function that returns true or false.

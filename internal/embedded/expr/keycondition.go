@@ -21,8 +21,8 @@ type KeyAttribute struct {
 type KeyRange struct {
 	// A partition key and a sort key can have several attributes. Partition contains the values of
 	// the partition key attributes. Equal contains the values of the sort key attributes with an
-	// equality condition. Prefix, Low and High apply to the first sort key attribute after those in
-	// Equal.
+	// equality condition. Prefix, Low and High apply to the first sort key attribute that has no
+	// value in Equal.
 	Partition, Equal []attr.Value
 	// Prefix is the operand of begins_with, or nil if the key condition does not use begins_with.
 	Prefix *attr.Value

@@ -42,8 +42,8 @@ func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 func (n ifNotExists) walk(visit func(Path)) { visit(n.path); n.b.walk(visit) }
 func (n listAppend) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 
-// These methods only satisfy the interface operand. The function evaluate computes these operands
-// instead, because the computation can return an error.
+// These methods do nothing, but the interface named operand requires them. The function evaluate
+// computes the values instead, because it can return an error.
 func (n arithmetic) value(attr.Item) (v attr.Value, ok bool)  { return }
 func (n ifNotExists) value(attr.Item) (v attr.Value, ok bool) { return }
 func (n listAppend) value(attr.Item) (v attr.Value, ok bool)  { return }
@@ -406,8 +406,8 @@ func removePath(item attr.Item, path Path) error {
 	})
 }
 
-// checkParentExists returns an error if the list or map that would contain the last element of the
-// path does not exist.
+// checkParentExists returns an error if the item has no list or map that could contain the last
+// element of the path.
 func checkParentExists(item attr.Item, path Path) error {
 	if len(path) == 1 {
 		return nil
@@ -415,9 +415,9 @@ func checkParentExists(item attr.Item, path Path) error {
 	return editNested(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// editNested changes the list or map that contains the last element of the path: it calls edit and
-// stores the result. It also copies all lists and maps on the path, so that the original item does
-// not change. The path must have at least two elements.
+// editNested calls edit with the list or map that contains the last element of the path, and stores
+// the result in item. It replaces all lists and maps on the path by copies, because the item before
+// the update shares them. The path must have at least two elements.
 func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {
@@ -428,8 +428,8 @@ func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.V
 	return err
 }
 
-// copyAndEdit returns a copy of container, which is a list or map. In the copy, edit has changed
-// the list or map that contains the last element of the path.
+// copyAndEdit returns a changed copy of container. It calls edit with the list or map that contains
+// the last element of the path, and puts the result into the copy.
 func copyAndEdit(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
 	e := path[0]
 	if e.Index < 0 && container.Kind != attr.Map || e.Index >= 0 && container.Kind != attr.List {

@@ -1,4 +1,4 @@
-// Package read executes reads: of one item by its key, or of the items of a Query or Scan.
+// Package read reads one item by its key, and executes Query and Scan requests.
 package read
 
 import (

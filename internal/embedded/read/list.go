@@ -300,9 +300,9 @@ func prefixSuccessor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter limits the range to the keys that follow ExclusiveStartKey. If this key does not fit
-// the table or index, startAfter returns an error with the message mismatch. If this key is not in
-// the range, the error has the message outside.
+// startAfter limits the range to the keys that follow ExclusiveStartKey. mismatch is the error
+// message if ExclusiveStartKey does not fit the table or index. outside is the error message if
+// ExclusiveStartKey is not in the range.
 func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {

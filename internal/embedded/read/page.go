@@ -140,7 +140,8 @@ func (l *QueryOrScan) add(stored []byte) error {
 	return nil
 }
 
-// endPage ends the page: it sets l.last to the key of the stored item last.
+// endPage ends the page. The parameter last is the last item of the page, encoded for the database
+// file. endPage sets l.last to the key of this item.
 func (l *QueryOrScan) endPage(last []byte) (err error) {
 	names := map[string]bool{}
 	for _, k := range slices.Concat(l.table.Key, l.key()) {

@@ -141,8 +141,8 @@ func checkSchemas(definitions []AttributeDefinition, key []KeyElement, global, l
 	return nil
 }
 
-// checkSchema validates the key schema of a table or an index. of is "" for a table, and "for index
-// NAME" for an index.
+// checkSchema validates the key schema of a table or an index. For a table, the parameter named of
+// is "". For an index, it is "for index NAME".
 func checkSchema(of string, definitions []AttributeDefinition, key []KeyElement) error {
 	if key[0].KeyType != "HASH" {
 		return wire.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")

@@ -20,8 +20,8 @@ func EncodePartition(partition []attr.Value) []byte {
 	return b
 }
 
-// EncodeKey encodes the key of an item in the format of the file. key contains the attributes of
-// the key.
+// EncodeKey encodes the key of an item for the database file. The parameter key lists the key
+// attributes of the table or index.
 func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 	b := []byte{0}
 	for i, k := range key {
@@ -100,8 +100,8 @@ type KeyFault struct {
 	Early bool
 }
 
-// EncodeItemKey validates the attributes of a new item that belong to the key of the table or of an
-// index. It returns the encoded key of the item in the table.
+// EncodeItemKey validates the key attributes of a new item, for the table and for the indexes. It
+// returns the encoded key of the item in the table.
 func (t *Table) EncodeItemKey(item attr.Item) ([]byte, *KeyFault) {
 	for _, k := range t.Key {
 		v, ok := item[k.Name]
@@ -121,8 +121,8 @@ func (t *Table) EncodeItemKey(item attr.Item) ([]byte, *KeyFault) {
 	return EncodeKey(t.Key, item), nil
 }
 
-// CheckIndexKeys validates the attributes of an item that belong to the keys of indexes. If
-// emptyMessage is not "", it replaces the error message for an empty value.
+// CheckIndexKeys validates the index key attributes of an item. If emptyMessage is not "", it
+// replaces the error message for an empty value.
 func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 	for _, x := range t.Indexes {
 		for _, k := range x.Key {
@@ -185,14 +185,14 @@ func (t *Table) ExtractKey(item attr.Item) attr.Item {
 	return key
 }
 
-// hashByte ignores the last unhashedSuffixBytes bytes of a partition key with at least longKeyBytes
+// If a partition key has at least longKeyBytes bytes, hashByte ignores the last unhashedSuffixBytes
 // bytes. Such a key often ends with a ULID, which consists of 10 characters for the time and 16
 // random characters. hashByte then uses only the first 7 characters of the ULID, which change every
 // 33 seconds. So the keys of items that are created at about the same time have the same hash.
 // These keys are neighbors in the file, so writes of new items change few pages.
 //
-// A change of these numbers needs a new format version, because the keys in the file depend on
-// them.
+// If you change one of these numbers, change formatVersion, too: the keys in the file depend on the
+// numbers.
 const (
 	longKeyBytes        = 28
 	unhashedSuffixBytes = 21

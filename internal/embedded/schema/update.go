@@ -90,7 +90,7 @@ func (in *UpdateTableInput) Apply(d *Definition) error {
 }
 
 // applyIndexes adds, changes and deletes global secondary indexes in the definition of a table.
-// DynamoDB does not allow changes of local secondary indexes.
+// DynamoDB does not allow changes to local secondary indexes.
 func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 	d.GlobalSecondaryIndexes = slices.Clone(d.GlobalSecondaryIndexes)
 	at := func(name string) int {

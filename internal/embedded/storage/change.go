@@ -21,7 +21,7 @@ type Change struct {
 	// item. New is nil if the change deletes the item.
 	Old, New         attr.Item
 	OldSize, NewSize int
-	// OldStored is Old in the format of the file. Encoded is New in this format.
+	// OldStored and Encoded are Old and New, encoded for the database file.
 	OldStored, Encoded []byte
 }
 
@@ -44,9 +44,9 @@ func (c *Change) IsNoOp() bool {
 	return bytes.Equal(c.Encoded, c.OldStored)
 }
 
-// fillPercent is how full bbolt leaves a page when it splits the page. A high value saves space.
-// The pages seldom need free space for further items: most new items are at the end of a range of
-// keys, because their IDs begin with the time.
+// fillPercent is the fraction of a page that remains in use when bbolt splits the page. A high
+// value saves space. The rest of the page is seldom needed, because IDs begin with the time. So
+// most new items are at the end of a range of keys.
 const fillPercent = 0.9
 
 // Store writes the new item and the data that is derived from the item: index entries, time to live

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 )
 
-// The keys in a table's bucket. keyCounts is the key of the number and total size of the items. The
-// others are names of nested buckets.
+// The keys in a table's bucket. The value of keyCounts is the number and the total size of the
+// items. The other keys are names of nested buckets.
 var (
 	bucketItems  = []byte("items")
 	bucketExpiry = []byte("expiry")
@@ -55,8 +55,8 @@ func countsKey(x *schema.Index) []byte {
 	return append(append([]byte{}, keyCounts...), "-"+x.Name...)
 }
 
-// Counts returns the number and the total size of the items in the index x. If x is nil, it returns
-// them for the table. b is the table's bucket.
+// Counts returns the number and the total size of the items in the index x. If x is nil, Counts
+// includes all items of the table. b is the table's bucket.
 func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
@@ -132,8 +132,8 @@ func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
 // JSON.
 const sizePrefix = 4
 
-// Encode returns an item in the format of the file: the item's size, followed by its JSON. The
-// function json must append the JSON to its argument.
+// Encode encodes an item for the database file: the item's size, followed by its JSON. The function
+// json must append the JSON to its argument.
 func Encode(size int, json func([]byte) []byte) []byte {
 	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
 }

@@ -31,8 +31,8 @@ const (
 	flagExpired               // the item was deleted because its time to live had ended
 )
 
-// encode returns the stream record of a change, in the format of the file. expired reports whether
-// the store deleted the item because its time to live had ended.
+// encode returns the stream record of a change, encoded for the database file. expired reports
+// whether the store deleted the item because its time to live had ended.
 func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	flags := byte(0)
 	view := a.Table.StreamSpecification.StreamViewType

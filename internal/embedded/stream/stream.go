@@ -1,8 +1,8 @@
-// Package stream implements DynamoDB Streams. It records the changes of tables, and executes the
+// Package stream implements DynamoDB Streams. It records the changes to items, and executes the
 // operations on streams.
 //
-// Each stream has its own bucket. The parameter streams of a function is the bucket that contains
-// the buckets of all streams.
+// Each stream has its own bucket. In all functions, the parameter named streams is the bucket that
+// contains the buckets of all streams.
 package stream
 
 import (
@@ -92,7 +92,7 @@ func parseStream(b *bbolt.Bucket) (*stream, error) {
 	return m, json.Unmarshal(b.Get(keyStream), m)
 }
 
-// Record adds the change of an item to the stream of its table. expired reports whether the store
+// Record adds a record of the change to the stream of the table. expired reports whether the store
 // deleted the item because its time to live had ended.
 func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Time) error {
 	t := a.Table

@@ -83,7 +83,7 @@ func NotFound() error {
 	return &Failure{Code: CodeNotFound, Message: "Requested resource not found"}
 }
 
-// FailureOf returns err as a Failure. If err is of another type, FailureOf returns an
+// FailureOf returns the Failure in err. If err contains no Failure, FailureOf returns an
 // InternalServerError with the message of err.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {

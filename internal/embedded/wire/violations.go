@@ -22,14 +22,13 @@ func (v *Violations) Err() error {
 	return Invalid("%d validation errors detected: %s", len(v.found), strings.Join(v.found, "; "))
 }
 
-// Add adds a violation: the value of the parameter field does not satisfy the constraint. The
-// caller must quote value with Quote, unless value is null.
+// Add adds a violation: a parameter does not satisfy a constraint. field is the name of the
+// parameter. The caller must quote value with Quote, unless value is null.
 func (v *Violations) Add(value, field, constraint string) {
 	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
 }
 
-// AddMessage adds a violation with a complete message. It is for messages that do not have the form
-// of Add.
+// AddMessage adds a violation with a complete message. Use it if Add cannot produce this message.
 func (v *Violations) AddMessage(message string) { v.found = append(v.found, message) }
 
 // Found reports whether there are violations.
@@ -44,7 +43,8 @@ func (v *Violations) AddMissing(field string) { v.Add("null", field, "Member mus
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 // CheckTableName validates the name or Amazon Resource Name of a table. If the name is missing or
-// invalid, it returns false. This result is correct only for the first check of v.
+// invalid, it returns false. CheckTableName must be the first check of v, because it could also
+// return false after an earlier violation.
 func (v *Violations) CheckTableName(name *string) bool {
 	if name == nil {
 		v.AddMissing("tableName")
@@ -79,7 +79,7 @@ func (v *Violations) CheckEnum(value, field string, values ...string) {
 }
 
 // CheckListLength validates the length n of a list, which must be between 1 and most. It reports
-// whether the length is valid. The function value returns the list in the notation of error
+// whether the length is valid. value is a function that returns the list in the notation of error
 // messages.
 func (v *Violations) CheckListLength(n, most int, field string, value func() string) bool {
 	switch {
