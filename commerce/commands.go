@@ -1,12 +1,10 @@
 package commerce
 
-// The types in this file are commands. A command contains the validated values of a change that a
-// caller requests.
-//
-// If two requests have the same idempotency key, the server compares hashes of the JSON forms of
-// their commands. Equal hashes mean that the second request repeats the first. Customer, Product,
-// Warehouse and Employee are the commands that create these records. The JSON forms of these types
-// omit the fields that the server sets.
+// The types in this file are commands: the validated values of a requested change. To recognize a
+// repeated request, the server compares hashes of the JSON forms of commands.
+
+// Customer, Product, Warehouse and Employee are also commands. Their JSON forms omit the fields
+// that the server sets.
 
 // CustomerChange is the command to change a customer. A nil field keeps its current value.
 type CustomerChange struct {
@@ -85,11 +83,11 @@ type ProductChange struct {
 	ExpectedVersion *int
 }
 
-// Price is the new unit price of a product. If Currency is empty, the price is in the product's
-// current currency. Amount is text, because it can be validated only after the currency is known:
-// the currency limits the number of decimal places.
+// Price is the new unit price of a product.
 type Price struct {
-	Amount   string
+	// Amount is text, because the allowed number of decimal places depends on the currency.
+	Amount string
+	// If Currency is empty, the price is in the product's current currency.
 	Currency Currency
 }
 

@@ -14,9 +14,8 @@ type Customer struct {
 	// OrderCount is the number of orders that the customer has placed. It is nil if the stored record
 	// has no count.
 	OrderCount *int `json:"-"`
-	// SpendingComplete reports whether the customer's spending records include all orders of the
-	// customer. Some lists contain copies of customers instead of the customers' own records. These
-	// copies lack the attribute, so SpendingComplete is false in a copy.
+	// SpendingComplete is true if the customer's spending records include all orders of the customer.
+	// It is false in the copies of customers that some lists contain.
 	SpendingComplete bool      `json:"-"`
 	CreatedAt        time.Time `json:"-"`
 	UpdatedAt        time.Time `json:"-"`

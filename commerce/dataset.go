@@ -25,15 +25,10 @@ type OrderWithItems struct {
 	Events []Event
 }
 
-// ComputeDerivedFields computes the fields that depend on other records, such as the totals of
-// orders, the order counts of customers and the available stock of products.
+// ComputeDerivedFields computes the fields that depend on other records, such as order totals and
+// available stock.
 //
-// It returns an error that wraps an InvalidError if the dataset is inconsistent:
-//   - an ID or an email address is used twice
-//   - a record refers to a record that is not in the dataset
-//   - a price or an inventory quantity is negative
-//   - the quantity of a line item is less than 1
-//   - an order has no line items, two line items with the same product, or several currencies
+// If the dataset is inconsistent, it returns an error that wraps an InvalidError.
 func (b *Dataset) ComputeDerivedFields() error {
 	if err := b.validate(); err != nil {
 		return err
@@ -76,9 +71,8 @@ func (b *Dataset) ComputeDerivedFields() error {
 	return nil
 }
 
-// validate returns an error if an ID or an email address is used twice, if a record refers to a
-// missing record, or if a price or an inventory quantity is negative. computeDerivedFields
-// validates the orders.
+// validate returns an error for a duplicate ID or email address, a reference to a missing record,
+// or a negative number. computeDerivedFields validates the orders.
 func (b *Dataset) validate() error {
 	seen := map[string]bool{}
 	var firstErr error

@@ -8,13 +8,13 @@ import (
 // ErrNotFound is returned if no record has the requested ID.
 var ErrNotFound = errors.New("no such record")
 
-// InvalidError describes an invalid value from a caller. Argument and Reason form a sentence:
-// Argument is the name of the value, and Reason is the rest of the sentence, such as "is empty: use
-// 1 to 64 characters". The server shows the sentence to clients, so it must not contain secrets.
+// InvalidError describes an invalid value from a caller. The server shows its text to clients, so
+// the text must not contain secrets.
 type InvalidError struct {
 	// Argument is the name of the value. It is empty until ErrorWithArgument adds it.
 	Argument string
-	// Reason is the rest of the sentence, after the name of the value.
+	// Reason follows the name of the value in the error message, such as "is empty: use 1 to 64
+	// characters".
 	Reason string
 }
 

@@ -34,11 +34,10 @@ const MaxIDLength = 64
 // ULIDLength is the size of a ULID in bytes.
 const ULIDLength = ulid.EncodedSize
 
-// ParseID validates s and returns it as an ID of the requested type. The allowed characters have no
-// special meaning in DynamoDB keys, so an ID can be part of a key without escaping.
+// ParseID validates s and returns it as an ID of the requested type.
 //
-// ParseID returns an InvalidError if s is empty or longer than MaxIDLength. It also returns an
-// InvalidError if s contains a character other than A-Z a-z 0-9 _ - and period.
+// ParseID returns an InvalidError unless s consists of 1 to MaxIDLength characters from A-Z a-z 0-9
+// _ - and period.
 func ParseID[ID ~string](s string) (ID, error) {
 	if s == "" {
 		return "", NewInvalidError("is empty: use 1 to %d characters", MaxIDLength)
@@ -48,6 +47,7 @@ func ParseID[ID ~string](s string) (ID, error) {
 	}
 	for _, r := range s {
 		switch {
+		// These characters have no special meaning in DynamoDB keys.
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
 		default:
 			return "", NewInvalidError("contains %q: use only A-Z a-z 0-9 _ - and period", r)
@@ -70,9 +70,8 @@ func ParseOrderID(s string) (OrderID, error) {
 	return OrderID(id.String()), nil
 }
 
-// Time returns the time when the order was placed, in UTC with a precision of milliseconds. It
-// returns false if the ID is not a ULID. Only an order written by other software can have such an
-// ID.
+// Time returns the time in UTC when the order was placed. It returns false if other software wrote
+// the order with an ID that is not a ULID.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time returns the time of the event. It returns false if the ID is not a ULID.
@@ -86,16 +85,12 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// MinULIDAt returns the smallest ULID with the given time. ULIDs have a precision of milliseconds,
-// so the time is rounded up to a full millisecond. ULIDs with an earlier time sort before the
-// result. All other ULIDs are equal to the result or sort after it.
-//
-// For a time before 1970, MinULIDAt returns the smallest possible ULID. It returns false for a time
-// after the year 10889, because a ULID cannot represent such a time.
+// MinULIDAt returns the smallest ULID whose time is not before the given time. After the year
+// 10889, it returns false, because a ULID cannot represent the time.
 func MinULIDAt(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
-		ms++
+		ms++ // ULIDs have a precision of milliseconds, so round up
 	}
 	if at.Unix() < 0 {
 		ms = 0
@@ -107,11 +102,10 @@ func MinULIDAt(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
-// ParseSearchText validates s and returns it as text that clients can search for, such as a name or
-// a category.
+// ParseSearchText validates s as text that clients can search for.
 //
-// ParseSearchText returns an InvalidError if s is empty, is longer than limit bytes, or contains
-// '#' or control characters.
+// It returns an InvalidError if s is empty, is longer than limit bytes, or contains '#' or control
+// characters.
 func ParseSearchText(s string, limit int) (string, error) {
 	if s == "" {
 		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
@@ -125,11 +119,10 @@ func ParseSearchText(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseEmail validates s as an email address. It returns the address in lower case and Unicode NFC,
-// because addresses are looked up in this form.
+// ParseEmail validates an email address and returns it in lower case and Unicode NFC.
 //
-// ParseEmail returns an InvalidError if s does not have the form local@domain, is longer than
-// MaxEmail bytes, or contains spaces or '#'.
+// It returns an InvalidError if s contains '#' or is not an email address of at most MaxEmail
+// bytes.
 func ParseEmail(s string) (string, error) {
 	text, err := ParseSearchText(s, MaxEmail)
 	if err != nil {
@@ -139,7 +132,7 @@ func ParseEmail(s string) (string, error) {
 	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, isInvisible) {
 		return "", NewInvalidError("is not an email address: use the form name@example.com")
 	}
-	return foldCase(text), nil
+	return foldCase(text), nil // addresses are looked up in this form
 }
 
 // foldCase returns text in lower case and Unicode NFC.
@@ -148,17 +141,13 @@ func foldCase(text string) string { return norm.NFC.String(strings.ToLower(norm.
 // MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
 
-// FoldName returns the normalized form of a name, which is used for searching and sorting. The
-// result is in lower case and Unicode NFC. It contains no invisible characters, and is truncated to
-// MaxFoldedName bytes.
-//
-// In a DynamoDB sort key, the character '#' follows the folded name. In a list, a name must precede
-// longer names that begin with it, so every character of a folded name must sort after '#'.
-// Therefore FoldName replaces '#' and the characters that sort before it (the space, '!' and '"')
-// with '-'.
+// FoldName returns the form of a name for searching and sorting. The result is in lower case and
+// Unicode NFC, without invisible characters, and has at most MaxFoldedName bytes.
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {
+		// In sort keys, '#' follows a folded name. A name must sort before longer names that begin with
+		// it, so every character of a name must sort after '#'.
 		case r <= '#' && r >= ' ', unicode.IsSpace(r):
 			return '-'
 		case isInvisible(r):
@@ -186,10 +175,10 @@ func isInvisible(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// ParseName validates s and returns it as a name or another single line of text, such as a note.
+// ParseName validates s as a single line of text, such as a name.
 //
-// ParseName returns an InvalidError if s has no visible character, is longer than limit bytes, or
-// contains control characters or invalid UTF-8.
+// It returns an InvalidError if s has no visible character, is longer than limit bytes, or contains
+// control characters or invalid UTF-8.
 func ParseName(s string, limit int) (string, error) {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !isInvisible(r) }) {
 		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
@@ -203,10 +192,9 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseSearchableName validates s and returns it as a name by which lists are searched or sorted,
-// such as an employee's name or a category.
+// ParseSearchableName validates s as a name by which lists are searched or sorted.
 //
-// ParseSearchableName returns an InvalidError if ParseName rejects s, or if s contains '#'.
+// It returns an InvalidError if ParseName rejects s, or if s contains '#'.
 func ParseSearchableName(s string, limit int) (string, error) {
 	if _, err := ParseName(s, limit); err != nil {
 		return "", err

@@ -54,11 +54,9 @@ func ParseInventoryLevel(n int) (int, error) {
 	return n, nil
 }
 
-// ParseInventoryDelta validates n and returns it. n is the number of units by which the quantity of
-// a product in a warehouse changes.
+// ParseInventoryDelta validates n as a change of the quantity of a product in a warehouse.
 //
-// ParseInventoryDelta returns an InvalidError if n is 0, less than -MaxInventoryLevel or more than
-// MaxInventoryLevel.
+// It returns an InvalidError if n is 0 or not from -MaxInventoryLevel to MaxInventoryLevel.
 func ParseInventoryDelta(n int) (int, error) {
 	if n == 0 || n < -MaxInventoryLevel || n > MaxInventoryLevel {
 		return 0, NewInvalidError("is %d: use %d to %d, except 0", n, -MaxInventoryLevel, MaxInventoryLevel)
@@ -66,10 +64,10 @@ func ParseInventoryDelta(n int) (int, error) {
 	return n, nil
 }
 
-// ParsePrice parses and validates the price of a product.
+// ParsePrice parses the price of a product.
 //
-// ParsePrice returns an InvalidError if amount is not a decimal number, is negative, has more
-// decimal places than the currency allows, or has more than MaxPriceDigits digits.
+// It returns an InvalidError if amount is not a decimal number, is negative, or has too many digits
+// or decimal places.
 func ParsePrice(amount string, c Currency) (Money, error) {
 	m, err := ParseMoney(amount, c)
 	if err != nil {

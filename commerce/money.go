@@ -24,9 +24,8 @@ func ParseCurrency(s string) (Currency, error) {
 	return Currency(s), nil
 }
 
-// Digits returns the number of decimal places of amounts in the currency, such as 2 for USD and 0
-// for JPY. It returns 2 for unknown codes. The numbers follow ISO 4217, even for currencies that
-// are commonly used with another number of decimal places. Source:
+// Digits returns the number of decimal places that ISO 4217 defines for the currency, or 2 for
+// unknown codes. Common usage can differ. Source:
 // https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html
 func (c Currency) Digits() int {
 	switch c {
@@ -70,9 +69,8 @@ func withCurrencyDigits(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
 
-// parseSimpleDecimal is the fast path of ParseMoney. It parses an amount that consists of digits
-// and at most one point, with at most the given number of decimal places. For all other amounts, it
-// returns false.
+// parseSimpleDecimal is the fast path of ParseMoney. It accepts short amounts without a sign, an
+// exponent or extra decimal places, and returns false for all other amounts.
 func parseSimpleDecimal(amount string, digits int) (decimal.Decimal, bool) {
 	const maxLength = 14 // with 4 more decimal places, the number still fits in an int64
 	if len(amount) == 0 || len(amount) > maxLength {

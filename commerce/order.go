@@ -15,10 +15,10 @@ type Order struct {
 	Total Money
 	// ItemCount is the number of line items. It is nil if the stored record has no count.
 	ItemCount *int
-	// If EmbedsItems is true, Items contains all line items, sorted by SKU. If EmbedsItems is false,
-	// the line items are stored only as separate records. This is the case if the order has more than
+	// If EmbedsItems is true, Items contains all line items, sorted by SKU.
+	Items []LineItem
+	// EmbedsItems is true if the order's record contains the line items. It is false for more than
 	// MaxEmbeddedItems line items, or if other software wrote the order.
-	Items       []LineItem
 	EmbedsItems bool
 	// ShippingAddress is nil if the order has no shipping address.
 	ShippingAddress *Address

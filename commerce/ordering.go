@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// MergeLines combines lines that have the same product, and adds up their quantities. The products
-// in the result are in the order in which they first occur in lines.
+// MergeLines combines lines with the same product, in the order in which the products first occur.
 //
-// MergeLines returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns
-// the errors of CheckLineCount.
+// It returns InvalidInput if a combined quantity is more than MaxQuantity, and the errors of
+// CheckLineCount.
 func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	indexes := make(map[SKU]int, len(lines))
 	var merged []OrderLine
@@ -30,12 +29,11 @@ func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	return merged, CheckLineCount(len(merged))
 }
 
-// Place returns a new order with the status Pending. products contains the requested products that
-// exist, even if they are out of stock.
+// Place returns a new order with the status Pending. products contains all requested products that
+// exist.
 //
-// If the order cannot be placed, Place returns UserErrors, which contain NotFound,
-// InsufficientStock, InvalidInput, TooManyLines or PriceChanged. If several lines request the same
-// product, an error about this product refers to the first of these lines.
+// If the order cannot be placed, Place returns UserErrors: PriceChanged or the user errors of
+// NewQuote.
 func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
 	q := NewQuote(c.Lines, products)
 	userErrors := UserErrors(q.UserErrors)
@@ -53,12 +51,9 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
-// withItems returns a copy of the order with new line items, and updates the total and the item
-// count. The field Items of the copy contains all line items, even if there are more than
-// MaxEmbeddedItems.
+// withItems returns a copy of the order with new line items and their total and number.
 //
-// If the total has too many digits or the currencies differ, withItems returns InvalidInput with
-// the given path.
+// It returns the errors of sumOfSubtotals.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	total, err := sumOfSubtotals(slices.Values(items), path)
 	if err != nil {
@@ -72,15 +67,14 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
+	// Items contains all line items, even if EmbedsItems is false.
 	o.Items, o.ItemCount, o.Total, o.EmbedsItems = items, &n, total, n <= MaxEmbeddedItems
 	return o
 }
 
-// sumOfSubtotals returns the sum of the subtotals of line items. There must be at least one line
-// item.
+// sumOfSubtotals returns the total of at least one line item.
 //
-// If the total has too many digits or the currencies differ, sumOfSubtotals returns InvalidInput
-// with the given path.
+// If the total has too many digits or the currencies differ, it returns InvalidInput.
 func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	for item := range items {
 		if total.Currency == "" {
@@ -102,9 +96,8 @@ func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err e
 
 // WithStatus returns a copy of the order with the new status.
 //
-// If the order cannot change to the new status, WithStatus returns InvalidTransition. An order
-// without a shipping address can be shipped only if c.WithoutAddress is true. Otherwise, WithStatus
-// returns AddressMissing.
+// It returns InvalidTransition if the order cannot change to the new status, and AddressMissing if
+// a required shipping address is missing.
 func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NewInvalidTransition(o.Status, c.To)
@@ -116,15 +109,10 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	return o, nil
 }
 
-// WithItem returns a copy of the order with a new quantity of a product. A quantity of 0 removes
-// the product. o.Items must contain all line items of the order.
+// WithItem returns a copy of the order with a changed line item. o.Items must contain all line
+// items. reserved is the number of additional units to reserve.
 //
-// product is the product's current record, or nil if the product does not exist. reserved is the
-// number of additional units that the order must reserve. It is negative if the change releases
-// units.
-//
-// If the change is not possible, WithItem returns InvalidInput, NotFound, TooManyLines or
-// InsufficientStock. For example, it returns InvalidInput if the order is not pending.
+// Errors: InvalidInput, NotFound, TooManyLines, InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
 		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending order can change its line items", o.Status)
@@ -137,7 +125,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	case c.Quantity == 0 && len(items) == 1:
 		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "is the only product of the order: cancel the order instead of removing the product")
 	case c.Quantity == 0:
-		reserved = -items[i].Quantity
+		reserved = -items[i].Quantity // negative, because the change releases units
 		items = slices.Delete(items, i, i+1)
 	case i >= 0:
 		reserved = c.Quantity - items[i].Quantity

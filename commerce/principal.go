@@ -49,9 +49,8 @@ func ParseRole(name string) (Role, bool) {
 
 // Principal is the authenticated identity of a request. The zero value has no permissions.
 type Principal struct {
-	// ID identifies the principal in rate limits and idempotency keys. Two tokens have the same ID
-	// only if they have the same issuer, subject and customer. The ID does not contain '#', because it
-	// becomes part of DynamoDB keys.
+	// ID identifies the principal by its issuer, subject and customer. It becomes part of DynamoDB
+	// keys, so it must not contain '#'.
 	ID string
 	// Name is the subject of the token. The events of an order store this name as the actor.
 	// Principals with different IDs can have the same name.

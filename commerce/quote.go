@@ -28,12 +28,9 @@ type Quote struct {
 	UserErrors []UserError
 }
 
-// NewQuote returns a quote for the requested lines at current prices. products contains the
-// requested products that exist, even if they are out of stock.
+// NewQuote returns a quote at current prices. products contains all requested products that exist.
 //
 // The quote can contain the user errors NotFound, InsufficientStock, InvalidInput and TooManyLines.
-// If several lines request the same product, an error about this product refers to the first of
-// these lines.
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	merged, err := MergeLines(lines)
 	if err != nil {
@@ -42,6 +39,7 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	q := Quote{Lines: []QuotedLine{}, UserErrors: []UserError{}}
 	summable := true
 	for _, line := range merged {
+		// If several lines request the product, errors refer to the first of these lines.
 		index := strconv.Itoa(slices.IndexFunc(lines, func(l OrderLine) bool { return l.SKU == line.SKU }))
 		product := products[line.SKU]
 		if product == nil {

@@ -83,9 +83,8 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	return sum, true
 }
 
-// OrderCounts is a counter record. It contains the number of orders in each status, but counts only
-// a part of all orders. All counter records together count all orders. The table has several
-// counter records, because transactions that change the same record can conflict.
+// OrderCounts is a counter record, which counts a part of all orders by status. The table has
+// several counter records to avoid conflicts between transactions.
 type OrderCounts struct {
 	// Part is the number of the counter record, as text.
 	Part string
@@ -101,9 +100,8 @@ type RepOrderCount struct {
 	EmployeeID EmployeeID
 	// Part is the number of the counter record, as text.
 	Part string
-	// Complete is used only in the first counter record, whose Part is "0". It reports whether the
-	// rep's counter records together include all orders of the rep. If it is false, none of these
-	// counter records may be used.
+	// Complete is true if the rep's counter records together include all orders of the rep. It is set
+	// only in the counter record with Part "0".
 	Complete bool
 	Orders   int
 }

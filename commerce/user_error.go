@@ -155,9 +155,8 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
-// NewInsufficientStock returns the user error for a requested quantity that exceeds the available
-// quantity. scope is the end of the message, such as " in warehouse w". If available is the stock
-// in all warehouses, scope is empty.
+// NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
+// scope is empty or the end of the message, such as " in warehouse w".
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
 	return InsufficientStock{newErrorDetails(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}

@@ -11,15 +11,8 @@ import (
 )
 
 // CostBounds calculates the maximum cost of reads and mutations, in DynamoDB requests and capacity
-// units. It derives the maximums from the access patterns, the write patterns and the maximum size
-// of each kind of record. The maximums do not include retries, for example after throttling or a
-// conflict.
-//
-// The maximums hold for records that Ordergraph wrote, because package commerce limits their size
-// and the number of line items of an order. A record written by other software may lack the order
-// count or the embedded line items. The maximums include the requests that read this data from
-// other records. But if such a record exceeds the size limits, reading it can cost more than the
-// maximum.
+// units. The maximum does not include retries after throttling or a conflict. Records written by
+// other software can cost more.
 type CostBounds struct {
 	shards int
 	// sizes maps the name of each entity to the maximum size in bytes of one of its records.
@@ -107,14 +100,9 @@ func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostB
 	return ReadCostBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.ForRead(table.MaxQueryBytes)}
 }
 
-// MutationBound returns the maximum cost of a mutation, provided that no other mutation conflicts
-// with it. It does not include the cost of reading the result that the client requests.
-//
-// A mutation reads records and then writes in one transaction. Even without a conflict, the
-// transaction can fail once, because a record does not meet a condition. MutationBound includes
-// this case: the mutation reads the record and sends the transaction again. If the client repeats a
-// mutation that was already committed, the mutation reads its idempotency record instead of sending
-// the second transaction.
+// MutationBound returns the maximum cost of a mutation that has no conflict with other mutations.
+// The cost includes one retry after a failed condition. The cost excludes reading the result for
+// the client.
 func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	bound := MutationCostBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
@@ -159,8 +147,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 }
 
 // WriteUnits returns the maximum number of write units that one transaction of a mutation consumes.
-// lines is the number of line items of the order. If the mutation has no write pattern, the result
-// is 0.
+// lines is the number of line items of the order.
 func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
@@ -186,15 +173,12 @@ func (b CostBounds) maxRecordSize(entities []model.Entity) int {
 	return size
 }
 
-// queriesBound returns the maximum cost of the Queries that read one page. DynamoDB stops a Query
-// when it has read 1 MB, and another Query must then continue. most is the cost without this limit.
-// A row is a record of the list. size is the maximum size of a row in bytes.
-//
-// A Query that stops at the limit has read at least 1 MB minus one row. So the total size of all
-// rows determines how many Queries can stop. Pages of records that Ordergraph wrote are smaller
-// than 1 MB, so their Queries never stop at the limit.
+// queriesBound returns the maximum cost of the Queries that read one page. most is the cost if no
+// Query stops at 1 MB. size is the maximum size of a row in bytes.
 func (b CostBounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadCostBound {
 	bytes := most.rows * size
+	// ends is the maximum number of Queries that stop at the limit of 1 MB. Such a Query has read at
+	// least 1 MB minus one row.
 	ends := 0
 	if most.maxQueryRows*size > table.MaxQueryBytes {
 		ends = max(0, ceilDiv(bytes, table.MaxQueryBytes-size)-1)
@@ -211,9 +195,8 @@ func (b CostBounds) queriesBound(p model.AccessPattern, most mergeCost, size int
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// mergeCost is the cost of merging the rows of several partitions into one page. It ignores that
-// DynamoDB stops a Query after 1 MB. The Queries of one round run concurrently. maxQueryRows is the
-// maximum number of rows that one Query returns.
+// mergeCost is the cost of merging the rows of several partitions into one page, if no Query stops
+// at 1 MB. maxQueryRows is the maximum number of rows of one Query.
 type mergeCost struct{ rounds, requests, rows, maxQueryRows int }
 
 // plus returns the total cost of two merges that run one after the other. m is the cost of the

@@ -20,18 +20,17 @@ type ListRequest struct {
 	Statuses StatusSet
 	// Range limits the list to a range of positions. The zero value selects the whole list.
 	Range Range
-	// If Pattern is not nil, it replaces the default access pattern of the list. For example, a
-	// customer's orders in a time range have their own access pattern. Both patterns must return the
-	// same kind of record.
+	// If Pattern is not nil, it replaces the default access pattern of the list. Both patterns must
+	// return the same kind of record.
 	Pattern *model.AccessPattern
 	Page    PageRequest
 }
 
-// Range is a range of positions in a list, from From (inclusive) to To (exclusive). The position of
-// a record is its sort key without the prefix that all sort keys of the list share. If From is
-// empty, the range begins at the start of the list. If To is empty, the range ends at the end of
-// the list.
+// Range is a range of positions in a list. A position is a sort key without the prefix that all
+// sort keys of the list share.
 type Range struct {
+	// From is inclusive, and To is exclusive. If From or To is empty, the range has no limit at that
+	// end.
 	From, To string
 	// Empty reports whether the range contains no position at all. From and To are then ignored.
 	Empty bool
@@ -102,8 +101,8 @@ func (s StatusSet) statuses() []commerce.Status {
 
 // ReadPage returns one page of a list. An empty list is not an error.
 //
-// ReadPage returns a commerce.InvalidError if r contains a value that is not valid in a key. Other
-// errors are model.ErrCorrupt, table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
+// Errors: commerce.InvalidError (a value is not valid in a key), model.ErrCorrupt,
+// table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r ListRequest) (Page[V], error) {
 	if r.Page.Limit < 1 {
 		return Page[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
@@ -156,9 +155,8 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	return l, nil
 }
 
-// addStatusPartitions adds the partitions of the orders with the given statuses. Partitions of
-// earlier statuses, such as pending, are read first. If the status of an order changes during the
-// read, the order moves to a partition that is read later, so the read still finds it.
+// addStatusPartitions adds the partitions of the orders with the given statuses. Earlier statuses
+// are read first, so that an order whose status changes during the read is not missed.
 func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
 	for _, level := range commerce.GroupStatusesByLifecycle(statuses.statuses()) {
 		var partitions []string
@@ -191,12 +189,11 @@ const collectionLimit = 200
 // OrderPartition is the item collection of an order: the order, its line items and its events.
 type OrderPartition struct {
 	Order *commerce.Order
-	// Items are sorted by SKU, and Events by time. Complete reports whether they include all line
-	// items and events of the order. If the collection has more than 200 records, or if a record is
-	// corrupt, Complete is false. The caller must then read the lists of line items and events
-	// separately.
-	Items    []*commerce.LineItem
-	Events   []*commerce.Event
+	// Items are sorted by SKU, and Events by time.
+	Items  []*commerce.LineItem
+	Events []*commerce.Event
+	// Complete reports whether Items and Events are complete. If Complete is false, the caller must
+	// read the lists of line items and events separately.
 	Complete bool
 }
 
@@ -231,11 +228,10 @@ func (s *Store) ReadOrderPartition(ctx context.Context, id commerce.OrderID) (*O
 // ProductPartition is the item collection of a product: the product and its inventory levels.
 type ProductPartition struct {
 	Product *commerce.Product
-	// Levels are the inventory levels, sorted by warehouse ID. Complete reports whether they include
-	// all inventory levels of the product. If the collection has more than 200 records, or if an
-	// inventory level is corrupt, Complete is false. The caller must then read the list of inventory
-	// levels separately.
-	Levels   []*commerce.InventoryLevel
+	// Levels are the inventory levels, sorted by warehouse ID.
+	Levels []*commerce.InventoryLevel
+	// Complete reports whether Levels is complete. If Complete is false, the caller must read the list
+	// of inventory levels separately.
 	Complete bool
 }
 
@@ -271,9 +267,8 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection calls visit for each record of an item collection whose sort key is in the given
-// range. It reads at most collectionLimit records. If the range contains more records, or if visit
-// cannot decode a record, complete is false.
+// readCollection calls visit for up to collectionLimit records of an item collection. If there are
+// more records, or if visit cannot decode a record, complete is false.
 func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Build(id)
 	if err != nil {
@@ -294,12 +289,10 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	return complete, nil
 }
 
-// CountCustomerOrders counts a customer's orders with Queries of the customer's list of orders
-// (access pattern AP2). Use it only if the customer's record contains no order count, because the
-// Queries cost more.
+// CountCustomerOrders counts a customer's orders with Queries (access pattern AP2). Use it only if
+// the customer's record contains no order count.
 //
-// It returns table.ErrTooManyOrders if the list is too long to count. It also returns the errors of
-// ReadPage.
+// Errors: table.ErrTooManyOrders and the errors of ReadPage.
 func (s *Store) CountCustomerOrders(ctx context.Context, id commerce.CustomerID) (int, error) {
 	p := &model.CustomerOrders.AccessPattern
 	partition, err := p.PK.Build(string(id))

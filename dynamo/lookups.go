@@ -11,15 +11,15 @@ import (
 // LookupResult is the result of looking up one ID with ReadRecords.
 type LookupResult[V any] struct {
 	Value V
-	// Err is nil if the record was read. It is commerce.ErrNotFound if the record does not exist. It
-	// wraps model.ErrCorrupt if the record cannot be decoded, or if the ID is not valid in a key.
+	// Err is nil, commerce.ErrNotFound, or an error that wraps model.ErrCorrupt. ErrCorrupt means that
+	// the record cannot be decoded, or that the ID is not valid in a key.
 	Err error
 }
 
-// ReadRecords reads records by ID and returns one result per ID, in the order of the IDs. It sends
-// one BatchGetItem request per 100 IDs. For a single ID, it sends a GetItem request.
+// ReadRecords reads records by ID, with one request per 100 IDs. It returns one result per ID, in
+// the order of the IDs.
 //
-// The errors are table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
+// Errors: table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], ids []K) ([]LookupResult[V], error) {
 	results := make([]LookupResult[V], len(ids))
 	keys := make([]model.Keys, 0, len(ids))
@@ -55,9 +55,8 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 
 // ReadRecord reads one record by ID.
 //
-// ReadRecord returns commerce.ErrNotFound if the record does not exist, commerce.InvalidError if
-// the ID is not valid in a key, and model.ErrCorrupt if the record cannot be decoded. It also
-// returns the errors of ReadRecords.
+// Errors: commerce.ErrNotFound, commerce.InvalidError (the ID is not valid in a key),
+// model.ErrCorrupt and the errors of ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], id K) (V, error) {
 	var missing V
 	b := s.table.KeyBuilder()

@@ -7,8 +7,7 @@ import (
 )
 
 // PageRequest requests one page of a list. A record's position in the list is its sort key without
-// the prefix that all sort keys of the list share. Positions do not contain shard numbers, so they
-// remain valid if the number of shards changes.
+// the prefix that all sort keys of the list share.
 type PageRequest struct {
 	// Limit is the maximum number of records on the page. It must be at least 1.
 	Limit int
@@ -38,13 +37,8 @@ type Page[T any] struct {
 	// Positions are the positions of Items. If the page was cut from a list in memory, Positions is
 	// nil. ItemPositions returns the positions in both cases.
 	Positions []string
-	// HasNext reports whether records follow the page, and HasPrevious whether records precede it.
-	//
-	// If FromEnd was false, HasNext is exact if DetectMore was set, and false otherwise. HasPrevious
-	// is true if After was set.
-	//
-	// If FromEnd was true, HasPrevious is exact if DetectMore was set, and false otherwise. HasNext is
-	// true if Before was set.
+	// HasNext and HasPrevious report whether records follow or precede the page. Only the one that
+	// DetectMore determines is exact. The other reports only whether Before or After was set.
 	HasNext, HasPrevious bool
 	// position returns the position of an item. It is set only if Positions is nil.
 	position func(T) string
@@ -63,9 +57,8 @@ func (s Page[T]) ItemPositions() []string {
 	return places
 }
 
-// newPage returns the page with the given items. items are in the order in which they were read, so
-// they are reversed if FromEnd is set. If there is one item more than the limit, newPage removes
-// it.
+// newPage returns the page with the given items, which are in the order of reading. newPage removes
+// an item beyond the limit, and restores the order of the list.
 func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	more := len(items) > page.Limit
 	if more {

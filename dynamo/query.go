@@ -14,9 +14,7 @@ import (
 type listQuery struct {
 	pattern *model.AccessPattern
 	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
-	// levels are read one after another. If a record moves to another partition, for example because
-	// the status of an order changes, it always moves to a later level. Most lists have only one
-	// level.
+	// levels one after another. If a record moves, it moves to a later level.
 	levels [][]string
 	// prefix is the common beginning of all sort keys of the list. bounds is the range of the rest of
 	// the sort key.
@@ -50,21 +48,14 @@ type partitionReader struct {
 	need int
 }
 
-// readRows returns the rows of the page in the order in which they were read. If FromEnd is set,
-// this is the reverse of the order of the list. If DetectMore is set and the list has more rows,
-// readRows returns one row more than the limit.
-//
-// Errors: the errors of table.WrapError.
+// readRows returns the rows of the page, in reverse order if FromEnd is set. If DetectMore is set
+// and the list has more rows, readRows returns one row more than the limit.
 func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
-// read reads the levels of the list one after another. A level is a group of partitions that are
-// read concurrently. read calls readRound to read the rows that planRound requested.
-//
-// If a record moves to a later level during the read, the read finds the record in its old or its
-// new level. The only exception is an index that lags behind. Therefore it is enough to read each
-// level once.
+// read reads the levels of the list one after another. Each level is read only once, because a
+// record can move only to a later level.
 func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -76,22 +67,18 @@ func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error)
 	return rows, nil
 }
 
-// readLevel merges the rows of one level with found, the rows of earlier levels. A level is a group
-// of partitions. If found already fills the page, readLevel reads only rows that precede the last
-// row of found.
-//
-// readLevel reads in rounds. A round sends Queries to several partitions concurrently. Each Query
-// reads fewer rows than the page needs, because the page consists of rows from all partitions:
+// readLevel merges the rows of one level (a group of partitions) with found, the rows of earlier
+// levels. It reads in rounds. Each round reads several partitions concurrently:
 //
 //   - The first round reads from each partition 1.5 times its even share of the page.
 //   - After a round, rows move to the page in the order of their positions. This stops when a
 //     partition has no buffered rows.
 //   - The next round reads the partitions that can still have rows for the page.
 //
-// All rounds together read at most three pages, plus one row per partition. maxMergeCost calculates
-// the maximum number of rounds and requests.
+// maxMergeCost calculates the maximum number of rounds and requests.
 func (l listQuery) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
+	// If the page is already full, read only rows that precede the last row of found.
 	if len(found) == want {
 		end := found[want-1].position
 		if page.FromEnd {
@@ -120,9 +107,9 @@ func (l listQuery) readLevel(found []row, partitions []string, readRound func([]
 	return rows, nil
 }
 
-// planRound sets the number of rows to read from each partition in the next round. left is the
-// number of rows that the page still needs. earlier are the rows of earlier levels that are not on
-// the page yet. If no partition must be read, planRound returns false.
+// planRound sets the field need of each partition. If no partition must be read, planRound returns
+// false. left is the number of rows that the page still needs. earlier are unused rows of earlier
+// levels.
 func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left
@@ -139,9 +126,8 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
-			// The merge waits for a row of this partition. If the page already contains many rows of this
-			// partition, read several more rows, even if the buffer then exceeds readAheadLimit. Without
-			// this rule, a page with rows from only one partition could need one round per row.
+			// The merge waits for this partition. If the page contains many rows of this partition,
+			// exceed readAheadLimit. Otherwise, a page could need one round per row.
 			pr.need = max(min(share, spare+1), min(left, minRefillSize(pr.emitted)))
 		}
 	}
@@ -153,24 +139,16 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 // page.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstReadSize returns the number of rows to read from each partition. left is the number of rows
-// that the page still needs, and readers is the number of partitions. The result is 1.5 times an
-// even share, because the rows are not distributed evenly.
+// firstReadSize returns the number of rows to read from each partition if the page still needs left
+// rows. The rows are not distributed evenly, so the result is 1.5 even shares.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
 // minRefillSize returns the minimum number of rows to read from a partition that has no buffered
 // rows. given is the number of rows of this partition that are on the page.
 func minRefillSize(given int) int { return given/4 + 1 }
 
-// partitionsToRead returns the partitions that may still have rows for the page. left is the number
-// of rows that the page still needs.
-//
-// If enough rows for the page are already buffered, they determine the last position that the page
-// can reach. If a partition has returned a row at or after this position, it has no further rows
-// for the page, and partitionsToRead skips it.
-//
-// extra is the number of buffered rows, not counting the first row of each partition.
-// partitionsToRead also sets the field need of all partitions to 0.
+// partitionsToRead returns the partitions that may still have rows for the page. extra is the
+// number of buffered rows, not counting the first row of each partition.
 func partitionsToRead(readers []*partitionReader, earlier []row, left int, forward bool) (toRead []*partitionReader, extra int) {
 	var inHand []string
 	for _, r := range earlier {
@@ -191,6 +169,8 @@ func partitionsToRead(readers []*partitionReader, earlier []row, left int, forwa
 		if pr.done {
 			continue
 		}
+		// If the buffered rows can fill the page, inHand[left-1] is the last position that the page can
+		// reach. Skip a partition that has returned a row at or after this position.
 		if len(pr.rows) > 0 && len(inHand) >= left {
 			if last, end := pr.rows[len(pr.rows)-1].position, inHand[left-1]; last == end || (last > end) == forward {
 				continue
@@ -243,9 +223,8 @@ func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// mergeRows moves buffered rows to the page in the order of their positions. It stops if a
-// partition has no buffered rows but may have unread rows, because one of these may be the next row
-// of the page.
+// mergeRows moves buffered rows to the page in the order of their positions. It stops when a
+// partition has no buffered rows but may have unread rows.
 func mergeRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
 	for len(rows) < want {
 		var next *partitionReader

@@ -90,9 +90,8 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.NewGuard(opts.Attempts))), nil
 }
 
-// Consistent returns a Store for the same table that uses strongly consistent reads, which cost
-// twice as much. Lists that are read from the index remain eventually consistent, because DynamoDB
-// does not support strongly consistent reads of an index.
+// Consistent returns a Store for the same table with strongly consistent reads, which cost twice as
+// much. Reads of the index remain eventually consistent.
 func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
 
 // DefaultCurrency returns the currency of records that do not specify a currency.
@@ -119,10 +118,9 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 	return feed.Open(s.table, source, opts)
 }
 
-// Ping checks that DynamoDB responds. To keep the cost low, it reads a record that does not exist.
-// It also compares the clock of the Store with the clock of DynamoDB.
+// Ping checks that DynamoDB responds. To save cost, it reads a record that does not exist.
 //
-// Ping returns a ClockError if the clocks differ too much. Other errors are table.ErrUnavailable,
+// Errors: ClockError (the local clock and DynamoDB's clock differ too much), table.ErrUnavailable,
 // table.ErrNoTable and table.ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})

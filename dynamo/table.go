@@ -15,11 +15,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// CreateTable creates the table with its index and its stream, and waits until the table is ready.
-// The table uses on-demand billing. CreateTable also enables the deletion of expired idempotency
-// records.
+// CreateTable creates the table, and waits until the table is ready. It also enables the deletion
+// of expired idempotency records.
 //
-// The errors are table.ErrTableExists, table.ErrUnavailable and table.ErrAccessDenied.
+// Errors: table.ErrTableExists, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
 	var attributes []types.AttributeDefinition
 	for _, name := range []string{model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
@@ -60,11 +59,11 @@ func requiredStream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.RequiredStreamView)}
 }
 
-// EnableStream enables the stream that subscriptions need. This stream contains each changed record
-// before and after the change. If the table already has such a stream, EnableStream does nothing.
+// EnableStream enables the stream that subscriptions need, unless the table already has such a
+// stream.
 //
-// EnableStream returns table.ErrStreamViewType if the table has a stream with another view type.
-// Other errors are table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
+// Errors: table.ErrStreamViewType (the table has a stream with another view type),
+// table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
 	stream, err := s.table.DescribeStream(ctx)
 	if err != nil || stream.View == table.RequiredStreamView {
@@ -151,11 +150,10 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable describes the table. It compares the keys and the index of the table with the data
-// model. It also checks that the records were written with the configured number of shards, because
-// lists would otherwise not find them.
+// DescribeTable describes the table, and compares it with the data model and the configured number
+// of shards.
 //
-// The errors are table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
+// Errors: table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	d, err := s.compareTable(ctx)
 	if err != nil {
@@ -212,8 +210,7 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 }
 
 // keysOfOtherShards returns partition keys of the index that contain records but belong to no
-// configured shard. Such a key contains no shard number, or a shard number that is not configured.
-// Lists do not find the records of these keys. keysOfOtherShards reads at most one record per key.
+// configured shard. Lists do not find the records of such keys.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {

@@ -37,9 +37,8 @@ func (r *Resolver) fieldGrant(ctx context.Context) commerce.GrantScope {
 	return r.callerGrant(ctx, currentField(ctx).Permission)
 }
 
-// mutationCaller returns the identity of the caller of a mutation. If the caller may change only
-// its own records (commerce.GrantOwn), change.Caller.Customer restricts the mutation to them. If
-// the caller may not use the mutation, mutationCaller returns a permission error.
+// mutationCaller returns the caller of a mutation, or a permission error. If the caller may change
+// only its own records, change.Caller.Customer is set.
 func (r *Resolver) mutationCaller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {
@@ -61,17 +60,15 @@ func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
 	return nil
 }
 
-// checkOrderSubscription checks that the order exists and that the principal may see it. For an
-// order of another customer, it makes the same reads as for a missing order. The errors are
-// NOT_FOUND and the errors of loaders.Loaders.Order.
+// checkOrderSubscription returns NOT_FOUND if the order is missing or the principal may not see it.
+// Both cases make the same reads.
 func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.OrderID) error {
 	_, err := loadersOf(ctx).Order(ctx, id)
 	return withNotFoundCode(err, "there is no such order")
 }
 
-// checkCustomerSubscription checks that the customer exists and that the principal may see the
-// customer's orders. If the principal may not see these orders, the function returns NOT_FOUND
-// without reading the customer. It also returns the errors of dynamo.ReadRecords.
+// checkCustomerSubscription returns NOT_FOUND if the customer is missing or the principal may not
+// see the customer's orders.
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {

@@ -25,10 +25,8 @@ type CheckedOperation struct {
 	Errors []document.Error
 }
 
-// CheckDocuments checks the trusted documents in opts as a server with these options would. shards
-// is the number of shards of the table. opts.Store may be nil, because no record is read. The
-// result contains the operations in the order of the documents. For a document with errors, it
-// contains one entry for the whole document.
+// CheckDocuments checks the trusted documents in opts like a server with these options. A document
+// with errors has one result. opts.Store may be nil.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	documents := opts.Documents
 	opts.Documents = nil

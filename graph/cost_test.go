@@ -244,7 +244,7 @@ func TestDocumentedCosts(t *testing.T) {
 // docs/limits.md documents the resources that a point pays for.
 func TestGoldenPoints(t *testing.T) {
 	golden.CheckSection(t, "../docs/limits.md", "points", fmt.Sprintf(
-		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, or %d write unit. A new document costs one point per %d nodes as sent, plus one per %d nodes\nafter fragments are expanded.\n",
+		"One rate limit point pays for %d µs of processor time, %d bytes of requests or `data`, %d DynamoDB\nread unit, or %d write unit.\n\nA new document costs one point per %d nodes as sent, plus one per %d nodes after fragments are\nexpanded.\n",
 		operation.CPUTimePerPoint.Microseconds(), operation.BytesPerPoint, operation.ReadUnitsPerPoint, operation.WriteUnitsPerPoint, operation.ParsedNodesPerPoint, operation.VisitedNodesPerPoint))
 }
 

@@ -18,17 +18,9 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// execution executes one operation: a query, a mutation, or the operation of a subscription for one
-// event. It visits the selected fields in order, calls their resolvers and appends each value to
-// the response.
-//
-// An execution runs in one goroutine. This is fast, because the plan has already read most records,
-// so resolvers rarely wait. The code that depends on the schema is generated
-// (execute_generated.go).
-//
-// gqlgen's generated code would return the same data, costs and errors, but the order of the errors
-// could differ from the order of the fields. docs/adr/0031-one-tree-one-executor.md explains why
-// the server does not execute operations with gqlgen.
+// execution executes a query, a mutation or one event of a subscription, without gqlgen's
+// generated executor (docs/adr/0031-one-tree-one-executor.md). It needs only one goroutine, because
+// the plan has already read most records.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
@@ -103,9 +95,8 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	return x.respond(data), x.actualCost(len(data) + x.dropped)
 }
 
-// actualCost returns the cost in points of an execution. bytes is the size of the response. Reads
-// can cost more than the values in the response. For example, the plan may read the lists of a
-// record that does not exist.
+// actualCost returns the cost of an execution in points. bytes is the size of the response. Reads
+// can cost more than the response.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
 	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
@@ -133,9 +124,8 @@ func (x *execution) executeQuery() []byte {
 	return x.writeRoot(x.fieldQuery)
 }
 
-// executeMutations executes the mutations of an operation one after the other. Each mutation has
-// its own loaders with strongly consistent reads. Its payload therefore shows the state after this
-// mutation, and not records that were read for an earlier mutation.
+// executeMutations executes the mutations in order. Each mutation has its own loaders with strongly
+// consistent reads, so its payload shows the state after the mutation.
 func (x *execution) executeMutations() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.writeRoot(func(f *operation.Field) bool {
@@ -147,14 +137,13 @@ func (x *execution) executeMutations() []byte {
 	})
 }
 
-// executeEvent executes the operation of a subscription for one event. Its reads of the table are
-// strongly consistent, so they see the change and all earlier writes.
-//
-// Each field of Subscription has the non-null type OrderUpdate!. If the update is null, the data
-// must therefore be null (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
+// executeEvent executes the operation for one event. Its reads are strongly consistent, so they see
+// the change and all earlier writes.
 func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 	x.newLoaders(x.executor.resolver.store.Consistent(), "")
 	x.runPlan(x.ctx, func(p plan) { p.planEvent(x.ctx, x.operation.prepared.Root, change) })
+	// If the update is null, the data must be null, because the field has the type OrderUpdate!
+	// (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 	return x.writeRoot(func(f *operation.Field) bool {
 		x.enter(f)
 		defer x.leave()
@@ -162,13 +151,13 @@ func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 	})
 }
 
-// newLoaders creates new loaders for the resolvers. The budget limits the reads of these loaders.
-// It does not limit the reads of a mutation itself, so it cannot interrupt a mutation. In the
-// explain output, path is the path of requests that the plan did not schedule.
+// newLoaders creates loaders for the resolvers. The budget limits the loaders' reads, but not the
+// reads of a mutation, so it cannot interrupt a mutation.
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
 	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) }, r.observeBatch)
+	// path is the path of unplanned requests in the explain output.
 	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).ForkUnplanned(x.ctx, path), x}
 }
 

@@ -17,8 +17,7 @@ const (
 	nullElement = "the requested element is null which the schema does not allow"
 )
 
-// fieldContext returns gqlgen's context of a field. Errors, and resolvers that report errors
-// themselves, use this context to find the path of the field. The context is created only on
+// fieldContext returns gqlgen's context of a field, with the path for errors. It is created only on
 // demand, because few fields need it.
 func (x *execution) fieldContext(f *operation.Field) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})

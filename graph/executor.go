@@ -79,26 +79,8 @@ type Result struct {
 	Refusal *admission.Refusal
 }
 
-// Executor executes GraphQL requests. It is safe for concurrent use.
-//
-// A client's request must pass several checks before any record is read:
-//
-//   - Package document finds or parses the document, checks its limits and validates it. It also
-//     coerces the variables.
-//   - Package operation prepares the operation. It checks the caller's permissions and the cost.
-//   - Package rate checks the caller's rate limit.
-//   - Package admission checks the limit of the total cost of concurrent operations.
-//
-// The execution then limits the number of DynamoDB requests (Limits.Requests) and the size of the
-// response (response.go).
-//
-// Concurrent operations share the capacity of admission.PoolOperationCost, because their responses
-// are in memory at the same time. Without this pool, two hundred operations of the maximum cost
-// could need gigabytes.
-//
-// Events of subscriptions use admission.PoolEventCost instead, so a change with ten thousand
-// subscribers does not block queries. Events wait in the change feed until there is capacity. The
-// feed limits the number of waiting events, and ends subscriptions that fall behind.
+// Executor executes GraphQL requests. It is safe for concurrent use. Before any read, it checks the
+// document, permissions, cost, rate limit and server load.
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
@@ -112,8 +94,10 @@ type Executor struct {
 	// anonymousRates limits callers without a token. It is separate from rates, because requests from
 	// many client addresses could evict the token buckets of authenticated callers.
 	anonymousRates *rate.Limiter
-	pools          *admission.Controller
-	documents      *document.Store
+	// pools limits the load of concurrent requests. Events have a separate pool
+	// (admission.PoolEventCost), so events of a change with many subscribers do not block queries.
+	pools     *admission.Controller
+	documents *document.Store
 	// prices contains the prices for the explain output (extensions.explain).
 	prices price.Prices
 	// eventTime is the time limit for executing one event of a subscription. subscriptionMemory counts
@@ -235,11 +219,8 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	return o, nil
 }
 
-// Charge charges the minimum cost of a request and the points for its bytes. These points are never
-// refunded. If the caller does not have enough points, Charge refuses the request.
-//
-// The server calls Charge before it decodes the request, and sets Request.ChargedPoints to the
-// result.
+// Charge takes the points for a request before the server decodes the request. Set
+// Request.ChargedPoints to paid. If the caller has too few points, refused is not nil.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.callerLimiter(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.BytesPerPoint)

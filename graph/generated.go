@@ -3599,7 +3599,7 @@ type Mutation {
   """
   Creates a customer.
 
-  Write pattern WP1: one transaction. Access: staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP1). Access: staff, admins, services.
   """
   createCustomer(
     "The customer."
@@ -3610,7 +3610,7 @@ type Mutation {
   Changes a customer's name, email address or phone numbers. Fields that are omitted or null keep
   their current values.
 
-  Write pattern WP2: one transaction. Access: customers (their own), staff, admins.
+  Cost: one DynamoDB transaction (write pattern WP2). Access: customers (their own), staff, admins.
   """
   updateCustomer(
     "The changes."
@@ -3621,7 +3621,7 @@ type Mutation {
   Makes an employee the account rep of a customer, or removes the customer's account rep. Orders
   that were already placed keep their account rep.
 
-  Write pattern WP3: one transaction. Access: staff, admins.
+  Cost: one DynamoDB transaction (write pattern WP3). Access: staff, admins.
   """
   assignAccountRep(
     "The customer and the employee."
@@ -3633,7 +3633,8 @@ type Mutation {
   products, place several orders. The prices of all products must have the same currency. If several
   line items have the same product, the server adds up their quantities.
 
-  Write pattern WP4: one transaction. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP4). Access: customers (their own), staff, admins,
+  services.
   """
   placeOrder(
     "The order."
@@ -3643,7 +3644,7 @@ type Mutation {
   """
   Accepts a pending order. The status of the order changes to ` + "`" + `CONFIRMED` + "`" + `.
 
-  Write pattern WP5: one transaction. Access: staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP5). Access: staff, admins, services.
   """
   confirmOrder(
     "The order's ID."
@@ -3654,7 +3655,7 @@ type Mutation {
   Ships a confirmed order, and subtracts its units from the stock of a warehouse. If the order has
   no shipping address, the input must contain ` + "`" + `withoutAddress: true` + "`" + `.
 
-  Write pattern WP6: one transaction. Access: staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP6). Access: staff, admins, services.
   """
   shipOrder(
     "The order and the warehouse."
@@ -3664,7 +3665,7 @@ type Mutation {
   """
   Records that a shipped order has arrived. The status of the order changes to ` + "`" + `DELIVERED` + "`" + `.
 
-  Write pattern WP7: one transaction. Access: staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP7). Access: staff, admins, services.
   """
   deliverOrder(
     "The order's ID."
@@ -3674,7 +3675,8 @@ type Mutation {
   """
   Cancels a pending or confirmed order, and releases the stock that it reserves.
 
-  Write pattern WP8: one transaction. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP8). Access: customers (their own), staff, admins,
+  services.
   """
   cancelOrder(
     "The order's ID."
@@ -3686,7 +3688,8 @@ type Mutation {
   server adds a line item at the current price. If the order already contains the product, its line
   item keeps its old price.
 
-  Write pattern WP9: one transaction. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP9). Access: customers (their own), staff, admins,
+  services.
   """
   setOrderItem(
     "The order, the product and its new quantity."
@@ -3697,7 +3700,8 @@ type Mutation {
   Removes a line item from a pending order. The mutation cannot remove the only line item of an
   order. Cancel such an order instead.
 
-  Write pattern WP10: one transaction. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP10). Access: customers (their own), staff, admins,
+  services.
   """
   removeOrderItem(
     "The order and the product."
@@ -3707,7 +3711,8 @@ type Mutation {
   """
   Sets or replaces the shipping address of a pending or confirmed order.
 
-  Write pattern WP11: one transaction. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP11). Access: customers (their own), staff, admins,
+  services.
   """
   updateShippingAddress(
     "The order and the address."
@@ -3718,7 +3723,7 @@ type Mutation {
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
 
-  Write pattern WP12: one transaction. Access: staff, admins.
+  Cost: one DynamoDB transaction (write pattern WP12). Access: staff, admins.
   """
   createProduct(
     "The product."
@@ -3729,7 +3734,7 @@ type Mutation {
   Changes a product's name, category or price. Fields that are omitted or null keep their current
   values. Line items of existing orders keep their prices.
 
-  Write pattern WP13: one transaction. Access: staff, admins.
+  Cost: one DynamoDB transaction (write pattern WP13). Access: staff, admins.
   """
   updateProduct(
     "The changes."
@@ -3739,7 +3744,7 @@ type Mutation {
   """
   Creates a warehouse.
 
-  Write pattern WP14: one transaction. Access: admins.
+  Cost: one DynamoDB transaction (write pattern WP14). Access: admins.
   """
   createWarehouse(
     "The warehouse."
@@ -3750,7 +3755,7 @@ type Mutation {
   Sets the number of units of a product in a warehouse, for example after a stock count. The
   mutation cannot remove units that orders have reserved.
 
-  Write pattern WP15: one transaction. Access: staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP15). Access: staff, admins, services.
   """
   setInventoryLevel(
     "The product, the warehouse and the new number of units."
@@ -3761,7 +3766,7 @@ type Mutation {
   Adds units of a product to a warehouse, or removes units from it. The mutation cannot remove more
   units than the warehouse has. It also cannot remove units that orders have reserved.
 
-  Write pattern WP16: one transaction. Access: staff, admins, services.
+  Cost: one DynamoDB transaction (write pattern WP16). Access: staff, admins, services.
   """
   adjustInventory(
     "The product, the warehouse and the number of units to add or remove."
@@ -3771,7 +3776,7 @@ type Mutation {
   """
   Creates an employee.
 
-  Write pattern WP17: one transaction. Access: admins.
+  Cost: one DynamoDB transaction (write pattern WP17). Access: admins.
   """
   hireEmployee(
     "The employee."
@@ -3783,7 +3788,7 @@ type Mutation {
   keep their current values. There is one exception: ` + "`" + `warehouseId: null` + "`" + ` removes the employee from
   the warehouse.
 
-  Write pattern WP18: one transaction. Access: admins.
+  Cost: one DynamoDB transaction (write pattern WP18). Access: admins.
   """
   updateEmployee(
     "The changes."
@@ -4291,8 +4296,8 @@ type Query {
   """
   The customer with this ID, or null if no customer has this ID.
 
-  Access pattern AP6: one GetItem, or one BatchGetItem for all customers of a query. Access:
-  customers (their own), staff, admins, services.
+  Cost: one DynamoDB GetItem, or one BatchGetItem for all customers of a query (access pattern AP6).
+  Access: customers (their own), staff, admins, services.
   """
   customer(
     "The customer's ID, such as ` + "`" + `cust_01` + "`" + `."
@@ -4302,7 +4307,8 @@ type Query {
   """
   The customer with this email address, or null if no customer has this address.
 
-  Access patterns AP26 and AP6: two GetItems, one after the other. Access: staff, admins, services.
+  Cost: two DynamoDB GetItems, one after the other (access patterns AP26 and AP6). Access: staff,
+  admins, services.
   """
   customerByEmail(
     "The customer's email address. The search is not case-sensitive."
@@ -4315,8 +4321,8 @@ type Query {
   All customers, sorted by creation time, earliest first. If ` + "`" + `namePrefix` + "`" + ` is set, the list contains
   only customers whose name begins with that text, sorted by name.
 
-  Access pattern AP9, or AP38 with ` + "`" + `namePrefix` + "`" + `: one Query per shard. Access: staff, admins,
-  services.
+  Cost: one DynamoDB Query per shard (access pattern AP9, or AP38 if ` + "`" + `namePrefix` + "`" + ` is set). Access:
+  staff, admins, services.
   """
   customers(
     """
@@ -4354,8 +4360,9 @@ type Query {
   """
   The order with this ID, or null if no order has this ID.
 
-  Access pattern AP1: one GetItem, or one BatchGetItem for all orders of a query. If ` + "`" + `timeline` + "`" + ` is
-  selected, access pattern AP25: one Query. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB GetItem, or one BatchGetItem for all orders of a query (access pattern AP1). If
+  ` + "`" + `timeline` + "`" + ` is selected: one Query (access pattern AP25). Access: customers (their own), staff,
+  admins, services.
   """
   order(
     "The order's ID, which is a ULID of 26 characters."
@@ -4368,7 +4375,8 @@ type Query {
   The orders with these IDs, in the same sequence as ` + "`" + `ids` + "`" + `. For an ID that no order has, the list
   contains null.
 
-  Access pattern AP1: one BatchGetItem. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB BatchGetItem (access pattern AP1). Access: customers (their own), staff,
+  admins, services.
   """
   ordersById(
     "The IDs of the orders to return, at most 100."
@@ -4379,7 +4387,8 @@ type Query {
   The line item of a product in an order. The result is null if the order does not exist or does not
   contain the product.
 
-  Access pattern AP5: one GetItem. Access: customers (their own), staff, admins, services.
+  Cost: one DynamoDB GetItem (access pattern AP5). Access: customers (their own), staff, admins,
+  services.
   """
   orderItem(
     "The order's ID, which is a ULID of 26 characters."
@@ -4394,8 +4403,8 @@ type Query {
   changes while the server reads the page. A new or changed order can be missing for some
   milliseconds, until DynamoDB has updated the index of this list.
 
-  Access pattern AP7, AP24 with ` + "`" + `statuses` + "`" + `, or AP8 with ` + "`" + `placed` + "`" + `: one Query per status and shard,
-  with merged results. Access: staff, admins, services.
+  Cost: one DynamoDB Query per status and shard, with merged results (access pattern AP7; AP24 if
+  ` + "`" + `statuses` + "`" + ` is set; AP8 if ` + "`" + `placed` + "`" + ` is set). Access: staff, admins, services.
   """
   orders(
     """
@@ -4437,7 +4446,7 @@ type Query {
   numbers are missing. The field is then null and the response contains an error, until an operator
   runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  Access pattern AP34: one Query. Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP34). Access: staff, admins, services.
   """
   orderCounts: [OrderStatusCount!] @access(permission: LIST_ORDERS)
     @reads(pattern: "AP34", byHand: "The counter records are summed.")
@@ -4445,7 +4454,8 @@ type Query {
   """
   All orders that have this status now, newest first.
 
-  Access pattern AP3, or AP8 with ` + "`" + `placed` + "`" + `: one Query per shard. Access: staff, admins, services.
+  Cost: one DynamoDB Query per shard (access pattern AP3, or AP8 if ` + "`" + `placed` + "`" + ` is set). Access: staff,
+  admins, services.
   """
   ordersByStatus(
     "The status that the orders must have."
@@ -4481,8 +4491,8 @@ type Query {
   """
   The product with this SKU, or null if no product has this SKU.
 
-  Access pattern AP10: one GetItem, or one BatchGetItem for all products of a query. If ` + "`" + `inventory` + "`" + `
-  is selected, access pattern AP13: one Query. Access: all callers.
+  Cost: one DynamoDB GetItem, or one BatchGetItem for all products of a query (access pattern AP10).
+  If ` + "`" + `inventory` + "`" + ` is selected: one Query (access pattern AP13). Access: all callers.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4495,7 +4505,7 @@ type Query {
   The products with these SKUs, in the same sequence as ` + "`" + `skus` + "`" + `. For a SKU that no product has, the
   list contains null.
 
-  Access pattern AP10: one BatchGetItem. Access: all callers.
+  Cost: one DynamoDB BatchGetItem (access pattern AP10). Access: all callers.
   """
   productsBySku(
     "The SKUs of the products to return, at most 100."
@@ -4507,7 +4517,7 @@ type Query {
   order and reserves no stock. To order only at the quoted price, pass the quote's ` + "`" + `total` + "`" + ` to
   ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
 
-  Access pattern AP10: one BatchGetItem. Access: all callers.
+  Cost: one DynamoDB BatchGetItem (access pattern AP10). Access: all callers.
   """
   quote(
     "The products and quantities to quote."
@@ -4520,8 +4530,8 @@ type Query {
   ` + "`" + `namePrefix` + "`" + `. Both arguments can be combined. The list is sorted by name. If only ` + "`" + `category` + "`" + ` is
   set, the list is sorted by SKU instead.
 
-  Access pattern AP36: one Query per shard. AP12 with ` + "`" + `category` + "`" + `, or AP37 with ` + "`" + `category` + "`" + ` and
-  ` + "`" + `namePrefix` + "`" + `: one Query. Access: all callers.
+  Cost: one DynamoDB Query per shard (access pattern AP36). If ` + "`" + `category` + "`" + ` is set: one Query (access
+  pattern AP12, or AP37 if ` + "`" + `namePrefix` + "`" + ` is also set). Access: all callers.
   """
   products(
     """
@@ -4565,7 +4575,7 @@ type Query {
   """
   All categories that have at least one product, sorted by name.
 
-  Access pattern AP39: one Query. Access: all callers.
+  Cost: one DynamoDB Query (access pattern AP39). Access: all callers.
   """
   categories(
     """
@@ -4596,7 +4606,7 @@ type Query {
   The stock of a product in one warehouse, or null if there is no stock record for this product and
   warehouse.
 
-  Access pattern AP14: one GetItem. Access: staff, admins, services.
+  Cost: one DynamoDB GetItem (access pattern AP14). Access: staff, admins, services.
   """
   inventoryLevel(
     "The product's SKU."
@@ -4608,8 +4618,8 @@ type Query {
   """
   The employee with this ID, or null if no employee has this ID.
 
-  Access pattern AP16: one GetItem, or one BatchGetItem for all employees of a query. Access: staff,
-  admins, services.
+  Cost: one DynamoDB GetItem, or one BatchGetItem for all employees of a query (access pattern
+  AP16). Access: staff, admins, services.
   """
   employee(
     "The employee's ID, such as ` + "`" + `emp_001` + "`" + `."
@@ -4619,7 +4629,7 @@ type Query {
   """
   All employees, sorted by hire date, earliest first.
 
-  Access pattern AP18: one Query per shard. Access: staff, admins, services.
+  Cost: one DynamoDB Query per shard (access pattern AP18). Access: staff, admins, services.
   """
   employees(
     "Returns only employees whose hire date is in this range."
@@ -4651,7 +4661,7 @@ type Query {
   """
   All employees with this name, sorted by ID.
 
-  Access pattern AP17: one Query. Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP17). Access: staff, admins, services.
   """
   employeesByName(
     "The employee's full name. The name must match exactly, including upper and lower case."
@@ -4683,7 +4693,7 @@ type Query {
   """
   All employees with this job title, sorted by ID.
 
-  Access pattern AP20: one Query. Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP20). Access: staff, admins, services.
   """
   employeesByJobTitle(
     "The job title. The title must match exactly, including upper and lower case."
@@ -4715,8 +4725,8 @@ type Query {
   """
   The warehouse with this ID, or null if no warehouse has this ID.
 
-  Access pattern AP30: one GetItem, or one BatchGetItem for all warehouses of a query. Access:
-  staff, admins, services.
+  Cost: one DynamoDB GetItem, or one BatchGetItem for all warehouses of a query (access pattern
+  AP30). Access: staff, admins, services.
   """
   warehouse(
     "The warehouse's ID, such as ` + "`" + `wh_sea` + "`" + `."
@@ -4726,7 +4736,7 @@ type Query {
   """
   All warehouses, sorted by ID.
 
-  Access pattern AP31: one Query. Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP31). Access: staff, admins, services.
   """
   warehouses(
     """
@@ -4772,7 +4782,7 @@ type Viewer @access(permission: READ_VIEWER) {
   The caller's own customer record. The field is null if the caller's role is not ` + "`" + `CUSTOMER` + "`" + `, or if
   the record does not exist.
 
-  Access pattern AP6: one GetItem.
+  Cost: one DynamoDB GetItem (access pattern AP6).
   """
   customer: Customer @reads(pattern: "AP6", by: "customer")
 }
@@ -4841,13 +4851,13 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   The customer's account rep: the employee who is responsible for this customer. The field is null
   if the customer has no account rep.
 
-  Access pattern AP16: one BatchGetItem for a page of customers.
+  Cost: one DynamoDB BatchGetItem for a page of customers (access pattern AP16).
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
   The customer's orders, newest first.
 
-  Access pattern AP2, or AP23 with ` + "`" + `placed` + "`" + `: one Query.
+  Cost: one DynamoDB Query (access pattern AP2, or AP23 if ` + "`" + `placed` + "`" + ` is set).
   """
   orders(
     "Returns only orders that were placed in this time range."
@@ -4884,7 +4894,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   months. If other software wrote the customer's record, the totals are missing. The field is then
   null and the response contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  Access pattern AP35: one Query.
+  Cost: one DynamoDB Query (access pattern AP35).
   """
   spending(
     """
@@ -4898,7 +4908,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   """
   One of this customer's orders, or null if the customer has no order with this ID.
 
-  Access pattern AP29: one GetItem.
+  Cost: one DynamoDB GetItem (access pattern AP29).
   """
   order(
     "The order's ID, which is a ULID of 26 characters."
@@ -4959,7 +4969,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The customer who placed the order, or null if the customer's record no longer exists.
 
-  Access pattern AP6: one BatchGetItem for a page of orders.
+  Cost: one DynamoDB BatchGetItem for a page of orders (access pattern AP6).
   """
   customer: Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
   "The sum of the subtotals of all line items."
@@ -5015,8 +5025,8 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The history of the order, as a list of events, oldest first.
 
-  Access pattern AP25 in the query ` + "`" + `order` + "`" + `: one Query reads the order and its events. Otherwise
-  access pattern AP27: one Query.
+  Cost: no further DynamoDB request in the query ` + "`" + `order` + "`" + `, because one Query reads the order and its
+  events (access pattern AP25). In other queries: one Query (access pattern AP27).
   """
   timeline(
     """
@@ -5072,7 +5082,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   The employee who was responsible for the customer when the order was placed. The field is null if
   the customer had no account rep at that time.
 
-  Access pattern AP16: one BatchGetItem for a page of orders.
+  Cost: one DynamoDB BatchGetItem for a page of orders (access pattern AP16).
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
@@ -5106,13 +5116,13 @@ type OrderItem @access(permission: READ_ORDER) {
   """
   The product with its current name and price, or null if the product's record no longer exists.
 
-  Access pattern AP10: one BatchGetItem for a page of line items.
+  Cost: one DynamoDB BatchGetItem for a page of line items (access pattern AP10).
   """
   product: Product @reads(pattern: "AP10")
   """
   The order that contains the line item, or null if the order's record no longer exists.
 
-  Access pattern AP1: one BatchGetItem for a page of line items.
+  Cost: one DynamoDB BatchGetItem for a page of line items (access pattern AP1).
   """
   order: Order @reads(pattern: "AP1")
 }
@@ -5179,7 +5189,8 @@ type OrderEvent @access(permission: READ_ORDER) {
   warehouse no longer exists. It can also be null if other software or an older version of
   Ordergraph wrote the event.
 
-  Access pattern AP30: one BatchGetItem for a page of events. Access: staff, admins, services.
+  Cost: one DynamoDB BatchGetItem for a page of events (access pattern AP30). Access: staff, admins,
+  services.
   """
   warehouse: Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
 }
@@ -5237,8 +5248,9 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The number of units of this product in all warehouses together.
 
-  Access pattern AP15: no request, because the product's record contains the number. In lists that
-  are sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
+  Cost: no further DynamoDB request, because the product's record contains the number (access
+  pattern AP15). In lists that are sorted by name: one BatchGetItem (access pattern AP10). Access:
+  staff, admins, services.
   """
   totalInventory: Int! @access(permission: READ_STOCK)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
@@ -5255,8 +5267,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The stock of this product in each warehouse.
 
-  Access pattern AP13: one Query. In the query ` + "`" + `product` + "`" + `, the same Query also reads the product.
-  Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP13). In the query ` + "`" + `product` + "`" + `, the same Query also reads
+  the product. Access: staff, admins, services.
   """
   inventory(
     """
@@ -5286,7 +5298,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The line items with this product, from all orders, newest order first.
 
-  Access pattern AP11: one Query. Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP11). Access: staff, admins, services.
   """
   orderItems(
     """
@@ -5342,7 +5354,7 @@ type InventoryLevel @access(permission: READ_STOCK) {
   """
   The product, or null if the product's record no longer exists.
 
-  Access pattern AP10: one BatchGetItem for a page of inventory levels.
+  Cost: one DynamoDB BatchGetItem for a page of inventory levels (access pattern AP10).
   """
   product: Product @reads(pattern: "AP10")
   "The warehouse's ID."
@@ -5350,7 +5362,7 @@ type InventoryLevel @access(permission: READ_STOCK) {
   """
   The warehouse, or null if the warehouse's record no longer exists.
 
-  Access pattern AP30: one BatchGetItem for a page of inventory levels.
+  Cost: one DynamoDB BatchGetItem for a page of inventory levels (access pattern AP30).
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   "The number of units in this warehouse, including units that orders reserve."
@@ -5376,7 +5388,7 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   The employees who work in this warehouse, sorted by employee ID.
 
-  Access pattern AP19: one Query.
+  Cost: one DynamoDB Query (access pattern AP19).
   """
   employees(
     """
@@ -5405,7 +5417,7 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   The stock of each product in this warehouse, sorted by SKU.
 
-  Access pattern AP28: one Query.
+  Cost: one DynamoDB Query (access pattern AP28).
   """
   inventory(
     """
@@ -5473,13 +5485,13 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   The warehouse where the employee works, or null if the employee is not assigned to a warehouse.
 
-  Access pattern AP30: one BatchGetItem for a page of employees.
+  Cost: one DynamoDB BatchGetItem for a page of employees (access pattern AP30).
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   """
   The customers whose account rep is this employee, sorted by customer ID.
 
-  Access pattern AP21: one Query.
+  Cost: one DynamoDB Query (access pattern AP21).
   """
   customers(
     """
@@ -5509,7 +5521,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   The orders whose account rep is this employee, newest first. These are the orders that customers
   placed while this employee was their account rep.
 
-  Access pattern AP22: one Query.
+  Cost: one DynamoDB Query (access pattern AP22).
   """
   orders(
     """
@@ -5540,7 +5552,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   software wrote the employee's record, the number is missing. The field is then null and the
   response contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  Access pattern AP40: one Query.
+  Cost: one DynamoDB Query (access pattern AP40).
   """
   orderCount: Int @reads(pattern: "AP40", byHand: "The counter records are summed.")
   """

@@ -21,17 +21,27 @@ func TestGoldenModelDocs(t *testing.T) {
 
 func TestGoldenLimitsOfValues(t *testing.T) {
 	p := message.NewPrinter(language.English) // 1,000,000
-	golden.CheckSection(t, "../docs/operations.md", "values", "\n"+p.Sprintf(`- line items of an order: %d
-- quantity of a line item: %d
-- stock of a product: %d in one warehouse, %d in all warehouses
-- ID: %d bytes
-- email address: %d bytes
-- idempotency key: %d bytes
-- name: %d bytes
-- note: %d bytes
-- search text: %d bytes
-- phone numbers: %d, each of up to %d bytes
-- amount of money: %d digits, including decimals
+	golden.CheckSection(t, "../docs/operations.md", "values", "\n"+p.Sprintf(`- most line items of an order: %d
+
+- highest quantity of a line item: %d
+
+- highest stock of a product: %d in one warehouse, %d in all warehouses
+
+- longest ID: %d bytes
+
+- longest email address: %d bytes
+
+- longest idempotency key: %d bytes
+
+- longest name: %d bytes
+
+- longest note: %d bytes
+
+- longest search text: %d bytes
+
+- most phone numbers: %d, each up to %d bytes
+
+- longest amount of money: %d digits, including decimals
 `, commerce.MaxLines, commerce.MaxQuantity, commerce.MaxInventoryLevel, commerce.MaxTotalInventory, commerce.MaxIDLength, commerce.MaxEmail,
 		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength,
 		commerce.MaxPriceDigits)+"\n")

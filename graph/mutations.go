@@ -18,9 +18,8 @@ type Payload[T any] struct {
 	UserErrors []commerce.UserError
 }
 
-// executeMutation executes a mutation and returns its payload. command validates the input and do
-// makes the change. If the mutation violates business rules, the payload contains user errors. Any
-// other error becomes an error of the GraphQL field.
+// executeMutation executes a mutation. command validates the input, and do makes the change. If
+// business rules are violated, the payload contains user errors.
 func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Validator) C, key *string) (*Payload[T], error) {
 	c := input.NewValidator(r.store.DefaultCurrency())
 	validCommand := command(c)

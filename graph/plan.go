@@ -14,17 +14,12 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan reads the records of an operation before the resolvers run (lookahead). It reads in levels.
-// A level is a set of reads that run concurrently, because all their keys are known. The records of
-// one level contain the keys for the next level. Lookups with the same access pattern share a
-// request, even if their fields have different depths in the query.
-//
-// A plan saves requests and time, but never changes a response. If a field is not planned, its
-// resolver reads the record. If the arguments of a field are invalid, its resolver returns the
-// error.
+// plan reads the records of an operation in levels before the resolvers run (lookahead). A plan
+// saves requests and time, but never changes a response.
 type plan struct {
 	*planState
-	// level collects the reads of the current level.
+	// level collects the reads of the current level. Their records contain the keys for the next
+	// level.
 	level *loaders.Level
 }
 
@@ -287,14 +282,15 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 }
 
 // pendingRecords contains the keys of the records that one level of the plan reads. Lookups of the
-// same kind of record share a request. If the query selects the timeline of an order, the order is
-// not looked up, because one DynamoDB Query reads its whole item collection. The same applies to
-// the inventory of a product.
+// same kind of record share a request.
 type pendingRecords struct {
-	customers          pendingKeys[commerce.CustomerID]
-	orders             pendingKeys[commerce.OrderID]
-	orderCollections   pendingKeys[commerce.OrderID]
-	products           pendingKeys[commerce.SKU]
+	customers pendingKeys[commerce.CustomerID]
+	orders    pendingKeys[commerce.OrderID]
+	// orderCollections contains the orders with a selected timeline. One Query reads the whole item
+	// collection, so these orders are not in the field orders.
+	orderCollections pendingKeys[commerce.OrderID]
+	products         pendingKeys[commerce.SKU]
+	// productCollections contains the products with a selected inventory.
 	productCollections pendingKeys[commerce.SKU]
 	inventoryLevels    pendingKeys[model.InventoryLevelKey]
 	employees          pendingKeys[commerce.EmployeeID]
@@ -378,9 +374,8 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.rootLists(ctx, root)
 }
 
-// planItemsByID schedules lookups of line items. In the same level, it also schedules lookups of
-// the orders and products that the line items refer to. If the caller may see only its own orders,
-// the orders are read first, to check that they belong to the caller.
+// planItemsByID schedules lookups of line items, their orders and their products. If the caller may
+// see only its own orders, the orders are read first.
 func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)

@@ -13,13 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// The reads for each kind of record are planned in two steps. Reads that depend only on the
-// record's ID are planned in the same level as the record. All other reads are planned after the
-// record has been read.
-//
-// If the schema declares an access pattern for a field, the code that plans the field is generated
-// (reads_generated.go). This file contains the code for each kind of record, and for fields
-// declared with @reads(byHand).
+// Reads that need only a record's ID are in the record's level, and all others after it. Except for
+// @reads(byHand), the code for fields with @reads is generated (reads_generated.go).
 
 // planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
@@ -55,9 +50,8 @@ func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderI
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// planOrders schedules lookups of orders, and the reads that depend only on their IDs. If the
-// caller may see only its own orders, the lookups run first, to check that the orders belong to the
-// caller.
+// planOrders schedules lookups of orders and reads by their IDs. If the caller may see only its own
+// orders, the lookups run first.
 func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, pattern, plan.orders)
@@ -155,9 +149,8 @@ func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order])
 	planByOrderID(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planByOrderID plans the reads that depend only on the orders' IDs. If a read of an order's item
-// collection is already scheduled, this read also returns the timeline. The plan uses the timeline
-// after the current level, so that the other reads of the level need not wait for the timeline.
+// planByOrderID plans the reads that need only order IDs. A scheduled read of an item collection
+// also returns the timeline, after the current level.
 func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]

@@ -120,18 +120,15 @@ type Resolver struct {
 	observeBatch  func(pattern string, keys int)
 }
 
-// Schema returns the schema that clients see. It omits some definitions of the schema files:
-//
-//   - @defer, because deferred data would be lost in a response to a plain POST request.
-//   - The directives for federation, permissions and the code generator, and the types of their
-//     arguments, because clients cannot use them.
-//   - Float, because a schema must not contain a built-in scalar that it does not use
-//     (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
+// Schema returns the schema that clients see. It omits definitions that clients cannot use.
 func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
+	// The data of @defer would be lost in a response to a plain POST request.
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective, "userErrors"} {
 		delete(schema.Directives, name)
 	}
+	// A schema must not contain a built-in scalar that it does not use, such as Float
+	// (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 	for _, name := range []string{"link__Import", "federation__FieldSet", "Float"} {
 		delete(schema.Types, name)
 	}

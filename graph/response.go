@@ -8,14 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// boundedResponse is the data of one response. It contains at most Limits.Answer bytes. The cost of
-// an operation limits the number of values, but not the length of values and aliases. Without this
-// limit, a document of 20 kB could request a hundred thousand values with aliases of 200 bytes
-// each. Its response would have 20 MB.
-//
-// Writing does not stop at the limit. A later null in an outer field may remove the excess, and
-// later errors must be reported. Bytes beyond the limit are therefore counted but not stored.
-// Offsets count all bytes, including those that are not stored.
+// boundedResponse is the data of one response, at most Limits.Answer bytes. The cost of an
+// operation does not limit the length of values and aliases.
 type boundedResponse struct {
 	out []byte
 	// limit is the maximum length of out. dropped is the number of bytes that were counted but not
@@ -37,6 +31,7 @@ func newBoundedResponse(latest, limit int) boundedResponse {
 func (r *boundedResponse) offset() int { return r.dropped + len(r.out) }
 
 // dropExcess drops the bytes beyond the limit, if there are more than responseSlack of them.
+// Writing continues, because a later null can remove the excess.
 func (r *boundedResponse) dropExcess() {
 	if len(r.out) > r.limit+responseSlack {
 		r.dropped += len(r.out) - r.limit

@@ -14,12 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Subscription is an active subscription. Only one goroutine may use it at a time. The caller must
-// call Close.
-//
-// Between events, a Subscription holds its operation and its source of events, but no goroutine.
-// gqlgen's own subscriptions are not used for two reasons. They execute all events with the same
-// context and loaders, and they return {"field": null} where GraphQL requires the data to be null.
+// Subscription is an active subscription. Between events, it holds no goroutine. Only one goroutine
+// may use it at a time. The caller must call Close.
 type Subscription struct {
 	executor  *Executor
 	operation *admittedOperation
@@ -54,9 +50,8 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Subscr
 	if stream == nil {
 		o.reservation.Settle(0, nil)
 	}
-	// The feed may need many reads to find the events that the client missed. The cost of the
-	// operation includes only subscriptionStartReads of them. Further reads are charged here, even if
-	// the subscription fails because the event ID in the argument "after" does not exist.
+	// The cost of the operation includes only subscriptionStartReads. Further reads of missed
+	// events are charged here, even if the subscription fails.
 	e.callerLimiter(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-subscriptionStartReads))
 	return stream, result
 }
@@ -91,11 +86,8 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 	return &Subscription{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
 }
 
-// Next waits for an event and executes the operation for this event. When the subscription has
-// ended, Next returns false. If an error ended the subscription, the result contains the error.
-//
-// If ctx ends, the subscription ends without an error. ctx must contain the same values as the
-// context of the client's request, such as the principal and the value of WithExplain.
+// Next waits for an event and executes the operation. After the last event, it returns false and
+// any error. ctx must contain the values of the client's request.
 func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 	if s.ended {
 		return Result{Response: &graphql.Response{}}, false

@@ -13,9 +13,8 @@ import (
 
 type openedSourceKey struct{}
 
-// openedSource receives the event source that the resolver of a subscription opens. gqlgen requires
-// the resolver to return a channel, but this channel is not used. It would need a goroutine for
-// each subscription and could not return an error.
+// openedSource receives the event source that a subscription's resolver opens. The channel that
+// gqlgen requires is unused, because it cannot return errors.
 type openedSource struct {
 	source changeSource
 	// reads is the number of DynamoDB requests that the feed made to start the subscription and to
@@ -49,9 +48,8 @@ type authorizedSource struct {
 	canSee func(commerce.CustomerID) bool
 }
 
-// Next waits for a change of an order. Other software may assign the order to a customer whose
-// orders the subscriber may not see. Next then returns NOT_FOUND, which ends the subscription. All
-// other errors come from feed.Subscription.Next.
+// Next returns NOT_FOUND if the order now belongs to a customer whose orders the subscriber may not
+// see. Other errors come from feed.Subscription.Next.
 func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
 	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {
@@ -130,9 +128,8 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 // event. If the event has no position, resumeID returns nil.
 func resumeID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
 
-// planEvent plans the reads for one event of a subscription: the records that the event refers to,
-// and the changed order. If the change already contains the order, planEvent plans only the reads
-// that the order's selections require.
+// planEvent plans the reads for one event of a subscription. If the change already contains the
+// order, planEvent does not read the order again.
 func (p plan) planEvent(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
 	var referenced pendingRecords
 	var orders []planTarget[*commerce.Order]

@@ -57,15 +57,10 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	RecordLoader(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanOrderCollections schedules reads of orders with their line items and timelines. One Query
-// reads the item collection of an order. Order, OrderItems, OrderItem and Timeline then use the
-// result instead of sending other requests. As in Loader.Plan, the callback receives the orders
-// that were found.
-//
-// If the viewer may read only its own orders, PlanOrderCollections schedules only reads of the
-// orders. Item collections are not read, because an order must be found before the viewer may read
-// its line items and timeline.
+// PlanOrderCollections schedules reads of orders with their line items and timelines. Later loads
+// of these records use the results. The callback receives the orders that were found.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
+	// An order must be found before the viewer may read its line items and timeline.
 	if l.OnlyOwnOrders() {
 		RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, then)
 		return
@@ -87,10 +82,8 @@ func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W
 	})
 }
 
-// PlanProductCollections schedules reads of products with their inventory levels. One Query reads
-// the item collection of a product. ProductInventory and later loads of the product use the result
-// instead of sending other requests. As in Loader.Plan, the callback receives the products that
-// were found.
+// PlanProductCollections schedules reads of products with their inventory levels. Later loads of
+// these records use the results. The callback receives the products that were found.
 func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
 	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductPartition) *commerce.Product { return whole.Product }, then)
 }
@@ -131,9 +124,8 @@ func eventPosition(e *commerce.Event) string { return string(e.ID) }
 
 func inventoryPosition(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// CachedOrderItems returns a page of an order's line items without sending a DynamoDB request. This
-// is possible if the order's record contains the line items, or if the order's item collection was
-// read. Otherwise, CachedOrderItems returns false.
+// CachedOrderItems returns a page of an order's line items if this is possible without a DynamoDB
+// request. Otherwise, it returns false.
 func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, lineItemPosition, page), true
@@ -144,9 +136,8 @@ func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllOrderItemsRequest returns a list request for all line items of an order. It is used to count
-// the line items if the order has no stored count. The request's limit is far above
-// commerce.MaxLines, the maximum number of line items of an order.
+// AllOrderItemsRequest returns a list request for counting the line items of an order that has no
+// stored count. Its limit is far above commerce.MaxLines.
 func AllOrderItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
@@ -239,11 +230,9 @@ func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (
 	return dynamo.PageOfList(whole.Events, eventPosition, page), true
 }
 
-// WithStock returns a product with its stock, which some lists of products omit. If p comes from
-// such a list, WithStock reads the product's own record. If this record does not exist, WithStock
-// returns p.
+// WithStock returns a product with its stock, which some lists of products omit.
 //
-// If the read fails, WithStock returns p and an error of dynamo.ReadRecords.
+// If the read fails, it returns p and an error of dynamo.ReadRecords.
 func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
 	if !p.Partial {
 		return p, nil
@@ -334,8 +323,8 @@ func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*
 	return own.OrderCount, err
 }
 
-// SpendingRequest returns the list request for a customer's spending. It selects every month that
-// has at least one day in the date range placed. If placed is nil, it selects all months.
+// SpendingRequest returns the list request for a customer's spending in the months that overlap
+// placed. If placed is nil, it selects all months.
 //
 // It returns a commerce.InvalidError if the range is invalid.
 func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
@@ -347,13 +336,10 @@ func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo
 	return r, commerce.ErrorWithArgument("placed", placed.Validate())
 }
 
-// Spending returns a customer's spending. The result includes every month that has at least one day
-// in the date range placed. If placed is nil, the result includes all months.
+// Spending returns a customer's spending in the months that SpendingRequest selects.
 //
-// It returns table.ErrSpendingIncomplete if the spending records do not include all orders. It
-// returns a commerce.InvalidError if the range is invalid, or if the result would have more than
-// commerce.MaxSpendingEntries entries. It also returns the errors of dynamo.ReadRecords and
-// dynamo.ReadPage.
+// It returns table.ErrSpendingIncomplete, a commerce.InvalidError for an invalid or too long range,
+// and the errors of dynamo.ReadRecords and dynamo.ReadPage.
 func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
 	key, err := SpendingRequest(c.ID, placed)
 	if err != nil {
@@ -398,9 +384,8 @@ func (l *Loaders) CustomerOrderCount(ctx context.Context, c *commerce.Customer) 
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanCustomerOrderCounts schedules the reads that determine missing order counts. If OrderCount of
-// a customer is nil, it schedules a read of the customer's own record. If this record has no count
-// or is not found, it then schedules a Query that counts the customer's orders.
+// PlanCustomerOrderCounts schedules the reads that determine missing order counts. It first reads
+// the customers' own records. If a record has no count, a Query counts the customer's orders.
 func (l *Loaders) PlanCustomerOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {

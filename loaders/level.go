@@ -44,13 +44,11 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a query plan. The argument first is a function that adds the initial keys to a Level.
-// When these keys have been read, callbacks can add more keys. Plan returns when all keys have been
-// read. If this function panics, Plan reads the keys that were already added, and then panics with
-// the same value.
+// Plan runs a query plan. The function named first adds the initial keys, and callbacks can add
+// more keys. Plan returns when all keys have been read.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
-	defer v.run()
+	defer v.run() // if first panics, the keys that it has added are still read
 	first(v)
 }
 
@@ -60,13 +58,8 @@ type FoundValue[K comparable, V any] struct {
 	Value V
 }
 
-// Plan adds keys to a Level, which reads the keys as one batch. Keys that were already planned,
-// primed or loaded are not read again. The last argument is a callback, or nil. After the read, the
-// callback receives the values that were found, and the next Level. The context of the callback
-// contains a trace span that counts the round trips of the read.
-//
-// If the callback panics, the panic is reported, and the keys that the callback has already added
-// are still read. If ctx has ended, the callback is not called.
+// Plan adds keys to a Level, which reads as one batch all keys that were not read before. Unless
+// ctx has ended, the callback then receives the values that were found.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)

@@ -95,25 +95,23 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// valueWithWaves is a value and two numbers for the explain output, which numbers the round trips
-// to DynamoDB. wave is the number of the round trip that returned the value. waves is the number of
-// consecutive round trips that the read took.
+// valueWithWaves is a value with the round trips of its read, for the explain output.
 type valueWithWaves[V any] struct {
-	value       V
+	value V
+	// wave is the ordinal number of the round trip that returned the value. waves is the number of
+	// consecutive round trips of the read.
 	wave, waves int
 }
 
-// availableInWave returns the number of the round trip that returns the value to a caller. The
-// argument wave is the number of the last round trip before the caller requested the value. If
-// another caller started the read in a later round trip, availableInWave returns the number as if
-// the read had started without this delay.
+// availableInWave returns the round trip in which a caller receives the value. wave is the caller's
+// last round trip before the request. If another caller started the read later, the delay does not
+// count.
 func (v valueWithWaves[V]) availableInWave(wave int) int { return min(v.wave, wave+v.waves) }
 
-// Load returns the value of a key. If the key was planned, primed or loaded before, Load waits for
-// that value. Otherwise, Load reads the value.
+// Load returns the value of a key. If the value was not read before, Load reads it.
 //
-// Load returns the errors of the function that reads the value, such as dynamo.ReadRecords. If ctx
-// has ended, Load returns the error of ctx.
+// Load returns the errors of the read, such as the errors of dynamo.ReadRecords, and the error of
+// ctx.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	if err := ctx.Err(); err != nil {
 		var zero V
@@ -132,9 +130,8 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	return v.value, err
 }
 
-// loadUnplanned adds a key that no query plan has added. If several keys can share a DynamoDB
-// request, the key is added to a batch. The batch is read when a caller waits for one of its
-// values. The caller must hold l.mu.
+// loadUnplanned adds a key that no query plan has added. The key is read when a caller waits for
+// its value. The caller must hold l.mu.
 func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.batchReader == nil {

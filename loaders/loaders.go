@@ -35,12 +35,12 @@ type Loaders struct {
 	// pattern, such as 6 for AP6. Each loader is created when it is first used.
 	patterns [model.LastPattern + 1]any
 
-	// ctx is the context of all requests to the store. It is not the context of one caller, because
-	// several callers can wait for the same read. If one caller is cancelled, the read must continue
-	// for the remaining callers.
-	ctx         context.Context
-	store       *dynamo.Store
-	viewer      Viewer
+	// ctx is the context of all requests to the store. The context of a caller is not used, because
+	// other callers may wait for the same read.
+	ctx    context.Context
+	store  *dynamo.Store
+	viewer Viewer
+	// reportPanic is called with the panic value if a callback of Plan panics.
 	reportPanic func(panicked any)
 	// observeBatch is called for each batch, with the ID of the access pattern and the number of keys.
 	// It may be nil.
@@ -49,9 +49,6 @@ type Loaders struct {
 
 // New returns the loaders of one GraphQL request. The loaders return only records that the viewer
 // may read. Their requests to the store end when ctx ends.
-//
-// If a callback of Plan panics, report is called with the panic value. If observeBatch is not nil,
-// it is called for each batch, with the ID of the access pattern and the number of keys.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any), observeBatch func(pattern string, keys int)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report, observeBatch: observeBatch}
 	// These functions capture no variables, so that creating the loaders of a request allocates no
@@ -97,8 +94,7 @@ func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListR
 }
 
 // overrideReaders replaces the reader of a loader if the loader must check access, or if its keys
-// cannot share a request. It also connects the loaders of orders and products with the loaders of
-// item collections.
+// cannot share a request. It also connects loaders with item collections.
 func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
 	case *Loader[commerce.CustomerID, *commerce.Customer]:
@@ -111,9 +107,8 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductPartition, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// Clients choose the email address, and not every address is valid in a DynamoDB key. For an
-		// invalid address, ReadRecord returns an InvalidError, which is shown to the client. ReadRecords
-		// would report corrupt data instead, because it expects only IDs from the table.
+		// The email address of a client may not be valid in a DynamoDB key. In this case, ReadRecord
+		// returns an InvalidError, but ReadRecords would report corrupt data.
 		loader.batchReader, loader.keyReader = nil, keyReaderFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

@@ -1,8 +1,7 @@
 package loaders
 
-// smallMap is a map that searches its entries linearly while it has few of them. Most maps of a
-// GraphQL request stay that small. For these, a linear search is faster than a Go map and allocates
-// less memory.
+// smallMap is a map that searches its entries linearly while it has few of them. A linear search of
+// few entries is faster than a Go map and allocates less memory.
 type smallMap[K comparable, T any] struct {
 	entries []entry[K, T]
 	// index maps each key to its index in entries. It is nil while the map has at most maxLinear

@@ -9,12 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Viewer is the principal that reads records, and the policy that determines which records it may
-// read. The zero value may read no customers and no orders.
-//
-// If the viewer may not read a record, the loaders report that the record does not exist. They send
-// the same DynamoDB requests as for a missing record. So a client that guesses an ID cannot find
-// out whether the record exists.
+// Viewer is the principal that reads records, with its policy. If the viewer may not read a record,
+// the loaders report that the record does not exist.
 type Viewer struct {
 	Principal commerce.Principal
 	Policy    commerce.Policy
@@ -40,10 +36,8 @@ func (v Viewer) canReadAllCustomers() bool {
 	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
-// readPermitted reads those records that the viewer may read. If all is true, the viewer may read
-// every record. Otherwise, visible reports whether the viewer may read the record with the given
-// key. For the other records, readPermitted sends no request, and the result is
-// commerce.ErrNotFound.
+// readPermitted reads all records if all is true. Otherwise, it reads only the keys that visible
+// accepts, and the result for other keys is commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.LookupPattern[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.LookupResult[V], error) {
@@ -85,9 +79,8 @@ func (l *Loaders) readCustomerOrders(ctx context.Context, keys []model.CustomerO
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
-// readOrdersByID reads orders by ID. If the viewer may read only its own orders, readOrdersByID
-// reads the copies of orders in the partition of the viewer's customer. It therefore does not find
-// orders of other customers.
+// readOrdersByID reads orders by ID. If the viewer may read only its own orders, it reads the
+// copies in the partition of the viewer's customer.
 func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
@@ -105,9 +98,8 @@ func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 
 // OrderItemByID returns the line item with the given order ID and SKU.
 //
-// It returns commerce.ErrNotFound if the line item does not exist. It also returns the errors of
-// dynamo.ReadRecords. If the viewer may read only its own orders, it also returns the errors of
-// Order.
+// It returns commerce.ErrNotFound if the line item does not exist, and the errors of
+// dynamo.ReadRecords.
 func (l *Loaders) OrderItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
 	if !l.OnlyOwnOrders() {
 		return RecordLoader(l, model.OrderItem).Load(ctx, key)
@@ -120,9 +112,8 @@ func (l *Loaders) OrderItemByID(ctx context.Context, key model.OrderItemKey) (*c
 }
 
 // PlanItemsAfterOrders schedules reads of line items for a viewer that may read only its own
-// orders. It first schedules reads of the orders. If an order is found, but its record does not
-// contain the order's line items, it then schedules a read of the line item. The callback receives
-// the keys of all line items whose orders were found.
+// orders. It first reads the orders. The callback receives the keys of line items whose orders were
+// found.
 func (l *Loaders) PlanItemsAfterOrders(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

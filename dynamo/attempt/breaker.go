@@ -107,10 +107,7 @@ func (b *breaker) begin() (func(error), error) {
 	return done, nil
 }
 
-// breakerOutcome returns the outcome that the circuit breaker records for a failed attempt. If the
-// cause is a conflict or a failed condition, the outcome is a success, because DynamoDB processed
-// the request. If DynamoDB throttled a single key, the attempt is ignored, because requests for
-// other keys may still succeed.
+// breakerOutcome returns the outcome that the circuit breaker records for a failed attempt.
 func (f Failure) breakerOutcome(err error, duration time.Duration) error {
 	switch {
 	case duration >= SlowAttemptThreshold, f.Cause == CauseServerError, f.Cause == CauseThrottled && !f.OneKey:
@@ -118,8 +115,9 @@ func (f Failure) breakerOutcome(err error, duration time.Duration) error {
 	case f.Cause == CauseConnection && !isCallersDeadline(err):
 		return errOutcomeFailed
 	case f.Cause == CauseConflict, f.Cause == CauseOther && isErrorResponse(err):
-		return nil
+		return nil // a success, because DynamoDB processed the request
 	default:
+		// If DynamoDB throttled a single key, requests for other keys may still succeed.
 		return errOutcomeIgnored
 	}
 }

@@ -86,11 +86,8 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// SDKRetryOptions returns SDK options for retrying a request. The receiver is the first attempt of
-// the request, which the caller made without the SDK, and which failed.
-//
-// The SDK begins with its own first attempt. For this attempt, the HTTP client must not send a
-// request. Instead, it must return the outcome of the receiver, which the Guard then records.
+// SDKRetryOptions returns SDK options to retry a request after the attempt a, which failed without
+// the SDK. In the SDK's first attempt, the HTTP client must only return the outcome of a.
 func (a Attempt) SDKRetryOptions() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}

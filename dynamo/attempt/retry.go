@@ -12,9 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// The size of the retry budget and the costs of retries, in tokens. The values are the AWS SDK's
-// defaults. Each retry takes tokens from the budget. If the retry succeeds, its tokens return to
-// the budget.
+// The size of the retry budget and the costs of retries, in tokens, as in the AWS SDK. If a retry
+// succeeds, its tokens return to the budget.
 const (
 	// budgetTokens is the size of the retry budget.
 	budgetTokens = 500
@@ -31,9 +30,8 @@ const (
 	// maxTransactionAttempts is the maximum for transactions. If the context has no deadline, all
 	// attempts together take about 20 s.
 	maxTransactionAttempts = 50
-	// maxBulkAttempts is the maximum for bulk operations, such as an import. The value is high,
-	// because no client waits for these operations, and because they may use the table's whole
-	// capacity. All attempts together take about a minute.
+	// maxBulkAttempts is the maximum for bulk operations. It is high, because no client waits for
+	// these operations. All attempts together take about a minute.
 	maxBulkAttempts = 200
 )
 
@@ -62,26 +60,22 @@ var (
 	ErrNoRetryTime = errors.New("the time before the deadline is too short for a retry")
 )
 
-// RecordUnprocessed records a failure of a batch request: because of throttling, DynamoDB left some
-// keys unprocessed. If the caller must not request these keys again, RecordUnprocessed returns
-// ErrRetryBudgetExhausted.
-//
-// If ctx has no deadline, the retry takes no tokens from the retry budget, because no client waits
-// for the request.
+// RecordUnprocessed records that DynamoDB throttled some keys of a batch request. If these keys
+// must not be requested again, it returns ErrRetryBudgetExhausted.
 func (g *Guard) RecordUnprocessed(ctx context.Context) error {
 	failure := Failure{Cause: CauseThrottled, Reason: ReasonUnprocessed, OneKey: true}
 	g.notifyFailure(ctx, failure)
+	// Without a deadline, no client waits for the request, so the retry takes no tokens.
 	_, limited := ctx.Deadline()
 	_, err := g.acquireRetry(ctx, failure, limited)
 	return err
 }
 
-// acquireRetry takes the cost of a retry from the retry budget. If limited is false or the cause of
-// the failure is CauseConflict, the retry costs nothing. The caller must pass the retry's error, or
-// nil, to the returned function. If the retry succeeded, this function returns the tokens to the
-// budget.
+// acquireRetry charges a retry to the retry budget if limited is true. The caller must call the
+// returned function with the retry's error. If the error is nil, the function returns the tokens.
 func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool) (func(error) error, error) {
 	release := func(error) error { return nil }
+	// A retry after a conflict costs nothing.
 	if limited && failure.Cause != CauseConflict {
 		cost := uint(retryCost)
 		if failure.Cause == CauseConnection {
@@ -140,9 +134,8 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 	return r.guard.acquireRetry(ctx, Classify(err), !r.unlimited)
 }
 
-// RetryDelay returns the delay before the next retry. attempts is the number of failed attempts so
-// far. The delay is random, so that conflicting requests are not retried at the same time. It never
-// exceeds the delay of the SDK's own retryer.
+// RetryDelay returns the delay after the given number of failed attempts. The delay is random, so
+// that conflicting requests are not retried at the same time.
 func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 	longest, err := r.RetryerV2.RetryDelay(attempts, err)
 	return min(longest, rand.N(maxDelay(r.firstDelay, attempts))), err
@@ -154,11 +147,10 @@ func maxDelay(first time.Duration, attempts int) time.Duration {
 	return first << min(max(0, attempts-1), maxDoublings)
 }
 
-// retryer returns an SDK retryer that uses the Guard's retry budget. It allows the same maximum
-// number of attempts as base. If base never retries or cannot be extended, retryer returns base.
-//
-// The client of the embedded store never retries, because a retry would return the same error.
+// retryer returns an SDK retryer that extends base with the Guard's retry budget. If base never
+// retries or cannot be extended, retryer returns base.
 func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
+	// The client of the embedded store never retries, because a retry would return the same error.
 	if _, never := base.(aws.NopRetryer); never {
 		return base
 	}
@@ -168,12 +160,9 @@ func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	return base
 }
 
-// TransactionOptions returns SDK options for transactions. The SDK retries a transaction with the
-// same ClientRequestToken, which DynamoDB remembers for ten minutes. So DynamoDB commits the
-// transaction only once, even if its response is lost.
-//
-// With these options, the SDK also retries a transaction after a conflict with another transaction.
-// It also retries a single write that DynamoDB rejects because of such a conflict.
+// TransactionOptions returns SDK options that also retry requests after conflicts between
+// transactions. All attempts share a ClientRequestToken, so DynamoDB commits a transaction only
+// once.
 func (g *Guard) TransactionOptions() func(*dynamodb.Options) {
 	return g.withMaxAttempts(maxTransactionAttempts, false)
 }

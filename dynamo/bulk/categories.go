@@ -60,12 +60,10 @@ func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) err
 // write writes the category records after all products have been loaded. It returns the number of
 // records written.
 //
-// The index is eventually consistent and may not contain the loaded products yet. So write counts
-// the loaded products in memory, and reads only the other products from the index.
-//
 // Errors are wrapped by table.WrapError.
 func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	counts := map[string]int{}
+	// The index may not contain the loaded products yet, so count them in memory.
 	for _, category := range l.categoryOf {
 		counts[category]++
 	}

@@ -23,9 +23,8 @@ func (t Transfers) InitOrderCounts(ctx context.Context) error {
 	return err
 }
 
-// partCounts contains the order counts of a table. The table stores them in several records, and
-// each record counts a part of the orders. The keys of partCounts are the names of these parts. The
-// values are the order counts by status.
+// partCounts maps the Part of each counter record to its order counts by status. Each counter
+// record counts a part of the table's orders.
 type partCounts map[string]commerce.StatusCounts
 
 // statusCounts returns the table's order counts, or nil if they do not include all orders. If the
@@ -114,10 +113,7 @@ func (t Transfers) orderCountRecords(counts partCounts, complete bool) []model.R
 	return records
 }
 
-// orderCounter counts orders by status while they are loaded. During the load, the counts in the
-// table are marked as incomplete. So if the load is interrupted, it leaves no wrong counts in the
-// table. Afterwards, `ordergraph check -repair` counts the orders again. An orderCounter is safe
-// for concurrent use.
+// orderCounter counts orders by status while they are loaded. It is safe for concurrent use.
 type orderCounter struct {
 	t Transfers
 
@@ -143,6 +139,7 @@ func (l *orderCounter) begin(ctx context.Context) error {
 		return err
 	}
 	if counts != nil {
+		// If the load is interrupted, the table must not contain wrong counts.
 		if err := l.t.putAll(ctx, l.t.orderCountRecords(nil, false)); err != nil {
 			return err
 		}
@@ -154,9 +151,8 @@ func (l *orderCounter) begin(ctx context.Context) error {
 	return nil
 }
 
-// add counts the orders of a dataset. It must be called before the orders are written. If the table
-// already contains an order with the same ID, add subtracts the existing order, because the load
-// replaces it.
+// add counts the orders of a dataset. It must be called before the orders are written, because it
+// subtracts the existing orders that the load replaces.
 //
 // Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
 func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error {

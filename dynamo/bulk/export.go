@@ -50,19 +50,11 @@ type ExportPage struct {
 	Records, LeftOut int
 }
 
-// Export reads the whole table with a parallel scan. segments contains the progress of each
-// segment, so an interrupted export can continue. For a new export, all elements are zero. Export
-// calls emit for each page, never concurrently. It holds at most one page of about 1 MB per segment
-// in memory.
+// Export scans the table and passes one page at a time to emit. Records that are written during the
+// call may be missing.
 //
-// Each line of a page contains one record in DynamoDB's JSON format,
-// {"Item":{"pk":{"S":"..."},...}}. The attribute names are sorted. Idempotency records are not
-// exported, because they expire soon. The export contains every record that was written before the
-// call. Records that are written during the call may be missing.
-//
-// Errors: the error of emit; model.ErrCorrupt for a value of an unknown type;
-// table.ErrTableMismatch, table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied; the
-// context's error.
+// Errors: the error of emit; model.ErrCorrupt; table.ErrTableMismatch, table.ErrUnavailable,
+// table.ErrNoTable, table.ErrAccessDenied; the context's error.
 func (t Transfers) Export(ctx context.Context, segments []SegmentProgress, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: the number of segments is %d, but it must be from 1 to %d", len(segments), MaxSegments)
@@ -147,9 +139,8 @@ func segmentProgressAfter(last map[string]types.AttributeValue) (SegmentProgress
 	return SegmentProgress{After: &next}, nil
 }
 
-// TableID returns a text that identifies a table. Two tables with the same name have different IDs
-// if they are in different accounts or were created at different times. If DynamoDB does not report
-// an ARN and a creation time, TableID returns the table's name.
+// TableID returns the table's name with its ARN and creation time, if known, to distinguish tables
+// with the same name.
 //
 // Errors: table.ErrNoTable, table.ErrUnavailable, table.ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {

@@ -23,13 +23,11 @@ import (
 
 // Limits on the memory that an import uses.
 const (
-	// maxLine is the maximum length of a line in bytes. A DynamoDB record can have 400 KB, but its
-	// JSON can have 3.6 MB. For example, DynamoDB counts an empty string in a list as 1 byte, but its
-	// JSON has 9 bytes.
+	// maxLine is the maximum length of a line in bytes. The JSON of a DynamoDB record of 400 KB can
+	// have 3.6 MB.
 	maxLine = 4 << 20
-	// maxInFlightBytes is the maximum total size of the lines that are written at the same time, in
-	// bytes. Each line counts as at least 1/MaxParallel of this size. So at most MaxParallel lines are
-	// written at the same time.
+	// maxInFlightBytes is the maximum total size in bytes of the lines that are written at the same
+	// time.
 	maxInFlightBytes = 8 << 20
 	// maxPendingLines is the maximum number of lines that wait for an earlier line. An import writes
 	// several lines at the same time, but counts their results in the order of the lines.
@@ -47,13 +45,14 @@ type ImportResult struct {
 	// lines before Offset.
 	Offset int64 `json:"offset"`
 	Lines  int   `json:"lines"`
-	// Written counts records that were not in the table before. Replaced counts imported records that
-	// replaced a different record with the same key. Unchanged counts records that the table already
-	// contained with the same attributes. LeftOut counts idempotency records, which are not imported.
-	Written   int `json:"written"`
-	Replaced  int `json:"replaced"`
+	// Written counts records that were not in the table before.
+	Written int `json:"written"`
+	// Replaced counts records that replaced a different record with the same key.
+	Replaced int `json:"replaced"`
+	// Unchanged counts records that the table already contained with the same attributes.
 	Unchanged int `json:"unchanged"`
-	LeftOut   int `json:"leftOut"`
+	// LeftOut counts idempotency records, which are not imported.
+	LeftOut int `json:"leftOut"`
 	// Conflicts counts imported records that were not written, because the table kept a different
 	// record with the same key. ConflictKeys contains the keys of the first 20 of these records.
 	Conflicts    int         `json:"conflicts"`
@@ -109,23 +108,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Import reads lines in the format of Export and writes their records with concurrent requests. If
-// the table already contains an equal record, Import does not write it again. So importing the same
-// lines again changes nothing, and an interrupted import can continue from its result.
+// Import writes the records of lines in the format of Export. If the same lines are imported again,
+// nothing changes.
 //
-// If several lines have the same key, Import keeps the record of the first line. If Overwrite is
-// set, it keeps the record of the last line. The index keys of a record depend on the table's
-// number of shards, so Import computes them again. Import uses some tens of megabytes of memory,
-// however long the input is.
-//
-// Import ends at the first line that cannot be imported, unless the options skip such lines. It
-// always ends at a line that is longer than 4 MB, and when ctx ends. It then waits for the writes
-// that have begun. If DynamoDB rejects the record of a line, later lines may already have been
-// written. If ctx ends while r is being read, this read may continue after Import has returned.
-//
-// Errors: LineError for a line that contains no record or whose record DynamoDB rejects; the errors
-// of Done and r; table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied; the context's
-// error.
+// Errors: LineError; the errors of Done and r; table.ErrUnavailable, table.ErrNoTable,
+// table.ErrAccessDenied; the context's error.
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	resumed := opts.From.HadRecords != nil
 	if !resumed {
@@ -145,14 +132,14 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	// continue, because they use the context named ctx.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	// If ctx ends, a read of r may continue after Import has returned.
 	go i.read(reading, r)
 	go i.writeLines(ctx, reading)
 	return i.collectResults(stop)
 }
 
-// importer is the state of an import. Three goroutines process the lines. The method read reads the
-// input, which may block forever. The method writeLines starts another goroutine for each write.
-// The method collectResults waits for the results of the writes, in the order of the lines.
+// importer is the state of an import. The methods read, writeLines and collectResults run in
+// separate goroutines, because reading the input may block forever.
 type importer struct {
 	table    *table.Table
 	opts     ImportOptions
@@ -234,7 +221,7 @@ func (i *importer) read(reading context.Context, r io.Reader) {
 }
 
 // readLine reads a line, including its line break. If the line is longer than maxLine, readLine
-// returns an error.
+// returns an error, which always ends the import.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -262,9 +249,8 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// writeLines starts a write for each line. It ends when the input ends, when a line fails, or when
-// the context named reading is cancelled. The writes that have begun then continue, because they
-// use the context named ctx.
+// writeLines starts a write for each line. If reading is cancelled, the writes that have begun
+// continue, because they use ctx.
 func (i *importer) writeLines(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -280,6 +266,7 @@ func (i *importer) writeLines(ctx, reading context.Context) {
 				err = line.err
 			}
 		}
+		// The minimum weight limits the number of concurrent writes to MaxParallel.
 		weight := min(max(line.bytes, maxInFlightBytes/table.MaxParallel), maxInFlightBytes)
 		if err == nil && rec != nil {
 			err = i.slots.Acquire(reading, weight)
@@ -318,6 +305,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	if isIdempotency(rec) {
 		return outcomeSkipped, nil, nil
 	}
+	// The index keys depend on the table's number of shards, so compute them again.
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
@@ -425,11 +413,11 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 	return result, err
 }
 
-// put writes a record and returns the outcome. If the table contains an equal record, put writes
-// nothing. If the table contains a different record with the same key, put replaces it only if
-// Overwrite is set. In a dry run, put only returns the outcome that the write would have.
+// put writes a record and returns the outcome. It replaces an existing record only if Overwrite is
+// set.
 //
-// Errors: LineError if DynamoDB rejects the record, or an error that table.WrapError wraps.
+// If DynamoDB rejects the record, put returns LineError. Other errors are wrapped by
+// table.WrapError.
 func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (lineOutcome, error) {
 	if i.opts.DryRun {
 		old, err := i.currentRecord(ctx, key)
@@ -481,8 +469,7 @@ func (i *importer) outcomeForExisting(old, rec model.Record) lineOutcome {
 }
 
 // putIfAbsent writes a record if the table contains no record with the same key. Otherwise, it
-// returns the existing record as old. If DynamoDB reports that a record exists but does not return
-// it, old is an empty record, not nil.
+// returns the existing record as old.
 func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Record) (old model.Record, err error) {
 	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &i.table.Name, Item: rec,
@@ -491,6 +478,7 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	})
 	if failed := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &failed) {
 		if failed.Item == nil {
+			// An empty record means that DynamoDB did not return the existing record.
 			return model.Record{}, nil
 		}
 		return failed.Item, nil
@@ -498,9 +486,8 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-// replace writes rec in place of the stored record, but keeps the stored order counts. old is the
-// stored record as it was read before. If a stored count has changed since then, replace writes
-// nothing and changed is true.
+// replace writes rec in place of the stored record old, but keeps the stored order counts. If these
+// counts differ from old, it writes nothing and returns true.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
 	if names := preservedCountAttributes(key); *i.opts.From.HadRecords && len(names) > 0 {

@@ -13,16 +13,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// countInvalidator prevents wrong order counts during an import into a table that is not empty.
-// Existing products and account reps keep their order counts. But if one of their orders is
-// imported, countInvalidator removes the count. Later, `ordergraph check -repair` counts the orders
-// again. A countInvalidator is safe for concurrent use.
+// countInvalidator removes order counts of products and account reps that an import would make
+// wrong. `ordergraph check -repair` counts the orders again. A countInvalidator is safe for
+// concurrent use.
 type countInvalidator struct {
 	Transfers
 	mu sync.Mutex
-	// done contains the keys of products and account reps whose order counts cannot become wrong any
-	// more. One reason is that the import has written the count, and this count includes the imported
-	// orders. The other reason is that countInvalidator has removed the count.
+	// done contains the keys of products and account reps whose order counts were removed or include
+	// the imported orders.
 	done map[model.Keys]bool
 }
 

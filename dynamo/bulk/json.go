@@ -16,12 +16,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// In an exported file, each line contains one record in DynamoDB's JSON format,
-// {"Item":{"pk":{"S":"..."},...}}. DynamoDB's export to S3 writes the same format.
-//
-// The SDK's package attributevalue can also convert this format. It is not used here, because it
-// writes the elements of maps in random order. It also accepts values with two types, unknown types
-// and duplicate names.
+// In an exported file, each line contains one record in the JSON format of DynamoDB's export to S3,
+// {"Item":{"pk":{"S":"..."},...}}.
+
+// The SDK's package attributevalue is not used for this format, because it writes maps in random
+// order and accepts duplicate names.
 
 // itemMemberName is the only name in the JSON object of a line. The value with this name is the
 // record.
@@ -103,9 +102,8 @@ func writeJSONStrings(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON returns the record in a line. Other software may have written the line, so fromJSON
-// accepts names in any order and all JSON escapes. It rejects ambiguous lines, such as lines with
-// duplicate names. It also rejects values that DynamoDB would change.
+// fromJSON returns the record in a line. It rejects lines with duplicate names, and values that
+// DynamoDB would change.
 //
 // Its errors describe the problem of the line.
 func fromJSON(line []byte) (model.Record, error) {

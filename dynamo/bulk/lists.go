@@ -18,10 +18,8 @@ import (
 )
 
 // productRepCounter counts the orders of products and account reps while orders are loaded. An
-// account rep is the employee who is responsible for a customer. During the load, the table
-// contains no complete order counts of these products and account reps. So if the load is
-// interrupted, it leaves no wrong counts. Afterwards, `ordergraph check -repair` counts the orders
-// again. A productRepCounter is safe for concurrent use.
+// account rep is the employee responsible for a customer. A productRepCounter is safe for
+// concurrent use.
 type productRepCounter struct {
 	Transfers
 	mu sync.Mutex
@@ -40,19 +38,18 @@ type productOrderCount struct {
 	// table has no count of the product's earlier orders.
 	counted bool
 	orders  int
-	// revision is the product's stock revision, which a server increments when it sells the product.
-	// The count is written only if the stock revision in the table is still the same. A nil revision
-	// means that the table's record must have no stock revision.
+	// revision is the product's stock revision, which increases with every change of the stock. The
+	// count is written only if the table still has the same stock revision.
 	revision types.AttributeValue
 }
 
-// repOrderCounts contains the number of loaded orders of an account rep. The table stores a rep's
-// order count in several records, and each record counts a part of the orders. more maps the name
-// of such a part to its number of loaded orders. If the table has no count of the rep's earlier
-// orders, counted is false.
+// repOrderCounts contains the number of loaded orders of an account rep.
 type repOrderCounts struct {
+	// counted is false if the table has no count of the rep's earlier orders.
 	counted bool
-	more    map[string]int
+	// The rep's order count consists of several records. more maps the Part of each record to its
+	// number of loaded orders.
+	more map[string]int
 }
 
 func (t Transfers) newProductRepCounter() *productRepCounter {
@@ -164,10 +161,8 @@ func (l *productRepCounter) hasNoListedOrders(ctx context.Context, p *model.Acce
 	return len(found) == 0, err
 }
 
-// removeProductCounts reads the order counts of products and removes these counts from the table.
-// The products are all products in the dataset and in its orders, except products that an earlier
-// dataset has already added. If the table contains neither a count nor orders for a product, the
-// product's count starts at 0.
+// removeProductCounts reads the order counts of a dataset's products and removes the counts from
+// the table. So an interrupted load leaves no wrong counts.
 func (l *productRepCounter) removeProductCounts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range dataset.Products {
@@ -211,14 +206,14 @@ func (l *productRepCounter) takeProductCount(ctx context.Context, sku commerce.S
 	at := model.Reader{Record: was}
 	product := &productOrderCount{counted: table.RecordHasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
 	if was[model.AttrOrderCount] == nil {
+		// If the product has no orders, its count starts at 0.
 		product.counted, err = l.hasNoListedOrders(ctx, &model.ProductOrderItems.AccessPattern, string(sku))
 	}
 	return product, err
 }
 
-// repCount returns the counts of an account rep's loaded orders. If this is the first call for the
-// rep, repCount marks the rep's count in the table as incomplete. If the rep has neither a count
-// nor orders, the count starts at 0.
+// repCount returns the counts of an account rep's loaded orders. The first call for a rep marks the
+// rep's count in the table as incomplete.
 func (l *productRepCounter) repCount(ctx context.Context, id commerce.EmployeeID) (*repOrderCounts, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
@@ -238,6 +233,7 @@ func (l *productRepCounter) repCount(ctx context.Context, id commerce.EmployeeID
 			return nil, err
 		}
 		if len(parts) == 0 {
+			// If the rep has no orders, the count starts at 0.
 			if rep.counted, err = l.hasNoListedOrders(ctx, &model.EmployeeOrders.AccessPattern, string(id)); err != nil {
 				return nil, err
 			}
@@ -251,9 +247,8 @@ func (l *productRepCounter) part(id commerce.EmployeeID, repCountRecord string, 
 	return model.RepOrderCountRecord(l.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: id, Part: repCountRecord, Complete: complete})
 }
 
-// updateIf changes a record if the condition when is true. It returns the record as it was before
-// the change. If the condition is false, updateIf changes nothing and returns the current record.
-// If the record does not exist, it returns nil.
+// updateIf changes a record if the condition when is true. In any case, it returns the previous
+// record, or nil if there was none.
 //
 // Errors are wrapped by table.WrapError.
 func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
@@ -273,8 +268,7 @@ func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condit
 	return out.Attributes, nil
 }
 
-// write writes the order counts after all orders have been loaded. If a running server has sold a
-// product during the load, write stores no count for this product. It returns the number of records
+// write writes the order counts after all orders have been loaded. It returns the number of records
 // written for account reps.
 //
 // Errors are wrapped by table.WrapError.
@@ -285,6 +279,7 @@ func (l *productRepCounter) write(ctx context.Context) (int, error) {
 		if !product.counted {
 			return nil
 		}
+		// If a server has sold the product during the load, the count would be wrong and is not written.
 		stands := model.Record{}
 		if product.revision != nil {
 			stands[model.AttrStockRevision] = product.revision
@@ -308,9 +303,8 @@ func (l *productRepCounter) write(ctx context.Context) (int, error) {
 	return written, nil
 }
 
-// writeRepCounts adds the loaded orders to the order count of an account rep. In the same
-// transaction, it marks the count as complete. It does not replace the stored count, because a
-// server may have counted new orders during the load.
+// writeRepCounts adds an account rep's loaded orders to the stored count, which a server may have
+// increased during the load. It also marks the count as complete.
 func (l *productRepCounter) writeRepCounts(ctx context.Context, id commerce.EmployeeID, rep *repOrderCounts) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderCountParts {

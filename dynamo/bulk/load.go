@@ -18,13 +18,11 @@ import (
 // writeBatchSize is the maximum number of records in one BatchWriteItem request.
 const writeBatchSize = 25
 
-// Load writes the records of a dataset and returns the number of records written. It replaces
-// records with the same keys and keeps all other records. Load is not a transaction: after an
-// error, some of the records may have been written. In this case, call Load again with the same
-// dataset to complete the load.
+// Load writes or replaces the records of a dataset and returns their number. After an error, repeat
+// Load, because only some records may have been written.
 //
-// Errors: commerce.InvalidError for a value that is not valid in a key, before anything is written;
-// table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
+// Errors: commerce.InvalidError for an invalid key; table.ErrUnavailable, table.ErrNoTable,
+// table.ErrAccessDenied.
 func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, error) {
 	records, err := t.datasetRecords(dataset)
 	if err != nil {
@@ -103,10 +101,8 @@ type LoadProgress struct {
 	Records int
 }
 
-// LoadAll writes datasets like Load, but several of them at the same time. It holds only a few
-// datasets in memory, however long the sequence is. If progress is set, LoadAll calls it after each
-// dataset, never concurrently. LoadAll retries a throttled request for up to about a minute. The
-// returned LoadProgress is valid even if LoadAll returns an error.
+// LoadAll loads several datasets at the same time. It calls progress after each dataset, never
+// concurrently. The returned LoadProgress is valid even after an error.
 //
 // Errors: the errors of Load; the context's error.
 func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(LoadProgress)) (LoadProgress, error) {

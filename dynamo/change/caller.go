@@ -10,9 +10,8 @@ import (
 // canAccess reports whether the caller may access the customer with the given ID.
 func (c Caller) canAccess(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
-// hideIfForbidden hides a customer from the change if the caller may not access the customer. The
-// change then treats the customer as missing, without reading the record. id is the customer's ID,
-// and k is the key of the customer's record.
+// hideIfForbidden hides a customer that the caller may not access. The change then treats the
+// customer as missing. k is the key of the customer's record.
 func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 	if !c.caller.canAccess(id) {
 		c.known[k.Primary()] = nil
@@ -20,9 +19,7 @@ func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 }
 
 // canAccessOrder reports whether the caller may access an order. If the caller is restricted to one
-// customer, canAccessOrder reads the copy of the order in this customer's partition. If the order
-// is missing or belongs to another customer, there is no such copy. So the caller cannot
-// distinguish these two cases.
+// customer, this customer's partition must contain a copy of the order.
 //
 // It returns errors from table.WrapError.
 func (c *change) canAccessOrder(ctx context.Context, id commerce.OrderID) (bool, error) {

@@ -12,26 +12,22 @@ func (c *change) incrementCategory(name string) {
 	c.adjustCategoryCount(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
-// decrementCategory subtracts 1 from the product count of a category. If the category has only one
-// product, it deletes the category's record. If the category has no count, or if its name is not
-// valid in a key, it does nothing.
-//
-// decrementCategory does not read the record first. Instead, the write has the condition that the
-// category has more than one product. If the condition fails, DynamoDB returns the record, and the
-// next attempt uses it.
+// decrementCategory subtracts 1 from a category's product count. If no product remains, it deletes
+// the category's record.
 func (c *change) decrementCategory(name string) {
 	b := c.oldKeyBuilder()
 	r := model.CategoryRecord(b, commerce.Category{Name: name})
 	if b.Err != nil {
-		return
+		return // the name is not valid in a key
 	}
 	current, known := c.known[model.KeyOf(r)]
 	category := model.Reader{Record: current}
 	switch {
-	case known && !table.RecordHasNumber(current, model.AttrProductCount):
+	case known && !table.RecordHasNumber(current, model.AttrProductCount): // the category has no count
 	case known && category.Number(model.AttrProductCount) <= 1:
 		c.remove(current, table.AttributesUnchanged(current, model.AttrProductCount))
 	default:
+		// If the condition fails, DynamoDB returns the record, and the next attempt uses it.
 		c.adjustCategoryCount(r, -1, table.CompareAttribute(model.AttrProductCount, ">", model.Num(1)))
 	}
 }

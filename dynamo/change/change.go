@@ -49,12 +49,8 @@ const maxAttempts = 100
 // transaction has ended by then.
 const maxBackOffAttempt = 4
 
-// change executes one mutation. It contains the records that were read and the writes that were
-// planned for the transaction.
-//
-// A change reads records, plans its writes, and commits them on the condition that the records have
-// not changed. If the condition fails for a record, DynamoDB returns the current record. The change
-// then plans its writes again with the current record, without reading it.
+// change executes one mutation. It reads records, plans writes and commits them. If the condition
+// of a write fails, it plans the writes again with the current records.
 type change struct {
 	// table is the table, with strongly consistent reads.
 	table   *table.Table
@@ -64,6 +60,7 @@ type change struct {
 	// means that the table has no record with this key.
 	known map[model.Keys]model.Record
 	model.KeyBuilder
+	// writes contains the planned writes of the transaction.
 	writes []table.Write
 	// attempt is the number of attempts that have failed so far.
 	attempt int
@@ -75,12 +72,10 @@ var errStale = errors.New("other transactions have changed the same records")
 // resultDecoder decodes the record that contains the result of a mutation.
 type resultDecoder[V any] func(model.Reader) (V, error)
 
-// mutate executes a mutation. It calls plan, which reads records, decides whether the mutation is
-// possible, and adds writes to the change. plan also returns the mutation's result, which becomes
-// valid when the writes are committed. If plan adds no writes, mutate commits nothing.
+// mutate executes a mutation. plan reads records, adds writes to the change, and returns the
+// mutation's result.
 //
-// Errors: user errors from plan; commerce.IdempotencyKeyReused; errors from table.WrapError;
-// table.ErrUnavailable if all attempts conflict with other transactions or the context ends. After
+// Errors: user errors from plan, commerce.IdempotencyKeyReused, errors from table.WrapError. After
 // table.ErrUnavailable, the mutation may still have been committed.
 func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
@@ -111,9 +106,8 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
-			// The client may repeat a mutation that was already committed. The error then only results from
-			// the client's own earlier change. So if the table stores a result for the idempotency key,
-			// return this result instead of the error.
+			// If the client repeats a committed mutation, the mutation's own earlier change may cause the
+			// error. Then return the stored result of the mutation.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
@@ -145,9 +139,8 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// rereadKnown reads all records in c.known again. Some of these records were returned by a failed
-// transaction, and plan may use them without reading them. If such a record were outdated, the next
-// transaction would fail, too.
+// rereadKnown reads all records in c.known again. plan uses these records, and an outdated record
+// would make the next transaction fail.
 //
 // It returns errors from table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
@@ -166,8 +159,8 @@ func isConflict(err error) bool {
 	return ok
 }
 
-// read returns the records with the given keys. It reads the records that are not in c.known, all
-// at the same time. If a record does not exist, its element in the result is nil.
+// read returns the records with the given keys, from c.known or from the table. If a record does
+// not exist, its element is nil.
 //
 // It returns errors from table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
@@ -196,12 +189,8 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readRequired reads and decodes the record with the key keys[0], which a mutation requires. At the
-// same time, it reads the records with the other keys. It stores these records in c.known, but does
-// not return them.
-//
-// If the required record does not exist, readRequired returns commerce.NotFound. This error
-// contains kind, id and field. field is the mutation's argument that contains the ID.
+// readRequired reads the records with the given keys into c.known, and decodes the first record.
+// field names the argument that contains the ID.
 //
 // Errors: commerce.NotFound, model.ErrCorrupt, errors from table.WrapError.
 func readRequired[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
@@ -234,15 +223,11 @@ func (c *change) knownMissing(k model.Keys) bool {
 // record. Later attempts accept changed counters.
 const counterCheckAttempts = 3
 
-// withCheckedCounters adds counters to the names of the attributes that must be unchanged at the
-// commit. The mutation's result then contains the counters at the time of the commit.
-//
-// After counterCheckAttempts attempts, withCheckedCounters adds no counters, because frequent
-// changes of a counter must not block an edit. The result then contains the counters at the time of
-// the read.
+// withCheckedCounters adds counters to the attributes that must be unchanged at the commit. The
+// mutation's result then contains the counters at the time of the commit.
 func (c *change) withCheckedCounters(attributes []string, counters ...string) []string {
 	if c.attempt >= counterCheckAttempts {
-		return attributes
+		return attributes // frequent changes of a counter must not block an edit
 	}
 	return append(attributes, counters...)
 }
@@ -259,19 +244,17 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
 // createWithEdges creates the record of a value and its edges (copies with other index keys). If
-// the record already exists, the transaction fails. If an edge already exists, it belongs to a
-// record that was lost, so the transaction overwrites it.
+// the record already exists, the transaction fails.
 func createWithEdges[V model.MutationResult](c *change, v V) {
 	records := model.EncodeWithEdges(&c.KeyBuilder, v)
 	c.create(records[0])
 	for _, edge := range records[1:] {
-		c.writeCopy(nil, edge, nil)
+		c.writeCopy(nil, edge, nil) // an existing edge belongs to a lost record, so overwrite it
 	}
 }
 
 // updateWithEdges updates the record of a value and its edges (copies with other index keys).
-// current is the record in the table. before and after are the value before and after the change.
-// when is the condition of the update. b builds the keys of the new records.
+// current is the record in the table. b builds the new keys.
 func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
 	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
@@ -279,9 +262,7 @@ func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, cur
 }
 
 // updateEdges writes the edges (copies with other index keys) of a changed record. current is the
-// record in the table. oldRecords contains the record before the change, followed by its edges.
-// newRecords contains the record after the change, followed by its edges. Both lack attributes that
-// other software has added, because decoding ignores such attributes.
+// record in the table. oldRecords and newRecords contain the record and its edges.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -318,9 +299,8 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update sets the attributes in after, and removes the attributes that only before contains.
-// Attributes that other software has added stay unchanged, because neither before nor after
-// contains them. when is the condition of the update.
+// update sets the attributes in after and removes the attributes that only before contains.
+// Attributes that other software has added stay unchanged.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
@@ -340,12 +320,8 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.ForTransactWrite(current, maps.Clone(current).Merge(after)), when)
 }
 
-// unchangedAttributes returns the attributes of a record that a change does not modify. It returns
-// their exact values in the table, because the copies of the record must have the same values. If
-// other software wrote a value, decoding and encoding the value could change it.
-//
-// current is the record in the table. before and after are the encoded record before and after the
-// change.
+// unchangedAttributes returns the attributes that a change does not modify. It copies their values
+// from current, the record in the table, because encoding could change them.
 func (c *change) unchangedAttributes(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
@@ -371,10 +347,8 @@ func (c *change) upsert(after model.Record, when table.Condition) {
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.ForTransactWrite(c.known[model.KeyOf(after)], after), when)
 }
 
-// writeCopy creates or updates a copy of a record, such as an edge (a copy with other index keys).
-// It sets the attributes in after. It removes all attributes that are in before or optional, but
-// not in after. before is the expected content of the existing copy. If when is not nil, it is the
-// condition of the write.
+// writeCopy creates or updates a copy of a record. It sets the attributes in after. It removes the
+// other attributes that before or optional contains.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -394,20 +368,16 @@ type counterAdjustment struct {
 	when   table.Condition
 }
 
-// adjustCounters adds the given counter updates to the transaction. If edges of a record (copies
-// with other index keys) contain an adjusted number, adjustCounters reads the record and also
-// updates these edges. It does not read other records. If a record was not read, adjustCounters
-// estimates its write units as if the record were small.
-//
-// Every change to a product's stock or reservations must call adjustCounters, because
-// adjustCounters also increments the product's stock revision. If the product has no counters, the
-// change passes an adjustment with empty deltas.
+// adjustCounters adds counter updates to the transaction. Every change to a product's stock or
+// reservations must call it, because it increments the stock revision.
 //
 // Errors: model.ErrCorrupt, errors from table.WrapError.
 func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) error {
 	if c.Err != nil {
 		return nil // mutate returns c.Err later
 	}
+	// listed contains the records whose edges (copies with other index keys) contain an adjusted
+	// number. Only these records are read.
 	var listed []model.Keys
 	for i, a := range all {
 		e := model.EntityOf(a.key)
@@ -462,12 +432,8 @@ func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 	}), err
 }
 
-// addToCounters adds deltas to counters of a record, without reading the record. If a counter in
-// the table is not a number, addToCounters keeps it unchanged. If the record does not exist, the
-// transaction creates it with counters that start at 0.
-//
-// others contains the names of further attributes of record that addToCounters sets. If when is not
-// nil, it is the condition of the update.
+// addToCounters adds deltas to counters of a record, without reading the record. If the record does
+// not exist, the counters start at 0. others names further attributes to set.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -476,6 +442,7 @@ func (c *change) addToCounters(record, deltas model.Record, when table.Condition
 	}
 	readable := model.Record{}
 	for _, name := range table.SortedAttributeNames(deltas) {
+		// If a counter is not a number, keep it unchanged.
 		if known := c.known[k]; known[name] != nil && !table.RecordHasNumber(known, name) {
 			continue
 		}
@@ -554,11 +521,12 @@ func (c *change) commit(ctx context.Context) error {
 }
 
 // rememberCurrentRecords stores the current record for each failed condition in c.known. It reports
-// whether any condition failed. If DynamoDB returned no record, rememberCurrentRecords reads it. In
-// this case, either the record does not exist, or a local DynamoDB engine omitted it.
+// whether any condition failed.
 //
 // It returns errors from table.WrapError.
 func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
+	// unseen contains the records that DynamoDB did not return. They do not exist, or a local DynamoDB
+	// engine omitted them.
 	var unseen []model.Keys
 	stale := false
 	for i, reason := range reasons {

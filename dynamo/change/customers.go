@@ -60,10 +60,8 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// readCustomer reads the customer that a mutation changes. It returns the customer even if the
-// error is a VersionConflict. field is the argument that contains the customer's ID. expected is
-// the version that the client expects, or nil. more contains the keys of further records, which
-// readCustomer reads and stores in c.known.
+// readCustomer reads the customer that a mutation changes, and returns it even with a
+// VersionConflict. It also reads the records with the keys more into c.known.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
 // table.WrapError.

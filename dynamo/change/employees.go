@@ -36,9 +36,8 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// requireWarehouse adds the condition that a warehouse exists. If id is empty, it adds nothing. It
-// does not read the warehouse. If a failed transaction has already shown that the warehouse does
-// not exist, requireWarehouse returns an error.
+// requireWarehouse adds the condition that a warehouse exists, without reading the warehouse. If
+// c.known shows that the warehouse is missing, requireWarehouse returns an error.
 func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil

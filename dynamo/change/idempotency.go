@@ -25,8 +25,8 @@ type idempotency struct {
 	hash string
 }
 
-// newIdempotency returns the key of the idempotency record and the hash for a mutation. If the
-// caller sent no idempotency key, it returns nil.
+// newIdempotency returns the key and the hash that identify a mutation. Without an idempotency key,
+// it returns nil.
 //
 // Errors: commerce.InvalidError if the caller's ID or the idempotency key is not valid in a table
 // key.
@@ -59,9 +59,8 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	c.writes = append(c.writes, writes...)
 }
 
-// replay returns the stored result of an earlier mutation with the same idempotency key. If c.known
-// contains the idempotency record, replay uses it. Otherwise, replay reads the record. If the
-// record does not exist or has expired, found is false.
+// replay returns the stored result of an earlier mutation with the same idempotency key. If there
+// is no result, or it has expired, found is false.
 //
 // Errors: commerce.IdempotencyKeyReused, model.ErrCorrupt, errors from table.WrapError.
 func replay[V any](ctx context.Context, c *change, i *idempotency, decode resultDecoder[V]) (first V, found bool, err error) {
@@ -97,9 +96,8 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 	return first, true, err
 }
 
-// readIdempotencyRecord reads an idempotency record with TransactGetItems. While DynamoDB commits a
-// transaction, GetItem may return some writes of the transaction, but not the others.
-// TransactGetItems never returns such a partial result.
+// readIdempotencyRecord reads an idempotency record with TransactGetItems. GetItem could miss the
+// record while DynamoDB commits the transaction that writes it.
 //
 // It returns errors from table.WrapError.
 func (c *change) readIdempotencyRecord(ctx context.Context, k model.Keys) (model.Record, error) {

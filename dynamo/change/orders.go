@@ -99,30 +99,26 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 
 // updateStatusCounts updates the order counts by status when an order changes its status. If the
 // order is new, from is 0.
-//
-// The table may have no order counts although it has orders. In this case, the transaction creates
-// a record that counts only later changes. Its attribute "complete" is not set.
 func (c *change) updateStatusCounts(id commerce.OrderID, from, to commerce.Status) {
 	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
 		deltas[from.String()] = model.Num(-1)
 	}
 	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
+	// A new record lacks earlier orders, so it does not have the attribute "complete".
 	c.addToCounters(record, deltas, nil, model.AttrPart)
 }
 
-// addSpending adds the difference between the order's totals before and after a change to the
-// spending of its customer.
-//
-// The table may have no spending record although the customer has orders. In this case, the
-// transaction creates a record that contains only later changes. The customer's attribute
-// "spendingComplete" is not set.
+// addSpending adds the difference between an order's totals before and after a change to the
+// spending of the order's customer.
 func (c *change) addSpending(before, after commerce.Order) error {
 	more, err := after.Spending().Minus(before.Spending())
 	if err != nil {
 		return err
 	}
 	deltas := model.Record{model.AttrSpent: model.AmountValue(more.Total), model.AttrOrders: model.Num(more.Orders)}
+	// The record may lack earlier orders. In this case, the customer's attribute "spendingComplete" is
+	// not set.
 	c.addToCounters(model.SpendingRecord(&c.KeyBuilder, more), deltas, nil, model.AttrCustomerID, "month", "currency")
 	return nil
 }
@@ -136,9 +132,8 @@ func checkVersion(kind string, expected *int, current int) error {
 	return nil
 }
 
-// readOrder reads the order that a mutation changes. It returns the order and its record in the
-// table, even if the error is a VersionConflict. expected is the version that the client expects,
-// or nil. more contains the keys of further records, which readOrder reads and stores in c.known.
+// readOrder reads the order that a mutation changes, and returns it even with a VersionConflict. It
+// also reads the records with the keys more into c.known.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
 // table.WrapError.
@@ -163,8 +158,7 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	return order, current, checkVersion("order", expected, order.Version)
 }
 
-// allItems returns all line items of an order. If the order's record does not embed the line items,
-// allItems reads their own records.
+// allItems returns all line items of an order.
 //
 // Errors: commerce.TooManyLines if the line items do not fit into a transaction, model.ErrCorrupt,
 // errors from table.WrapError.
@@ -221,25 +215,21 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		}
 	}
 	if copyAfter["accountRepId"] == nil {
-		// If the order has no account rep, its copy must have no index keys, so remove them. If the order
-		// has an account rep that cannot be decoded, copyAfter contains accountRepId, so the index keys
-		// stay unchanged.
+		// The order has no account rep, so remove the index keys of its copy. If an account rep cannot be
+		// decoded, copyAfter still contains accountRepId.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
 	return c.addEvent(*after, e, after.UpdatedAt)
 }
 
-// accountRepOfCopy returns the account rep in the index key of an order's copy in the customer's
-// partition. updateOrder calls it if the order's own record has no account rep.
-//
-// If c.known contains the copy, the returned condition requires that the copy's index key has not
-// changed. If c.known does not contain the copy, accountRepOfCopy does not read it. Instead, the
-// returned condition requires that the copy has no account rep. If the condition fails, DynamoDB
-// returns the copy for the next attempt.
+// accountRepOfCopy returns the account rep in the index key of an order's copy, if c.known contains
+// the copy. The condition requires that the copy still has this account rep.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.KeysOfCustomerOrder(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
+		// Assume that the copy has no account rep. If the condition fails, DynamoDB returns the copy for
+		// the next attempt.
 		return "", table.AnyOf(table.AttributeExists("entity"), table.AttributeNotExists(model.AttrIndexPK))
 	}
 	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.AttributesUnchanged(copied, "entity", model.AttrIndexPK)
@@ -262,9 +252,7 @@ func writePatternForStatus(to commerce.Status) (*model.WritePattern, commerce.Ev
 	}
 }
 
-// ChangeOrderStatus changes the status of an order. If the order is shipped, the quantities of its
-// line items are removed from the stock of a warehouse. If the order is cancelled, its reserved
-// stock becomes available again.
+// ChangeOrderStatus changes the status of an order. Shipping and cancelling also change the stock.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidTransition, commerce.AddressMissing, commerce.TooManyLines, commerce.UserErrors
@@ -319,9 +307,8 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 	})
 }
 
-// quantitiesByProduct returns the total quantity of each product, in the order of the items. Other
-// software may have written several items for one product. Their quantities must be added, because
-// a transaction can write a product's record only once.
+// quantitiesByProduct returns the total quantity of each product, because a transaction can write a
+// product's record only once.
 //
 // Errors: model.ErrCorrupt if a quantity is less than 1.
 func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error) {
@@ -342,9 +329,8 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// removeShippedStock removes shipped items from the stock of a warehouse. The parameter from is the
-// warehouse's ID. The available stock of the products does not change, because it was already
-// reduced when the order was placed.
+// removeShippedStock removes shipped items from a warehouse's stock. The available stock stays
+// unchanged, because placing the order already reduced it.
 //
 // Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
 func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
@@ -395,10 +381,8 @@ func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) e
 	return c.adjustCounters(ctx, released...)
 }
 
-// appendCounterAdjustment appends an update that adds delta to a product's counter. If the record
-// has no such counter, the update changes no counter, but requires that the counter is still
-// missing. If the product does not exist, appendCounterAdjustment appends no update. It then only
-// adds the condition that the product still does not exist.
+// appendCounterAdjustment appends an update that adds delta to a product's counter. If the product
+// or its counter is missing, it must still be missing at the commit.
 func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SKU, counter string, delta int) []counterAdjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
@@ -412,9 +396,8 @@ func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SK
 	}
 }
 
-// adjustOrderCount extends the adjustment of a product: the update also adds delta to the product's
-// order count. current is the product's record in the table. If the record has no order count, the
-// update only requires that the count is still missing.
+// adjustOrderCount extends a product's adjustment: it also adds delta to the order count. If the
+// count is missing in current, it must still be missing at the commit.
 func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 	unchanged := table.AttributesUnchanged(current, model.AttrOrderCount)
 	if table.RecordHasNumber(current, model.AttrOrderCount) {

@@ -85,9 +85,8 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 
 // SetInventoryLevel sets the quantity of a product in a warehouse.
 //
-// Errors: commerce.UserErrors (NotFound), commerce.VersionConflict, commerce.InsufficientStock,
-// commerce.InvalidInput, and errors from mutate. With a VersionConflict, it also returns the
-// current inventory level, or nil if the level does not exist.
+// Errors: commerce.UserErrors (NotFound), commerce.VersionConflict (with the current inventory
+// level, if it exists), commerce.InsufficientStock, commerce.InvalidInput, and errors from mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID)
@@ -140,11 +139,10 @@ type levelWithProduct struct {
 	total, available int
 }
 
-// readInventoryLevel reads the inventory level of a product in a warehouse, and the product's stock
-// counters. If the level does not exist, the result has the quantity 0.
+// readInventoryLevel reads a product's inventory level in a warehouse, and the product's stock
+// counters. If the level does not exist, its quantity is 0.
 //
-// Errors: commerce.UserErrors (NotFound) if the product or the warehouse does not exist,
-// model.ErrCorrupt, and errors from table.WrapError.
+// Errors: commerce.UserErrors (NotFound), model.ErrCorrupt, and errors from table.WrapError.
 func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.KeysOfInventoryLevel(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
@@ -183,12 +181,10 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 	return l, nil
 }
 
-// setInventoryLevel adds the writes for a changed inventory level to the transaction: the level's
-// record and the product's stock counters. field is the name of the mutation's argument, for user
-// errors.
+// setInventoryLevel adds the writes for a changed inventory level: the level's record and the
+// product's stock counters. field names the argument in user errors.
 //
-// Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum,
-// errors from adjustCounters.
+// Errors: commerce.InsufficientStock, commerce.InvalidInput, errors from adjustCounters.
 func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
 	delta := quantity - before.Quantity
 	if delta == 0 && before.record != nil {

@@ -29,11 +29,8 @@ func (v *categoryVerifier) key(*table.Table) model.Keys {
 
 func (v *categoryVerifier) addRecord(_ *model.Entity, rec model.Record) { v.record = rec }
 
-// read reads the category's record, waits until the index is up to date, counts the category's
-// products in the index, and reads the record again.
-//
-// A mutation that adds a product to the category or removes one also writes this record. So if both
-// reads return the same record, no product was added or removed during the count.
+// read counts the category's products in the index. A mutation that adds or removes a product
+// changes the category's record, so read compares the record before and after the count.
 func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	before, err := c.client.GetConsistent(ctx, v.key(c.table))
 	if err != nil {
@@ -76,11 +73,8 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// recordCategoryCount stores the product count of a scanned category record. After the scan, the
-// check compares this count with the number of scanned products.
-//
-// If the count is 0 or the record has another inconsistency, recordCategoryCount stores
-// MissingCount instead. The check then always verifies the record again.
+// recordCategoryCount stores the product count of a scanned category record, for a comparison after
+// the scan. If the category must be verified again in any case, the stored count is MissingCount.
 func (c *check) recordCategoryCount(rec model.Record) {
 	name := model.FirstPlaceholderValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}

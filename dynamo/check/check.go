@@ -35,19 +35,12 @@ type Options struct {
 	// Repair reports whether the check repairs inconsistencies. If it is false, the check only reports
 	// them.
 	Repair bool
-	// IndexLag is the maximum time by which the index (a global secondary index) lags behind the
-	// table. The check waits this long before it counts records in the index.
-	//
-	// 0 means one second. The usual lag is a few milliseconds. If the index of a DynamoDB-compatible
-	// engine never lags, use NoIndexLag.
+	// IndexLag is the maximum time by which the global secondary index lags behind the table. The
+	// check waits for this time before it reads the index. 0 means one second.
 	IndexLag time.Duration
-	// MaxCandidates is the maximum number of candidates in memory during the scan. A candidate is a
-	// record that may be inconsistent and must be verified again. If the maximum is reached, the scan
-	// pauses and the check verifies the candidates. 0 means 10,000.
-	//
-	// Some candidates depend on records that the scan has not found yet, so they are verified after
-	// the scan. The check remembers at most MaxCandidates of them, and reports the others as
-	// unverified.
+	// MaxCandidates limits the records in memory that wait for verification. If MaxCandidates records
+	// must wait until the end of the scan, the check reports further records as unverified. 0 means
+	// 10,000.
 	MaxCandidates int
 	// OnDrift receives each inconsistency.
 	//
@@ -105,7 +98,8 @@ type Progress struct {
 	ToVerify int
 }
 
-// Summary is the result of CheckRecords.
+// Summary is the result of CheckRecords. After an error, it describes the work done before the
+// error.
 type Summary struct {
 	// Records is the number of scanned records. External is the number of these records that match no
 	// entity of the data model. Other software wrote them.
@@ -139,9 +133,8 @@ func (s Summary) UnrepairedCount() int {
 // targetKind is the kind of record that a target identifies.
 type targetKind int
 
-// The kinds of records, in the order in which the check verifies them. Each kind comes after the
-// kinds on which it depends. For example, the correct stock of a product depends on the orders, so
-// products come after orders.
+// The kinds of records, in the order of their verification. Each kind comes after the kinds on
+// which it depends.
 const (
 	targetOrder targetKind = iota
 	targetCustomer
@@ -170,9 +163,8 @@ type verifier interface {
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read, and returns the inconsistencies that it finds.
 	verify(c *check) *repair.Diagnosis
-	// updateCheckState stores results that the check needs to verify other records. For example, an
-	// order changes the correct stock of its products. diag contains all confirmed findings, and last
-	// contains the findings that remain after repairs.
+	// updateCheckState stores results for the verification of other records. diag contains all
+	// confirmed findings. last contains the findings that remain after repairs.
 	updateCheckState(c *check, diag, last *repair.Diagnosis)
 	// key returns the primary key of the main record. If the verification fails, the check reports
 	// this key.
@@ -182,9 +174,8 @@ type verifier interface {
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after each successful repair.
 	markRepaired()
-	// hasMainRecord reports whether the main record was found. If it was not found during the scan,
-	// the check postpones the verification until after the scan. By then, the scan may have found more
-	// records that refer to the main record.
+	// hasMainRecord reports whether the main record was found. If the result is false during the scan,
+	// the check postpones the verification until after the scan.
 	hasMainRecord() bool
 }
 
@@ -215,9 +206,9 @@ type candidate struct {
 	recountStock bool
 	// countOrders reports whether the orders that contain the product must be counted again.
 	countOrders bool
-	// newerCopies and newerEvents are orders of the customer. They may have an event that is newer
-	// than the last event stored for the customer. The scan found newerCopies in the customer's
-	// partition and newerEvents in the partitions of orders.
+	// newerCopies and newerEvents are orders whose last event may be newer than the customer's stored
+	// last event. newerCopies come from the customer's partition, and newerEvents from the partitions
+	// of orders.
 	newerCopies, newerEvents newerOrders
 	// claimedAddress is an email address that an email claim reserves for the customer.
 	claimedAddress string
@@ -226,9 +217,8 @@ type candidate struct {
 // defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
-// check is the state of one call of CheckRecords. In memory, it keeps the candidates and one page
-// of records per segment. It also keeps a few hundred bytes for each product and for each order
-// that is neither delivered nor cancelled.
+// check is the state of one call of CheckRecords. For each product and each order that is neither
+// delivered nor cancelled, check needs a few hundred bytes of memory.
 type check struct {
 	table  *table.Table
 	client *repair.Client
@@ -252,9 +242,8 @@ type check struct {
 	// heldStock maps a product to the quantity that pending and confirmed orders reserve. It includes
 	// only the orders that have been verified so far.
 	heldStock map[commerce.SKU]int
-	// misleading contains orders with an inconsistency that was not repaired. Their items, status or
-	// index keys are wrong in the order's own record, so a recount of stock must not use this record.
-	// The map values are further customers who may have a copy of the order.
+	// misleading contains unrepaired orders whose own record would cause a wrong recount of stock. The
+	// map values are further customers who may have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
@@ -279,9 +268,8 @@ type check struct {
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies maps a customer to the number that must be added to the count of the customer's
-	// order copies. The sum is the right order count. Each copy that is still missing after repairs
-	// adds 1. Each remaining copy that should not exist subtracts 1.
+	// missingCopies maps a customer to the right number of order copies minus the number of existing
+	// copies, after repairs.
 	missingCopies map[commerce.CustomerID]int
 }
 
@@ -289,16 +277,11 @@ type check struct {
 // available stock that its record stores.
 type productStock struct{ inventory, available int }
 
-// CheckRecords scans the table and verifies that its records are consistent. repair.DriftKinds
-// lists the kinds of inconsistencies. If opts.Repair is set, CheckRecords repairs them.
+// CheckRecords finds inconsistent records and, if opts.Repair is set, repairs them. Clients may
+// change the table during the check.
 //
-// Clients may change the table during the check. Therefore, CheckRecords reports an inconsistency
-// only if two reads find it. It repairs a record only if the record has not changed since the
-// second read.
-//
-// If opts.Repair is set and the local clock differs from DynamoDB's clock, CheckRecords returns
-// ClockError. It can also return ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's
-// error. If there is an error, the summary describes the work done before the error.
+// Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's error. If opts.Repair is
+// set, ClockError is also possible.
 func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return Summary{}, err
@@ -425,9 +408,8 @@ func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.referencedWarehouses[id] = true
 }
 
-// verifyAtCandidateLimit does nothing if there are fewer than opts.MaxCandidates candidates.
-// Otherwise, it pauses the scan of a segment and verifies the orders, customers, email claims and
-// employees among the candidates. The other candidates can be verified only after the scan.
+// verifyAtCandidateLimit verifies candidates during the scan if opts.MaxCandidates is reached. The
+// kinds from targetProduct on can be verified only after the scan.
 func (c *check) verifyAtCandidateLimit(ctx context.Context) error {
 	if !c.isCandidateLimitReached() {
 		return nil
@@ -601,11 +583,8 @@ type readAttempts struct {
 	uncertainty string
 }
 
-// readUntilConfirmed reads records until one read has no findings, or two consecutive reads have
-// the same findings. If no attempts remain, ok is false.
-//
-// Two reads are necessary because a read consists of several requests. A mutation between these
-// requests can look like an inconsistency.
+// readUntilConfirmed reads records until one read has no findings or two consecutive reads have the
+// same findings. If no attempts remain, ok is false.
 func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
@@ -617,6 +596,8 @@ func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttem
 			a.previous, a.uncertainty = diag.Findings, doubt
 			continue
 		}
+		// A mutation during a read can look like an inconsistency, so one read with findings is not
+		// enough.
 		if diag.IsClean() || model.EqualSets(a.previous, diag.Findings, repair.FindingKey) {
 			return diag, true, nil
 		}

@@ -119,11 +119,9 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readEmailClaim reads the email claim, which is the record that reserves the customer's email
-// address.
-//
-// If claimedAddress is set, but its claim does not name the customer, readEmailClaim clears
-// claimedAddress. It then reads the claim of the address that remains.
+// readEmailClaim reads the record that reserves the customer's email address. If the claim of
+// claimedAddress does not name the customer, readEmailClaim clears claimedAddress and reads the
+// claim of the remaining address.
 func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.emailClaimKey(c.table)

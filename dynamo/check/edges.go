@@ -41,9 +41,8 @@ func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 // put adds rec, which is the record itself or one of its edges (copies with other index keys).
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary key of the record, followed by the keys of all its possible edges
-// (copies with other index keys). If the record is missing, callers use the first existing edge in
-// this sequence instead.
+// keys returns the primary key of the record, then the keys of all its possible edges (copies with
+// other index keys). Callers prefer the records with the earlier keys.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -73,9 +72,8 @@ func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, dec
 	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
-// decodeFirst decodes the record. If the record is missing or cannot be decoded, decodeFirst
-// decodes the first readable edge (a copy with other index keys). It returns the decoded value, and
-// the stored record or edge. If nothing can be decoded, both results are nil.
+// decodeFirst decodes the record or, if that fails, its first readable edge (a copy with other
+// index keys). The second result is the stored record or edge that was decoded.
 func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
@@ -116,11 +114,9 @@ func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports the edges (copies with other index keys) that are missing, differ from the
-// record, or should not exist.
-//
-// expected contains the record and the edges that should exist. It is nil if the record itself
-// should not exist.
+// verifyEdges reports edges (copies with other index keys) that are missing, wrong or superfluous.
+// expected contains the record and its right edges. If the record should not exist, expected is
+// nil.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

@@ -11,12 +11,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newerOrders contains orders of one customer. They may have an event that is newer than the last
-// event stored for the customer. All of them last changed at the same time, which is stored in the
-// field at.
+// newerOrders contains orders of one customer that may have an event newer than the customer's
+// stored last event.
 type newerOrders struct {
 	ids []commerce.OrderID
-	at  time.Time
+	// at is the time of the last change, which is the same for all orders.
+	at time.Time
 }
 
 // maxNewerOrders is the maximum number of orders in newerOrders.
@@ -38,18 +38,15 @@ func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies returns the customer's most recently updated orders. It also reports whether they
-// were updated after the customer's stored last event. In this case, the stored event may be
-// outdated, because a mutation that writes an event also updates the order's copy in the customer's
-// partition.
+// findNewerCopies returns the customer's most recently updated orders, and whether their update is
+// later than the customer's stored last event. If so, the stored event may be outdated.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents returns the order. It also reports whether the order's own record or its copy is
-// older than the order's last event. If one of them is older, an import may have overwritten it.
-// The import may also have overwritten the record of the customer's last event with an old one.
+// findNewerEvents returns the order, and whether its own record or its copy is older than its last
+// event. If so, an import may have overwritten the customer's last event.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -65,9 +62,8 @@ func updatedAt(rec model.Record) time.Time {
 	return at.UpdatedAtOr(time.Time{})
 }
 
-// readNewestEvent reads the last event of each order in newerCopies and newerEvents. After that, it
-// reads the customer's stored last event again. Because this read comes last, the stored event is
-// wrong if it is older than one of the other events.
+// readNewestEvent reads the last events of the orders in newerCopies and newerEvents, and stores
+// the newest one.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {
@@ -85,6 +81,7 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 	if v.newestEvent == nil {
 		return nil
 	}
+	// Read the stored event last, so that a concurrent mutation does not look like an inconsistency.
 	k := model.LastEvent.Key(c.table.KeyBuilder(), v.id)
 	found, err := c.client.Get(ctx, repair.Consistent, k)
 	v.lastEvent = found[k]

@@ -116,14 +116,14 @@ func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Ke
 }
 
 // orderHeader is a decoded record: the order's own record or its copy in a customer's partition.
-// listedLines are the line items that the record embeds. hasList reports whether the record embeds
-// line items and all of them are readable.
 type orderHeader struct {
-	record      model.Record
-	order       *commerce.Order
-	err         error
+	record model.Record
+	order  *commerce.Order
+	err    error
+	// listedLines are the line items that the record embeds.
 	listedLines []commerce.LineItem
-	hasList     bool
+	// hasList reports whether the record embeds line items and all of them are readable.
+	hasList bool
 }
 
 // decodeHeader decodes the readable attributes of rec, which is the order's own record or its copy.
@@ -157,13 +157,8 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner returns the customer to whom the order belongs. This is the customer in the order's own
-// record, if that customer has a copy of the order or is also named by an item.
-//
-// Otherwise, owner returns the customer whose copy of the order has the highest version. If the
-// order's own record is readable, owner ignores copies that are older than this record. It then
-// also ignores copies that name the same customer as this record. If no copy remains, owner returns
-// the customer in the order's own record.
+// owner returns the customer to whom the order belongs. A copy or an item must confirm the customer
+// in the order's own record. Otherwise, the copy with the highest version determines the owner.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -181,6 +176,8 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 		if h := v.decodeHeader(diag, &model.EntityCustomerOrder, v.copies[id], id); h.readable() {
 			n = h.order.Version + 1
 		}
+		// If the order's own record is readable, ignore older copies, and copies that name the same
+		// customer as this record.
 		if ownHeader.readable() && (n <= ownHeader.order.Version || updatedAt(v.copies[id]).Before(updatedAt(v.orderRecord)) ||
 			model.TextOf(v.copies[id], model.AttrCustomerID) == string(named)) {
 			continue
@@ -307,12 +304,8 @@ func copyAttributes(want, have model.Record, names ...string) {
 	}
 }
 
-// chooseLines returns the line items of the order. It normally uses the item records. An order
-// record may also contain a list of the items. If there are no item records, or if only this list
-// adds up to the order's total, chooseLines uses the list.
-//
-// If the line items cannot be determined, chooseLines returns false and reports the item records
-// that are unreadable.
+// chooseLines returns the order's line items, or false if the line items are unknown. It prefers
+// the item records to the list in an order record, unless only the list adds up to the total.
 func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
@@ -363,10 +356,7 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 }
 
 // verifyTimeline reports invalid events of the order. It also reports the order, unless the last
-// event that sets a status sets the order's current status.
-//
-// An event written by other software may be the last one, because its position among the events is
-// unknown. If such an event sets the current status, verifyTimeline does not report the order.
+// event that sets a status sets the order's status.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -382,6 +372,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 		}
 		diag.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
 		if diag.Table.EventPosition(event.ID) == "" {
+			// Other software wrote this event. It may be the last event, because its position is unknown.
 			statusSet = statusSet || event.To == o.Status
 			continue
 		}
@@ -449,9 +440,8 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// findOrAddFix returns the fix (the planned write) of a record. If the record exists and has no fix
-// yet, findOrAddFix adds an empty fix. If the record is missing and no fix creates it, findOrAddFix
-// returns nil.
+// findOrAddFix returns the fix (the planned write) of a record, and adds the fix if necessary. If
+// the record is missing and no fix creates it, the result is nil.
 func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
@@ -464,11 +454,8 @@ func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// updateOrderForEvent extends the fixes of the order's own record and its copy. The fixes then also
-// set updatedAt and increment the version.
-//
-// A repair that appends an event needs these changes. A resumed subscription looks for events only
-// in orders that were updated after the last event that it delivered.
+// updateOrderForEvent makes a repair that appends an event also change the order's updatedAt and
+// version. Otherwise, a resumed subscription would not find the event.
 func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt"), !diag.MustLeaveUnchanged(r.entity, r.key, model.AttrVersion)
@@ -555,16 +542,16 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 	}
 }
 
-// updateOrderCounter adds the order to orderCounter if the order's own record is missing, because
-// the scan may not have counted the order. If the order's own record still has a wrong status after
-// repairs, orderCounter also gets a function that determines the right status.
+// updateOrderCounter corrects the order's entry in orderCounter.
 func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
+	// If the order's own record was missing, the scan may not have counted the order.
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)
 	}
 	if status, _ := counting.StatusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.IsClean() {
 		return
 	}
+	// The status in the order's own record is still wrong, so determine the right status again.
 	c.orderCounter.SetStatusReader(v.id, func(ctx context.Context) (commerce.Status, error) {
 		again := &orderVerifier{id: v.id, extraCustomers: v.extraCustomers}
 		if err := again.read(ctx, c); err != nil {
@@ -589,9 +576,8 @@ func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reser
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// misleadsRecount reports whether a recount of stock would find wrong quantities for this order.
-// held contains the right quantities. A recount uses the index and the order's own record, and one
-// of them may be wrong.
+// misleadsRecount reports whether a recount of stock, which uses the index and the order's own
+// record, would find wrong quantities. held contains the right quantities.
 func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
 	recorded, listed := counting.EmbeddedItemsReservation(t, v.orderRecord)
 	if !listed {

@@ -15,24 +15,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// stockRecount computes the quantities of products that pending and confirmed orders reserve. One
-// pass lists these orders through the index. It then reads each order from the table with strong
-// consistency. A stockRecount is safe for concurrent use.
+// stockRecount computes the stock that pending and confirmed orders reserve. It is safe for
+// concurrent use.
 //
-// The index lags behind the table. While an order is being confirmed, the index may list the order
-// neither as pending nor as confirmed. A pass then misses the order. Therefore, stockRecount
-// combines two passes. Their result is exact if the product's record does not change during the
-// passes:
+// A pass lists the orders through the index. The index lags behind the table, so a pass can miss an
+// order that is being confirmed. Therefore, stockRecount combines two passes. Their result is exact
+// while the product's record does not change:
 //
-//   - Every mutation that changes the reserved quantity of a product also increments the stock
-//     revision in the product's record. While this record is unchanged, the same orders reserve the
-//     same quantities of the product.
+//   - Every mutation that changes a product's reserved quantity also changes the product's record.
 //   - A pass never counts too much, because it reads each order with strong consistency.
-//   - Two passes together miss no order. Each pass waits Options.IndexLag before it reads the
-//     index, so the index contains all earlier writes. A pass misses an order only if the order is
-//     confirmed during the pass. An order is confirmed only once, so the other pass finds it.
-//
-// A repair is written only if the product's record is still unchanged.
+//   - Each pass first waits Options.IndexLag, so the index contains all earlier writes. An order is
+//     confirmed only once, so at most one pass misses the order.
 type stockRecount struct {
 	skus []commerce.SKU
 	// sumStock reports whether the passes compute reserved quantities. If it is false, a pass only
@@ -81,10 +74,8 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 	return r
 }
 
-// sumAfterPass returns the sum for a product after the pass with the number n. The first pass has
-// the number 0. If no other caller has run this pass yet, sumAfterPass runs it.
-//
-// Errors: the context's error, or an error from table.WrapError.
+// sumAfterPass returns the sum for a product after pass n, and runs the pass if necessary. The
+// first pass has the number 0.
 func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -100,11 +91,8 @@ func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.
 	return r.passes[n][sku], nil
 }
 
-// runPass reads all pending and confirmed orders once, and stores their reserved quantities in the
-// tallies. If sumStock is false, it does not read the orders. If a product's record has changed
-// since the last pass, the product's tally restarts at zero.
-//
-// Errors: the context's error, or an error from table.WrapError.
+// runPass adds the reserved quantities of all pending and confirmed orders to the tallies. If a
+// product's record has changed since the last pass, the product's tally restarts at zero.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	products, err := counting.ReadProducts(ctx, c.client, r.skus)
 	if err != nil {
@@ -152,14 +140,8 @@ func (r *stockRecount) finishPass() error {
 	return nil
 }
 
-// readOpenOrders lists the pending and confirmed orders through the index, and reads each from the
-// table with strong consistency. It calls add with the quantities that the order reserves. If the
-// order's status changes meanwhile, it may call add twice for the order.
-//
-// For the orders in c.misleading, the index or the order's own record is wrong. readOpenOrders
-// determines their quantities with an orderVerifier instead.
-//
-// Errors are wrapped by table.WrapError.
+// readOpenOrders calls add with the reserved quantities of each pending or confirmed order. If the
+// order's status changes meanwhile, readOpenOrders may call add twice.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Reservation)) error {
 	// Read the list of pending orders before the list of confirmed orders. Otherwise, an order that is
 	// confirmed between these reads would be missed.
@@ -181,6 +163,7 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 			}
 		}
 	}
+	// For these orders, the index or the order's own record is wrong, so use an orderVerifier.
 	misleading := c.misleadingOrders()
 	return table.Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
 		v := misleading[i]
@@ -209,11 +192,8 @@ func (c *check) misleadingOrders() []*orderVerifier {
 	return verifiers
 }
 
-// readReservations reads the orders on a page of the index from the table, and calls add with the
-// quantities that they reserve. It skips the orders in c.misleading and records written by other
-// software.
-//
-// Errors are wrapped by table.WrapError.
+// readReservations reads the orders on a page of the index from the table, and calls add with their
+// reserved quantities. It skips the orders in c.misleading.
 func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Reservation)) error {
 	var ids []commerce.OrderID
 	var keys []model.Keys

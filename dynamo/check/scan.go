@@ -13,10 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// segmentScan scans one segment of the table, and verifies the records of each item collection.
-//
-// The Scan uses eventually consistent reads, because they cost half as much. Its findings are
-// therefore uncertain, and the check reads inconsistent records again.
+// segmentScan scans one segment of the table and verifies its records. The scan uses eventually
+// consistent reads, so the check reads inconsistent records again.
 type segmentScan struct {
 	check *check
 
@@ -90,11 +88,8 @@ func (g *segmentScan) finishCollection() {
 	g.current, g.partition = nil, ""
 }
 
-// beginCollection creates the verifier of an item collection. Idempotency records have no verifier,
-// because they expire and no other records derive from them.
-//
-// Categories and counts of orders have no verifier during the scan either. The check verifies them
-// after the scan.
+// beginCollection creates the verifier of an item collection. Categories and counts of orders are
+// verified only after the scan. Idempotency records are never verified.
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	g.partition = partition
 	id := model.FirstPlaceholderValue(e.PK, partition)
@@ -117,12 +112,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	}
 }
 
-// readRelated reads related records in other partitions, up to 100 per request:
-//
-//   - For an order, it reads the copy in the customer's partition.
-//   - For such a copy, it reads the order.
-//   - For a customer, it reads the email claim.
-//   - For an email claim, it reads the customer.
+// readRelated reads related records in other partitions. An order is related to its copy in the
+// customer's partition, and a customer is related to the email claim.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys

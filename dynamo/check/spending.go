@@ -42,17 +42,15 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	})
 }
 
-// verifySpending reports unreadable spending records, and spending records that differ from the
-// sums of the customer's orders.
-//
-// If one of these orders is unreadable or has an inconsistency that was not repaired, the sums may
-// be wrong, so verifySpending does not compare them. If the customer's spending was never computed,
-// it compares the sums only if opts.Repair is set.
+// verifySpending reports spending records that are unreadable or differ from the sums of the
+// customer's orders.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {
 		readable[k] = diag.WithoutUnreadable(&model.EntitySpending, have)
 	}
+	// If an order is unreadable or was not repaired, the sums may be wrong. If the spending was never
+	// computed, only a repair compares the sums.
 	if v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
 	}

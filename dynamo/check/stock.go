@@ -69,13 +69,8 @@ func (v *productVerifier) addRecord(e *model.Entity, rec model.Record) {
 
 func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-// read waits for the recount, and then reads the product and its inventory levels. The recount
-// itself waits until the index contains all earlier writes.
-//
-// The reserved quantity, the sum of the levels and the count of orders are valid only if the
-// product's record has not changed since the recount began. This condition is sufficient, because a
-// mutation that changes one of these numbers also increments the stock revision in the product's
-// record.
+// read waits for the recount, and then reads the product and its inventory levels. If the product's
+// record has changed since the recount began, the recounted numbers are invalid.
 func (v *productVerifier) read(ctx context.Context, c *check) error {
 	v.sum = nil
 	if v.recount == nil {
@@ -101,6 +96,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 	if err := v.readCollection(ctx, c); err != nil {
 		return err
 	}
+	// A mutation that changes one of the recounted numbers also changes the product's record.
 	if model.EqualRecords(sum.product, v.record()) {
 		v.sum = &sum
 	}
@@ -117,9 +113,8 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	return c.client.ReadItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
 }
 
-// uncertainty returns a message if an order cannot be read or if the product changed during the
-// recount. The message is also returned for findings after only one pass, because a finding is
-// certain only after two passes (see stockRecount).
+// uncertainty returns a message if an order cannot be read, or if the product changed during the
+// recount. A finding is certain only after two passes (see stockRecount).
 func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:

@@ -13,10 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// Counters compares the counts that are stored in records with the numbers of records that a scan
-// of the table finds. If a stored count differs from the number found, its key becomes a candidate.
-// A candidate must be verified again, because the stored count may have changed during the scan.
-// Counters is safe for concurrent use.
+// Counters compares stored counts with the records that a scan finds. If a count differs, it must
+// be verified again, because it may have changed during the scan. Counters is safe for concurrent
+// use.
 type Counters struct {
 	mu       sync.Mutex
 	counters map[model.Keys]*counter
@@ -55,16 +54,14 @@ func (n *Counters) SetStoredCount(k model.Keys, kept int) {
 // Increment counts one record that the scan has found for the key k.
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
-// MarkChanged records that a repair has changed one of the records that were counted for the key k.
-// If left is false, k becomes a candidate, so its count is verified again. If left is true, the
-// repaired record still has an inconsistency, so Candidates does not return k.
+// MarkChanged makes k a candidate, because a repair has changed one of its records. But if left is
+// true, an inconsistency remains, so Candidates does not return k.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }
 
-// Candidates returns the keys whose stored counts must be verified again. These are the keys with a
-// wrong stored count and the keys passed to MarkChanged. If missing is true, they also include the
-// keys without a stored count.
+// Candidates returns the keys with a wrong stored count and the keys passed to MarkChanged. If
+// missing is true, it also returns the keys without a stored count.
 func (n *Counters) Candidates(missing bool) []model.Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,11 +75,10 @@ func (n *Counters) Candidates(missing bool) []model.Keys {
 	return ks
 }
 
-// ListLength counts the records of a list by reading the index. p is the access pattern of the
-// list. value is the variable part of the list's partition key.
+// ListLength counts the records of a list in the index. value is the variable part of the list's
+// partition key.
 //
-// It returns the errors of repair.Client.Query. If value is not valid in a key, it also returns an
-// error.
+// It returns an error if value is invalid, and the errors of repair.Client.Query.
 func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {
 	partition, err := p.PK.Build(value)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderListCounts compares the stored order counts of products and account reps with the orders
-// that a scan of the table finds. An account rep is the employee who is responsible for a customer.
-// The scan adds the stored counts and the orders. OrderListCounts is safe for concurrent use.
+// OrderListCounts compares the stored order counts of products and account reps (the employees
+// responsible for customers) with the scanned orders. It is safe for concurrent use.
 type OrderListCounts struct {
 	table *table.Table
 	// If countNow is true, each product or account rep without a stored order count becomes a
@@ -26,9 +25,8 @@ func NewOrderListCounts(t *table.Table, countNow bool) *OrderListCounts {
 	return &OrderListCounts{table: t, countNow: countNow}
 }
 
-// AddRecord counts a scanned record of the entity e. It counts an order item for the item's
-// product. It counts the copy of an order in a customer's partition for the order's account rep. It
-// ignores all other records.
+// AddRecord counts a scanned record of the entity e. An order item counts for its product. The
+// customer's copy of an order counts for the order's account rep.
 func (l *OrderListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
@@ -40,9 +38,8 @@ func (l *OrderListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	}
 }
 
-// accountRepOf returns the account rep of an order. It reads the rep from the index key of the
-// order's copy in the customer's partition. If the key contains no account rep, accountRepOf
-// returns an empty ID.
+// accountRepOf returns the account rep in the index key of an order's copy in the customer's
+// partition. Without an account rep, it returns an empty ID.
 func accountRepOf(order model.Record) commerce.EmployeeID {
 	return commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
@@ -87,9 +84,9 @@ func (l *OrderListCounts) AddEmployeeCounts(k model.Keys, records map[model.Keys
 	}
 }
 
-// MarkChanged calls Counters.MarkChanged for the products and account reps that the records of an
-// order mention. records contains the order's records before and after a repair. If left is true,
-// the order still has an inconsistency.
+// MarkChanged calls Counters.MarkChanged for the products and account reps of an order. records
+// contains the order's records before and after a repair. If left is true, an inconsistency
+// remains.
 func (l *OrderListCounts) MarkChanged(records []model.Record, left bool) {
 	for _, rec := range records {
 		for _, sku := range NamedProducts(rec) {

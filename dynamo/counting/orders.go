@@ -18,22 +18,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderCounter counts the orders of a table by status, to verify the stored order counts. The table
-// stores these counts in several records, called counts records. Each of them counts a part of the
-// orders, as described at model.OrderCountParts. OrderCounter uses about 100 bytes of memory for
-// each order that is neither delivered nor cancelled. It is safe for concurrent use.
-//
-// OrderCounter first counts the orders that a scan of the table reads. If the result differs from a
-// counts record, it counts the orders of this counts record again. Each such repetition is called a
-// pass. Several passes may be necessary, because orders may change during a pass.
-//
-// Delivered and cancelled orders no longer change, so a pass does not read them again. A pass reads
-// the counts record, then all other orders, and then the counts record again. Every transaction
-// that changes an order's status also changes the counts record. So if the counts record has not
-// changed, no order has changed its status during the pass.
-//
-// The index contains new orders only after a delay. Therefore the pass waits for this delay, and
-// then queries the index. If it finds orders that were not counted, another pass is necessary.
+// OrderCounter verifies the stored order counts by status. If a count differs from the scanned
+// orders, it counts the orders again, in one or more passes. It is safe for concurrent use.
 type OrderCounter struct {
 	client *repair.Client
 	// lag is the maximum delay after which the index contains a new order.
@@ -43,17 +29,17 @@ type OrderCounter struct {
 	since time.Time
 
 	mu sync.Mutex
-	// final contains the counts of the delivered and cancelled orders. The keys are the numbers of the
-	// counts records that count these orders.
+	// final contains the counts of the delivered and cancelled orders, by the number of their counts
+	// record. Passes do not read these orders again.
 	final map[string]commerce.StatusCounts
-	// open contains the orders that are not counted in the field final. The outer keys are the numbers
-	// of the counts records that count these orders. Each pass reads these orders again. The value for
-	// an order is the status that the scan read, or 0 if the status is unknown.
+	// open contains all other orders, and each pass reads them again. The outer keys are the numbers
+	// of their counts records. If a status is unknown, it is 0.
 	open map[string]map[commerce.OrderID]commerce.Status
 	// statusReaders contains a function for each order whose own record has a wrong or unreadable
 	// status. The function determines the order's actual status.
 	statusReaders map[commerce.OrderID]StatusReader
-	// countsRecords contains the counts records that the scan read, by their number.
+	// countsRecords contains the counts records that the scan read, by their number. Each of them
+	// counts a part of the orders (see model.OrderCountParts).
 	countsRecords map[string]model.Record
 	// discoveredUntil is the time when addNewOrders last queried the index for new orders.
 	discoveredUntil time.Time
@@ -99,8 +85,8 @@ func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	}
 }
 
-// Add adds an order that the scan has read. If the order's own record does not exist, record is
-// nil. If clean is true, the order has no inconsistency, so no repair will change its status.
+// Add adds a scanned order. record is the order's own record, or nil if it does not exist. If clean
+// is true, no repair will change the order's status.
 func (o *OrderCounter) Add(id commerce.OrderID, record model.Record, clean bool) {
 	status, _ := StatusOf(record)
 	o.add(id, status, clean)
@@ -141,20 +127,16 @@ func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.countsRecords[model.FirstPlaceholderValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders that must be read to verify a counts record. part is the number
-// of this record. ended contains the counts of the orders that need not be read, because they are
-// delivered or cancelled.
+// ordersToRead returns the orders that must be read to verify a counts record. part is its number.
+// ended contains the counts of the delivered and cancelled orders.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Candidates returns the numbers of the counts records that must be verified again, because their
-// counts differ from the scanned orders.
-//
-// If the table has no complete order counts, Candidates returns nothing, unless countNow is true
-// and the table contains orders.
+// Candidates returns the numbers of the counts records that differ from the scanned orders. If the
+// table has no complete order counts and countNow is false, it returns nothing.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -183,9 +165,8 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts compares a counts record, which stores order counts by status, with the actual
-// counts. It adds the differences to diag. have is the record, or nil if it does not exist. part is
-// the number of the record.
+// VerifyStatusCounts adds the differences between a counts record and the actual counts to diag.
+// part is the record's number. If the record does not exist, have is nil.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
@@ -217,9 +198,8 @@ func (o *OrderCounter) ReadCountsRecord(ctx context.Context, part string) (model
 // counted. If the orders are counted again, the counts may become certain.
 const ReasonOrdersChanged = "orders changed each time they were counted"
 
-// Count returns the result of a pass for one counts record. n is the number of the pass, starting
-// at 0. part is the number of the counts record. A pass counts the orders of all unverified counts
-// records, so callers share its results. Count runs a pass only if no other caller has run it.
+// Count returns the result of pass n, starting at 0, for one counts record. All callers share the
+// results of a pass.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {
@@ -247,6 +227,8 @@ func (o *OrderCounter) ExcludePart(part string) {
 func (o *OrderCounter) runPass(ctx context.Context) error {
 	found, known := map[string]PartCounts{}, map[string]int{}
 	for _, part := range slices.Sorted(maps.Keys(o.parts)) {
+		// Every transaction that changes an order's status also changes its counts record. So if the
+		// counts record stays the same, no status has changed meanwhile.
 		before, err := o.ReadCountsRecord(ctx, part)
 		if err != nil {
 			return err
@@ -269,6 +251,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 		}
 		found[part], known[part] = counted, len(ids)
 	}
+	// If the index contains orders that were not counted, another pass is necessary.
 	if err := o.addNewOrders(ctx); err != nil {
 		return err
 	}

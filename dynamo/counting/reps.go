@@ -14,28 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RepOrderCounter counts the orders of one account rep, to verify the stored order count. An
-// account rep is the employee who is responsible for a customer. The table stores the order count
-// in several records, called counts records. Each of them counts a part of the rep's orders, as
-// described at model.RepOrderCountParts. RepOrderCounter reads the list of the rep's orders from
-// the index. It may have to read the list several times. Each time is called a pass.
-//
-// The account rep of an order never changes, and orders are never deleted. So orders placed before
-// the scan are counted only in the first pass. Every pass counts the newer orders. Every
-// transaction that places an order also changes a counts record. So if a counts record is the same
-// before and after a pass, the count of its orders is certain.
-//
-// The index contains new orders only after a delay. Therefore a pass first reads the counts
-// records, and then waits until the index contains all orders placed before this read. A certain
-// count needs no further pass, because a repair writes it only if the counts record has not changed
-// since.
+// RepOrderCounter verifies the order count of an account rep (the employee responsible for a
+// customer). Several counts records store this count (see model.RepOrderCountParts).
 type RepOrderCounter struct {
 	orders *OrderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
 	// countsBefore contains the counts of the orders placed before the scan, by the number of the
-	// counts record. Before the first pass, it is nil.
+	// counts record. Only the first pass counts these orders, because they keep their account rep.
 	countsBefore map[string]int
 	// parts contains the results with certain counts. The keys are the numbers of the counts records.
 	parts map[string]repPart
@@ -65,8 +52,8 @@ func (r *RepOrderCounter) record(part string, orders int) model.Record {
 // maxPasses is the maximum number of times that Read counts the orders.
 const maxPasses = 20
 
-// Read counts the orders until all counts are certain, in at most maxPasses passes. A count is
-// certain if no order was placed while its orders were counted.
+// Read counts the orders in at most maxPasses passes, until all counts are certain. A count is
+// certain if no order was placed meanwhile.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (r *RepOrderCounter) Read(ctx context.Context) error {
@@ -93,6 +80,7 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Wait until the index contains all orders that were placed before the counts records were read.
 	if err := table.Sleep(ctx, r.orders.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
@@ -112,6 +100,8 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	}
 	for i := range model.RepOrderCountParts {
 		part := strconv.Itoa(i)
+		// Every transaction that places an order also changes a counts record. So if the counts record is
+		// the same, its count is certain.
 		if model.EqualRecords(first[part], last[part]) {
 			r.parts[part] = repPart{last[part], r.countsBefore[part] + placed[part]}
 		}

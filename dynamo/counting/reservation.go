@@ -52,9 +52,8 @@ func ItemRecordsReservation(items []model.Record) Reservation {
 	return held
 }
 
-// NamedProducts returns the products that a record of an order mentions. The record of a line item
-// mentions one product. The order's own record, and its copy in the customer's partition, mention
-// the products in their lists of line items.
+// NamedProducts returns the products in a record of an order: the product of a line item, or all
+// products in the record's list of line items.
 func NamedProducts(rec model.Record) (skus []commerce.SKU) {
 	if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.Name == model.EntityOrderItem.Name {
 		return []commerce.SKU{commerce.SKU(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}

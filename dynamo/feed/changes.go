@@ -17,27 +17,14 @@ type changeBatch struct {
 	// before[i] and after[i] are a record before and after its change. before[i] is nil if the change
 	// created the record, and after[i] is nil if the change deleted it.
 	before, after []map[string]types.AttributeValue
-	// images maps an order ID to the elements of after that are records of this order. orders maps an
-	// order ID to a second map. The second map maps an UpdatedAt, in Unix nanoseconds, to the decoded
-	// order. orderAt fills images and orders.
+	// images maps an order ID to the records of this order in after. orderAt fills images and orders.
 	images map[string][]model.Record
+	// orders maps an order ID and an UpdatedAt, in Unix nanoseconds, to the decoded order.
 	orders map[string]map[int64]*commerce.Order
 }
 
-// deliver converts changes of records to changes of orders and delivers them to subscriptions. It
-// decodes a record only if a subscription needs the change. The caller holds the feed's mu.
-//
-//   - The table has one record with the last event of each customer's orders. Every new event
-//     replaces this record. So the changes of the record are the customer's events, in the order of
-//     the commits. Each event is delivered to subscriptions to the customer and to the event's
-//     order.
-//   - A new event in an order's timeline may change the order's status. Such an event is delivered
-//     to subscriptions to the new status. Other software does not update the record with the last
-//     event. So if other software wrote the event, it is also delivered to subscriptions to the
-//     order.
-//   - When this program changes an order, it writes an event and increments the version in the
-//     order's record. If the record changes but its version does not increase, other software has
-//     changed it. This change is delivered without an event.
+// deliver converts changes of records to changes of orders and delivers them to subscriptions. The
+// caller holds the feed's mu.
 func (c *changeBatch) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
@@ -54,6 +41,8 @@ func (c *changeBatch) deliver() {
 				c.deliverEvent(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Prefix()), after)
 			}
 		case strings.HasPrefix(k.PK, model.EntityLastEvent.PK.Prefix()) && k.SK == string(model.EntityLastEvent.SK):
+			// Every event of a customer's orders replaces this record. So its changes are the events, in the
+			// order of the commits.
 			c.deliverLastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Prefix()), before, after)
 		}
 	}
@@ -76,6 +65,8 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.orderAt(order, event.At))
+	// Other software does not update the record with the last event, so deliver its event to the order
+	// here.
 	if !own {
 		c.feed.deliver(orderTopic, change)
 	}
@@ -151,8 +142,8 @@ func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.
 	}
 }
 
-// orderAt returns the order as it was after its change at the given time. No two changes of an
-// order have the same time. If the batch does not contain the order's record, orderAt returns nil.
+// orderAt returns the order after its change at the given time, which is different for each change.
+// If the batch lacks the order's record, it returns nil.
 func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}

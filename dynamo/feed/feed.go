@@ -21,7 +21,7 @@ type OrderChange struct {
 	// order without adding an event, Event is nil.
 	Event *commerce.Event
 	// Position is the ID of Event. A new subscription can continue after this ID. If other software
-	// made the change, Position is empty.
+	// made the change, Position is empty, and later subscriptions do not receive the change.
 	Position commerce.EventID
 	// Order is the order immediately after the change. If Order is nil, the subscriber must read the
 	// order from the table.
@@ -41,8 +41,8 @@ func (c OrderChange) withOrder(order *commerce.Order) OrderChange {
 
 // Errors that end a Subscription.
 var (
-	// ErrTooSlow: the queue of the subscription was full, because the subscriber read changes too
-	// slowly.
+	// ErrTooSlow: the subscriber read changes too slowly, so the queue was full. A new subscription
+	// can resume after the last event.
 	ErrTooSlow = errors.New("the subscriber is too slow")
 	// ErrSubscriptionClosed: the subscription was closed by its method Close.
 	ErrSubscriptionClosed = errors.New("the subscription is closed")
@@ -55,10 +55,11 @@ const (
 	// maxConcurrentTimelineReads is the maximum number of timelines that one subscription reads at the
 	// same time.
 	maxConcurrentTimelineReads = 16
-	// maxBacklog is the maximum number of undelivered events from timelines, for all subscriptions
-	// together. 100,000 events take about 50 MB of memory. Above this limit, a subscription keeps at
-	// most minBacklog events. It delivers them and then reads the timelines again.
+	// maxBacklog is the maximum number of timeline events in memory, for all subscriptions together.
+	// They take about 50 MB.
 	maxBacklog = 100_000
+	// minBacklog is the number of events that a subscription may keep in memory even if maxBacklog is
+	// reached.
 	minBacklog = 32
 )
 
@@ -70,42 +71,13 @@ type Options struct {
 	// QueueCapacity is the maximum number of changes in a subscription's queue. 0 means 256. If the
 	// queue has no space for a new change, the subscription ends with ErrTooSlow.
 	QueueCapacity int
-	// AcquireRead limits how many subscriptions read timelines at the same time. A subscription calls
-	// it before it reads timelines. AcquireRead waits until the subscription may read, and returns a
-	// function that the subscription calls after the reads. If the context ends first, AcquireRead
-	// returns the context's error. If AcquireRead is nil, there is no limit.
+	// AcquireRead waits until a subscription may read timelines. The subscription calls done after the
+	// read. If AcquireRead is nil, there is no limit.
 	AcquireRead func(context.Context) (done func(), err error)
 }
 
 // Feed delivers the changes of a table's orders to subscriptions, including changes by other
-// software. It reads each shard of the table's stream once for all subscriptions. While there are
-// no subscriptions, it reads nothing. It is safe for concurrent use.
-//
-// # Each event once, in order
-//
-// The table has one record with the last event of each customer's orders. When this program writes
-// an event, it replaces this record, on the condition that the new event has a higher ID. So the
-// IDs of a customer's events increase in the order of the commits. In the stream, each change of
-// the record is one event. The feed delivers it to subscriptions to the customer and to the event's
-// order.
-//
-// A new subscription first registers and then reads the ID of the last event. Events with a higher
-// ID are committed later, so the feed receives them from the stream. A subscriber may resume after
-// an earlier event. In this case, the subscription reads the events between this event and the last
-// event from the timelines. It also reads the timelines if the feed has missed changes in the
-// stream.
-//
-// Subscriptions to a status read no timeline. Their first changes may have been committed shortly
-// before they began, because the stream delivers changes with a delay.
-//
-// If other software made a change, OrderChange.Position is empty, so no subscription can resume
-// after this change. The feed delivers such a change once, to the subscriptions that exist at this
-// time. Subscriptions that resume later do not receive it.
-//
-// # Memory
-//
-// An idle subscription takes about 500 bytes and no goroutine. The queue of each subscription is
-// bounded.
+// software. Without subscriptions, it reads nothing. It is safe for concurrent use.
 type Feed struct {
 	table         *table.Table
 	source        Source
@@ -164,11 +136,11 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 	return f
 }
 
-// SubscribeOrder subscribes to one order, which does not have to exist yet. If after is not empty,
-// it is the ID of the event after which the subscription begins.
+// SubscribeOrder subscribes to one order, even before it exists. If after is set, the subscription
+// begins after this event.
 //
-// Errors: commerce.InvalidError if after is not the ID of an event of this order, or if other
-// software wrote the event; table.ErrNoStream, and the errors of table.WrapError.
+// Errors: commerce.InvalidError if after is not an event of this order, table.ErrNoStream, errors
+// of table.WrapError.
 func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityOrderEvent.PK.Build(string(id))
 	if err != nil {
@@ -177,11 +149,11 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 	return f.subscribe(ctx, topic{topicOrder, string(id)}, &orderHistory{feed: f, partition: partition}, after)
 }
 
-// SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, it is
-// the ID of the event after which the subscription begins.
+// SubscribeCustomerOrders subscribes to all orders of one customer. If after is set, the
+// subscription begins after this event.
 //
 // Errors: the errors of SubscribeOrder, and commerce.InvalidError if too many events have occurred
-// since that event.
+// since.
 func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {
@@ -195,6 +167,8 @@ func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.Customer
 //
 // Errors: table.ErrNoStream, and the errors of table.WrapError.
 func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
+	// A status has no timeline, so the first changes may have been committed shortly before the
+	// subscription.
 	return f.subscribe(ctx, statusTopic(status), nil, "")
 }
 
@@ -208,6 +182,8 @@ func statusTopic(status commerce.Status) topic {
 // subscribe starts a subscription. It waits until the source is ready.
 func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce.EventID) (*Subscription, error) {
 	s := &Subscription{feed: f, topic: t, history: h, wake: make(chan struct{}, 1)}
+	// Register the subscription before it reads the last event's ID. So the feed receives all events
+	// with a higher ID from the source.
 	run, err := f.attach(s)
 	if err != nil {
 		return nil, err

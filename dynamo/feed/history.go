@@ -21,11 +21,10 @@ type history interface {
 	// lastEventID returns the ID of the last event. If there is no event, it returns an empty ID.
 	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events with from <= ID <= until. If the result contains events with a higher
-	// ID than last, until is the highest ID. Otherwise, until is last. If more is true, the last
-	// events are missing from the result.
+	// events returns the events with from <= ID <= until. until is at least last. If more is true, the
+	// last events are missing.
 	//
-	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
+	// Errors: commerce.InvalidError for too many events, errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
 	// resumeError returns the error for an event ID after which a subscription cannot resume.
 	resumeError() error
@@ -47,18 +46,16 @@ type orderHistory struct {
 	partition string
 }
 
-// lastEventID returns the ID of the last event in the timeline.
-//
-// If this ID is higher than latestPossibleID, other software may have written the event.
-// lastEventID then reads the order and the record with the last event of the customer's orders. If
-// the ID in the timeline is higher than the ID in this record, other software wrote the event.
-// lastEventID ignores such an event, because the next event of this program may have a lower ID.
+// lastEventID returns the ID of the last event in the timeline. If other software wrote an event
+// with an ID in the future, lastEventID ignores this event.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
 	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
 	if err != nil || id <= now {
 		return id, err
 	}
+	// If the ID is higher than the ID in the customer's last-event record, other software wrote the
+	// event. The next event may have a lower ID.
 	order, err := t.Get(ctx, &model.OrderByID.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityOrder.SK)})
 	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
@@ -150,10 +147,8 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 	return h.feed.table.EventPosition(commerce.EventID(r.Text("eventId"))), err
 }
 
-// lowestNextID returns the lowest ID that the next event of the customer's orders can have. It
-// derives the ID from the latest updatedAt of the orders. The local clock may be ahead of the clock
-// of the server that writes the next event. So lowestNextID uses the local time only for orders
-// without updatedAt.
+// lowestNextID returns the lowest possible ID of the next event of the customer's orders. It uses
+// the latest updatedAt of the orders, because the local clock may be ahead.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -173,9 +168,8 @@ func (h *customerHistory) resumeError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events with from <= ID <= until at once, so more is always false. It also
-// searches for events with a higher ID than last. After an import, for example, the record with the
-// last event may be missing or outdated.
+// events returns all events at once, so more is always false. It also searches for IDs higher than
+// last, because the record with the last event may be outdated.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
@@ -272,9 +266,8 @@ func tooManyMissedError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is too old: more than %d events have occurred or more than %d orders have changed since this event; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timelinePage returns one page of an order's events with from <= ID <= to. next is the first ID of
-// the next page. On the last page, next is empty. timelinePage skips events by other software and
-// events that cannot be decoded.
+// timelinePage returns one page of an order's events with from <= ID <= to. It skips events by
+// other software. On the last page, next is empty.
 func (f *Feed) timelinePage(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
 	bounds := model.Range{From: string(from), To: model.JustAfter(string(to))}
 	if bounds.Empty() {
@@ -302,11 +295,11 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	return events, next, nil
 }
 
-// latestPossibleID returns an upper bound for the IDs of all events that servers have written so
-// far. The clock of a server may be ahead of DynamoDB's clock by MaxClockDifference. The local
-// clock may be behind DynamoDB's clock by MaxClockDifference. The measurement of each difference
-// has an error of up to one second, because HTTP Date headers contain whole seconds.
+// latestPossibleID returns an upper bound for the IDs of all existing events. The writer's clock
+// and the local clock may each differ from DynamoDB's clock by MaxClockDifference.
 func (f *Feed) latestPossibleID() commerce.EventID {
+	// Each measured difference has an error of up to one second, because HTTP Date headers contain
+	// whole seconds.
 	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
 

@@ -46,9 +46,8 @@ type shardReader struct {
 // Fewer failures are probably transient.
 const failuresBeforeLog = 3
 
-// findEnd finds the current end of the shard, so that the reader receives every later commit. It
-// also calls GetRecords once, because DynamoDB may determine the end only when the iterator is
-// first used.
+// findEnd moves the reader to the current end of the shard. It calls GetRecords, because DynamoDB
+// may determine the end only then.
 //
 // It returns the errors of table.WrapError.
 func (r *shardReader) findEnd(ctx context.Context) (err error) {
@@ -108,11 +107,10 @@ func (r *shardReader) resetFailures() {
 	r.failures = 0
 }
 
-// retryPause returns the pause after the given number of consecutive failures. The pause is random,
-// between half the maximum and the maximum, so that servers do not retry at the same time. The
-// maximum doubles with each failure, up to 64 times MinPause. With the default MinPause, this limit
-// is 16 s.
+// retryPause returns the pause after consecutive failures. The pause is random, so that servers do
+// not retry at the same time.
 func (r *shardReader) retryPause(failures int) time.Duration {
+	// By default, maximum is at most 16 s.
 	maximum := r.opts.MinPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)
 }
@@ -189,9 +187,8 @@ func (r *shardReader) report(records []streamtypes.Record) {
 	}
 }
 
-// convertStreamImage converts the old or new image in a stream record to a record of the table. The
-// conversion is necessary because the AWS SDK has different types for them. If there is no image,
-// it returns nil.
+// convertStreamImage converts an old or new image in the stream to the type of a table record. If
+// there is no image, it returns nil.
 func convertStreamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

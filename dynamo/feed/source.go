@@ -13,23 +13,18 @@ import (
 // Source reports the changes of a table's records to a Feed. EngineSource and StreamSource return a
 // Source.
 type Source interface {
-	// watch reports the changes of a table's records to r until ctx ends. It calls r.markReady when it
-	// can report every later commit. From then on, it calls r.deliverChanges for each change. If it
-	// may have missed changes, it calls r.reportGap.
+	// watch reports changes to r until ctx ends. It calls r.markReady when it can report every later
+	// commit. If it may have missed changes, it calls r.reportGap.
 	//
-	// If ctx has ended, watch returns nil. If the source fails, watch returns an error.
+	// If ctx has ended, watch returns nil.
 	watch(ctx context.Context, t *table.Table, r *sourceRun) error
 }
 
 // Observable is a DynamoDB engine in this process, such as the embedded store, that reports the
 // changes of its tables.
 type Observable interface {
-	// Observe calls observe for every transaction until stop is called. before[i] and after[i] are a
-	// record before and after the transaction. A record that does not exist is nil. The calls are
-	// sequential, in the order of the commits.
-	//
-	// The engine does not respond to the writer until observe has returned. Therefore observe must be
-	// fast, and it must not call the engine.
+	// Observe calls observe for every transaction, in the order of the commits. observe must be fast
+	// and must not call the engine. If before[i] or after[i] is nil, the record does not exist.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
@@ -97,9 +92,8 @@ func (r *sourceRun) markBegun(err error) {
 	}
 }
 
-// finish ends all subscriptions of the run with err, including subscriptions that still wait for
-// the source. But if the run was cancelled because its last subscription had ended, finish ends no
-// subscription. Newer subscriptions then belong to another run.
+// finish ends all subscriptions of the run with err. If the run was cancelled because no
+// subscription was left, newer subscriptions belong to another run and continue.
 func (r *sourceRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -118,13 +112,10 @@ func (r *sourceRun) finish(err error) {
 }
 
 // deliverChanges delivers changes of records. before[i] and after[i] are a record before and after
-// its change. For each partition key, the source must report the changes in the order of the
-// commits.
-//
-// If the delivery panics, deliverChanges reports a gap, so that the server continues. If an
-// in-process engine calls deliverChanges during a write, this write succeeds despite the panic.
+// its change. For each partition key, the changes must be in the order of the commits.
 func (r *sourceRun) deliverChanges(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
+		// After a panic, the server and the write of an in-process engine must continue.
 		r.reportGap(err)
 	}
 }
@@ -140,10 +131,8 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 	return nil
 }
 
-// reportGap reports that the source may have missed changes. The source must call reportGap before
-// it delivers later changes. Subscriptions to orders and customers then read the missed events from
-// the timelines. Subscriptions to a status end, because no timeline contains the missed changes of
-// all orders.
+// reportGap reports that changes may have been missed. The source must call it before it delivers
+// later changes. Subscriptions to a status end, because no timeline contains their missed changes.
 func (r *sourceRun) reportGap(cause error) {
 	f := r.feed
 	f.mu.Lock()

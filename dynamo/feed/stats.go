@@ -18,9 +18,8 @@ type Stats struct {
 	Events int64
 	// CatchUps is the number of times that a subscription has read missed events from the timelines.
 	CatchUps int64
-	// Lag is the maximum lag of the stream's shards. Each read of a shard sets the shard's lag to the
-	// age of the newest returned record. If a read returns no records, it sets the lag to 0. If the
-	// Source is from EngineSource, Lag is always 0.
+	// Lag is the maximum lag of the stream's shards. The lag of a shard is the age of the newest
+	// record in its last read, or 0 without records.
 	Lag time.Duration
 }
 

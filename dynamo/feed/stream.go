@@ -19,9 +19,8 @@ var errStreamGone = errors.New("the stream no longer exists")
 
 // StreamOptions are the options of StreamSource. They configure how often the stream is read.
 type StreamOptions struct {
-	// MinPause is the pause before each GetRecords request for a shard. 0 means 250 ms. DynamoDB
-	// allows five such requests per second for each shard, for all readers together. If a request
-	// returns no records, the pause grows, up to MaxPause. A MaxPause of 0 means 1 s.
+	// MinPause and MaxPause limit the pause before each GetRecords request for a shard. 0 means 250 ms
+	// and 1 s. DynamoDB allows five requests per shard and second for all readers.
 	MinPause, MaxPause time.Duration
 	// ShardListInterval is the interval at which the list of the stream's shards is read. 0 means 30
 	// s. The list is also read soon after a shard has ended.
@@ -51,9 +50,8 @@ type streamSource struct {
 	opts   StreamOptions
 }
 
-// watch reads the table's stream. If the table gets a new stream, watch continues with the new
-// stream. A table gets a new stream if its stream is disabled and enabled again, or if the table is
-// created again.
+// watch reads the table's stream. If the stream is enabled again or the table is created again,
+// watch continues with the new stream.
 func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
@@ -95,9 +93,8 @@ type streamReader struct {
 // ended, its child shards contain the later changes of these keys.
 type shard struct {
 	id, parent string
-	// started is true if a reader has been started for the shard. finished is true if the shard has
-	// been read to its end. If a shard had already ended before the feed began, both are true,
-	// although the shard is not read.
+	// started is true if a reader has been started. finished is true if the shard has been read to its
+	// end. If the shard need not be read, both are true.
 	started, finished bool
 }
 
@@ -108,13 +105,10 @@ type shardEnd struct {
 	err   error
 }
 
-// read finds the end of each shard, calls run.markReady, and then reports changes until the stream
-// can no longer be read. began reports whether run.markReady was called.
+// read reports changes until the stream ends. began is true if run.markReady was called. missed is
+// the error that ended an earlier stream, or nil.
 //
-// If missed is set, it is the error that ended an earlier stream. Changes may have been missed
-// since then, so read reports a gap before it calls run.markReady.
-//
-// Errors: errStreamGone, and the errors of table.WrapError. If ctx has ended, the error may be nil.
+// Errors: errStreamGone, and the errors of table.WrapError.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
@@ -137,6 +131,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 		return false, err
 	}
 	if missed != nil {
+		// Changes may have been missed since the earlier stream ended.
 		r.run.reportGap(missed)
 	}
 	r.run.markReady()
@@ -157,9 +152,8 @@ func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 // watchShards reads the stream's list of shards regularly. It starts to read new shards and the
 // children of shards that have ended.
 func (r *streamReader) watchShards(ctx context.Context) error {
-	// DynamoDB often lists the child of an ended shard only after some seconds. Until the child is
-	// listed, read the list more often: first after MinPause, and then at growing intervals. This also
-	// applies to shards that ended before the feed began.
+	// DynamoDB often lists the child of an ended shard only after some seconds. Until then, read the
+	// list more often, beginning after MinPause.
 	wait := r.opts.ShardListInterval
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -210,8 +204,7 @@ func (r *streamReader) hasChild(parent *shard) bool {
 	return false
 }
 
-// refreshShards reads the list of shards, adds new shards, and removes shards that no longer exist.
-// found reports whether there are new shards.
+// refreshShards updates the list of shards. If there are new shards, found is true.
 //
 // Errors: errStreamGone if the stream was deleted or disabled, and the errors of table.WrapError.
 func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error) {
@@ -241,9 +234,8 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 	return found, nil
 }
 
-// startReadyShards starts a reader at the beginning of each new shard. A shard must wait until its
-// parent has been read to the end or is no longer listed. So the changes of each partition key are
-// reported in order.
+// startReadyShards starts a reader for each new shard whose parent has ended or is no longer
+// listed. So the changes of each partition key stay in order.
 func (r *streamReader) startReadyShards(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {

@@ -43,9 +43,8 @@ type Subscription struct {
 	err        error
 }
 
-// begin finds the event after which the subscription begins. If after is empty, this is the last
-// event. Otherwise, after is the ID of this event, and begin reads the later events from the
-// timelines.
+// begin sets the event after which the subscription begins. If after is set, begin also reads the
+// later events from the timelines.
 //
 // Errors: commerce.InvalidError if after is invalid, and the errors of table.WrapError.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
@@ -103,16 +102,11 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	}
 }
 
-// Next waits for the next change and returns it. If the feed has ended the subscription, Next first
-// returns the remaining changes and then one of these errors:
+// Next waits for the next change. If the feed has ended the subscription, Next first returns the
+// remaining changes.
 //
-//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event that Next
-//     returned.
-//   - table.ErrUnavailable: the feed failed. A new subscription can resume in the same way.
-//   - ErrSubscriptionClosed: the subscription was closed by its method Close. In this case, Next
-//     does not return the remaining changes.
-//
-// If ctx ends, Next returns the context's error, but the subscription does not end.
+// Errors: ErrTooSlow or table.ErrUnavailable if the feed has ended the subscription,
+// ErrSubscriptionClosed after Close, the context's error.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
 		change, found, err := s.tryNext()
@@ -128,7 +122,7 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 		select {
 		case <-s.wake:
 		case <-ctx.Done():
-			return OrderChange{}, ctx.Err()
+			return OrderChange{}, ctx.Err() // the subscription continues
 		}
 	}
 }
@@ -187,8 +181,8 @@ func (s *Subscription) mustCatchUp() bool {
 	return !s.closed && (s.behind || s.readUntil != "")
 }
 
-// catchUp reads missed events from the timelines into the backlog. If ctx ends, it returns the
-// context's error. All other errors end the subscription.
+// catchUp reads missed events from the timelines into the backlog. All errors except the context's
+// error end the subscription.
 //
 // Errors: ErrTooSlow if too many events were missed, and the errors of table.WrapError.
 func (s *Subscription) catchUp(ctx context.Context) error {

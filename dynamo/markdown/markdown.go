@@ -33,9 +33,8 @@ func EntityKeysTable() string {
 }
 
 // AttributeList returns a Markdown list of the attributes of each entity. Entities with the same
-// attributes share a line. The list omits the key attributes and the attribute named entity,
-// because every record has them. It also omits edges, because an edge contains copies of the
-// attributes of another record.
+// attributes share an item. The list omits edges, the key attributes and the attribute named
+// entity.
 func AttributeList() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {
@@ -67,11 +66,11 @@ func AttributeList() string {
 	}
 	add("element of "+CodeCell("items"), model.EmbeddedItemAttributes())
 	add(CodeCell("shippingAddress"), model.AddressAttributes())
-	var b strings.Builder
+	items := make([]string, len(lines))
 	for i, line := range lines {
-		fmt.Fprintf(&b, "- %s: %s\n", records[i], line)
+		items[i] = fmt.Sprintf("- %s: %s\n", records[i], line)
 	}
-	return b.String()
+	return strings.Join(items, "\n")
 }
 
 // AccessPatternTable returns a Markdown table of the access patterns. fields maps the ID of an

@@ -23,10 +23,8 @@ type Codec struct {
 // KeyBuilder returns a builder for the keys of records.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributeVisitor reads, writes or describes the attributes of one record, depending on mode.
-//
-// For each kind of record, one function, such as customerAttributes, declares the attributes. For
-// each attribute, the function calls a method of the visitor or a function such as textAttribute.
+// attributeVisitor reads, writes or describes the attributes of a record, depending on mode. For
+// each kind of record, a function such as customerAttributes declares the attributes.
 type attributeVisitor struct {
 	// Reader contains the record to read.
 	Reader
@@ -89,9 +87,8 @@ type MutationResult interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// EncodeWithEdges returns the record of a value, followed by its edges (copies of the record with
-// other index keys). For an order, it returns the order's own record, followed by the copy in the
-// customer's partition.
+// EncodeWithEdges returns the record of a value, followed by its edges (copies with other index
+// keys). For an order, the copy in the customer's partition follows.
 func EncodeWithEdges[V MutationResult](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
 	records := b.encodeWithEdges(e, attributes)
@@ -297,9 +294,8 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	}
 }
 
-// optionalCounter declares a number that is nil until the orders or items have been counted. In
-// modeReading, the visitor stores the number in *place and sets *v to place. If place is nil, it
-// allocates a new int instead.
+// optionalCounter declares a number that is nil until the orders or items have been counted. If
+// place is not nil, the visitor stores the number there, without an allocation.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
 	case modeReading:

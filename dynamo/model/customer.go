@@ -6,11 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerRecords returns the records of a customer in this order:
-//
-//   - the customer's own record
-//   - the email claim (the record that reserves the email address)
-//   - the edges (copies of the own record with other index keys)
+// CustomerRecords returns the customer's own record, the email claim (which reserves the email
+// address), and the edges (copies with other index keys), in this order.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.Err == nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Document is a parsed DynamoDB response. It contains the bytes of the response, and a node with
-// offsets into these bytes for each value. Nodes contain offsets instead of pointers, so that the
-// garbage collector does not scan them.
+// Document is a parsed DynamoDB response. Its nodes contain offsets into Body instead of pointers,
+// so that the garbage collector does not scan them.
 type Document struct {
 	// Body is the response body. The parser appends every decoded binary value, and every decoded
 	// string that contained escape sequences. Body does not change after parsing.
@@ -17,8 +16,8 @@ type Document struct {
 	Nodes []Node
 }
 
-// Node is an attribute value. If the value is a list, set or map, the nodes of its elements follow
-// the node. End is the index of the first node after the value and its elements.
+// Node is an attribute value. If the value is a list, set or map, the nodes of its elements follow.
+// End is the index of the first node after them.
 type Node struct {
 	Name, NameEnd uint32
 	Text, TextEnd uint32

@@ -77,8 +77,7 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 }
 
 // IndexAttributes returns the attributes that are in the index keys but not in the primary key. If
-// e is an edge (a copy with other index keys), a record without one of these attributes has no such
-// copy.
+// a record lacks one of them, it has no edge e.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -115,15 +114,13 @@ func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
 }
 
 // withEdges adds the writes of an entity's edges (copies with other index keys) to a write pattern.
-//
-// If numbers is empty, the mutation may change all attributes of the entity, so it writes all
-// edges. Otherwise, the mutation changes only the numeric attributes in numbers, and writes only
-// the edges that contain one of them. If there are such edges, the mutation reads the entity's
-// record before the transaction.
+// If numbers is set, the mutation changes only these attributes.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()
 	if len(numbers) > 0 {
+		// The mutation writes only the edges that contain one of the numbers. To do so, it reads the
+		// record first.
 		reads := &p.Reads
 		if slices.ContainsFunc(p.WritesPerLine, sameEntity) {
 			reads = &p.ReadsPerLine

@@ -53,14 +53,10 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// WithIndexKeys builds the index keys of a record again, because the record may come from a table
-// with another number of shards. If a value is not valid in an index key, such as an empty
-// category, the record gets no index keys. If the record matches no entity, it keeps its index
-// keys.
+// WithIndexKeys builds the index keys of a record again, because the number of shards may differ.
+// Invalid index keys are removed.
 //
-// If the record cannot be decoded or its attributes do not match its key, WithIndexKeys returns
-// ErrCorrupt. If the index keys match an entity but the primary key does not, WithIndexKeys returns
-// another error.
+// Errors: ErrCorrupt, or another error if only the index keys match an entity.
 func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
@@ -90,12 +86,8 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record. It returns the encoded record and all records that derive from it,
-// such as its edges (copies with other index keys).
-//
-// Reencode builds all keys from the attributes. If the attributes do not match the key of r, none
-// of the returned records has the key of r. If a value is not valid in a key, Reencode leaves this
-// key empty. This is not an error, because the key may belong to a derived record.
+// Reencode decodes a record and encodes it again, with all derived records. The keys are built from
+// the attributes, so they may differ from r's key or be empty.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
@@ -161,9 +153,8 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
 
-// UnreadableAttributes returns the attributes of a record that cannot be decoded. For each
-// attribute, it describes the problem. If all attributes can be decoded, it returns nil. Callers
-// must not treat an unreadable attribute as absent, because other software may use its value.
+// UnreadableAttributes describes the problem of each attribute that cannot be decoded. Callers must
+// not treat such an attribute as absent, because other software may use its value.
 func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]string {
 	var problems map[string]string
 	r := Reader{Record: rec, onUnreadable: func(attribute, problem string) {

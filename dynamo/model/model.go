@@ -27,9 +27,8 @@ type KeyTemplate string
 
 // Build replaces the placeholders with values, from left to right.
 //
-// If a value is empty or contains '#', Build returns a commerce.InvalidError, because the result
-// could be the key of another record. If the number of values is wrong, Build returns another
-// error.
+// Errors: commerce.InvalidError if a value is empty or contains '#', and another error if the
+// number of values is wrong.
 func (t KeyTemplate) Build(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
@@ -126,10 +125,8 @@ type Entity struct {
 	Sharded bool
 	// Optional reports whether some of the records have no index keys.
 	Optional bool
-	// EdgeOf is set only if this entity is an edge, which is a copy of another record with other index
-	// keys. EdgeOf is then the entity of the copied record. An edge puts the copied record into an
-	// additional list that one Query of the index reads. An edge has the same partition key as the
-	// copied record. If a record lacks an attribute of the edge's index keys, it has no edge.
+	// EdgeOf is set if this entity is an edge: a copy of another record, with the same partition key
+	// but other index keys. EdgeOf is the copied entity.
 	EdgeOf *Entity
 	// Omitted are the attributes that are not copied if this entity is an edge (see EdgeOf). If a
 	// mutation changes only these attributes, it does not have to update the edge.
@@ -163,9 +160,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
-	// The sort keys of a product's edges (copies with other index keys) come after the sort keys of
-	// its inventory levels (WAREHOUSE#...). So one Query can read the product and its inventory levels
-	// without the edges.
+	// The sort keys of a product's edges (copies with other index keys) come after its inventory
+	// levels. So one Query reads the product and its levels without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
@@ -200,9 +196,8 @@ type WritePattern struct {
 	ID string
 	// Mutation is the name of the GraphQL mutation that uses the pattern.
 	Mutation string
-	// Writes are the entities of the records that every transaction of the mutation writes or checks.
-	// OptionalWrites are the entities of the records that only some transactions write or check. If a
-	// transaction writes two records of an entity, the entity is listed twice.
+	// Writes are the entities that every transaction writes or checks. OptionalWrites are written or
+	// checked only by some transactions. If two records of an entity are written, it is listed twice.
 	Writes, OptionalWrites []Entity
 	// WritesPerLine are the entities of the records that the transaction writes for each line item of
 	// the order.
@@ -313,9 +308,8 @@ func (b *KeyBuilder) Build(t KeyTemplate, values ...string) string {
 	return key
 }
 
-// record returns a record with the given attributes, and with keys that are built from these
-// attributes. If e is Optional and the attribute in its index partition key is absent, the record
-// has no index keys.
+// record returns a record with the given attributes and the keys built from them. If e is Optional
+// and the indexed attribute is absent, the record has no index keys.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t KeyTemplate) string {
 		values := t.appendPlaceholders(make([]string, 0, 2)) // the capacity is enough for every template, so values stays on the stack
@@ -397,9 +391,8 @@ func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the number of read units that a read consumes, relative to an
-// eventually consistent read. It is 2 for a strongly consistent read of the table. The index does
-// not support strongly consistent reads, so its factor is always 1.
+// ConsistencyFactor returns the read units relative to an eventually consistent read. The index
+// does not support strongly consistent reads, so its factor is always 1.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2

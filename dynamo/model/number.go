@@ -65,19 +65,19 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber converts a number to text for use in sort keys. The texts sort in the order of the
-// numbers. The parameter text must have neither an exponent nor trailing zeros.
-//
-// The result has 19 digits before the decimal point, which is the maximum of an int64. In a
-// negative number, SortableNumber subtracts each digit from 9, because a number with a larger
-// absolute value must sort first. It also appends '~', so that -1.5 sorts before -1.
+// SortableNumber converts a number to text that sorts in the order of the numbers. The parameter
+// text must have neither an exponent nor trailing zeros.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")
+	// Pad the part before the decimal point to 19 digits, because the maximum of an int64 has 19
+	// digits.
 	text = strings.Repeat("0", max(0, len("9223372036854775807")-len(whole))) + text
 	if !negative {
 		return text
 	}
+	// A negative number with a larger absolute value must sort first, so subtract each digit from 9.
+	// '~' sorts -1.5 before -1.
 	return "-" + strings.Map(func(digit rune) rune {
 		if digit == '.' {
 			return digit

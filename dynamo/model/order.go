@@ -31,9 +31,8 @@ func KeysOfOrderItem(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Build(EntityOrderItem.PK, string(k.Order)), SK: b.Build(EntityOrderItem.SK, string(k.SKU))}
 }
 
-// OrderRecords returns the records of an order: the order's own record, the copy in the customer's
-// partition, the line items and the events. items must contain all line items, even if there are
-// too many to embed them in the first two records.
+// OrderRecords returns the order's own record, the copy in the customer's partition, the line items
+// and the events. items must contain all line items, even if they are not embedded.
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -198,9 +197,8 @@ func IsOrdergraphEvent(r Record) bool {
 
 // DecodeTimelineEvent decodes an event in an order's timeline.
 //
-// If the record cannot be decoded or its key does not match its attributes, DecodeTimelineEvent
-// returns ErrCorrupt. It checks the key because a subscription could not resume after an event with
-// a wrong key.
+// Errors: ErrCorrupt, also if the key does not match the attributes, because a subscription could
+// not resume after this event.
 func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Range is a range of sort keys. From and To omit the prefix that all these sort keys have in
-// common. From is inclusive and To is exclusive. If one of them is empty, the range has no bound on
-// that side. From is less than To, even for a Query in descending order.
+// Range is a range of sort keys without their common prefix. From is inclusive and To is exclusive,
+// even in descending order. If From or To is empty, this side has no bound.
 type Range struct{ From, To string }
 
 // Empty reports whether no sort key is in b. Do not send an empty range to DynamoDB, because
@@ -80,12 +79,8 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// NewKeyCondition returns the condition for sort keys that consist of prefix and a text in the
-// range b.
-//
-// To read the next page of a list, use such a condition instead of ExclusiveStartKey.
-// ExclusiveStartKey needs the complete key of the last record, but the record's index partition key
-// may have changed since it was read.
+// NewKeyCondition returns the condition for sort keys of prefix and a text in b. Pages use it
+// instead of ExclusiveStartKey, because the last record's index key may have changed.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

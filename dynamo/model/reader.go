@@ -91,22 +91,17 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // Timestamp formats a time for the table.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// Reader reads the attributes of a record. The record is either in the types of the AWS SDK
-// (Record) or in a parsed response (Item).
-//
-// If an attribute is absent or has an unexpected type, the methods return the zero value. The
-// methods whose name begins with Required also store this problem for Err. Number and UpdatedAtOr
-// store it only if the attribute is present.
-//
-// Strings from a parsed response keep the whole response in memory. Do not keep them after the
-// client's request. For values that must live longer, use Attributes.
+// Reader reads the attributes of a record. If an attribute is absent or has an unexpected type, the
+// methods return the zero value. Required methods also store the problem for Err.
 type Reader struct {
-	Record  Record
+	// The record is either Record, in the types of the AWS SDK, or Item, in a parsed response.
+	Record Record
+	// Strings from Item keep the whole response in memory. For values that outlive the client's
+	// request, use Attributes.
 	Item    Item
 	Problem string
-	// onUnreadable, if not nil, is called for each attribute that is present but cannot be decoded. If
-	// the Reader contains an Item, do not set onUnreadable, because the methods do not report all such
-	// attributes of an Item.
+	// onUnreadable is called for each attribute that is present but cannot be decoded. Do not set it
+	// for an Item, because some attributes of an Item are not reported.
 	onUnreadable func(attribute, problem string)
 }
 
@@ -221,8 +216,7 @@ func (r *Reader) RequiredText(name string) string {
 }
 
 // textOrIndexKey returns the value of a string attribute. If the attribute is absent or empty, it
-// returns the value in the index partition key instead (see indexValue). If the attribute has
-// another type, textOrIndexKey reports it as unreadable.
+// returns the value in the index partition key (see indexValue).
 func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	text, kind, present := r.scalar(name)
 	switch {
@@ -234,17 +228,11 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	return r.indexValue(e)
 }
 
-// indexValue returns the value in the index partition key of a record: an account rep, a warehouse
-// or a category. Other software may store the value only in this key. If the key does not match the
-// template of e, indexValue returns an empty string.
-//
-// It also returns an empty string if the record has the attribute "entity", because Ordergraph
-// wrote this record. Ordergraph always stores an account rep or a warehouse in an attribute of its
-// own. If that attribute is absent, there is no account rep or warehouse.
-//
-// Products are an exception, because every product has a category. If a product lacks the
-// attribute, the attribute has been lost, and indexValue returns the category in the key.
+// indexValue returns the account rep, warehouse or category in a record's index partition key.
+// Other software may store the value only there. If the key does not match, the result is empty.
 func (r *Reader) indexValue(e *Entity) string {
+	// If Ordergraph wrote the record (it has the attribute "entity"), a missing account rep or
+	// warehouse does not exist. But every product has a category.
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
 	}
@@ -493,7 +481,6 @@ func EqualsText(v types.AttributeValue, text string) bool {
 	return ok && s.Value == text
 }
 
-// AttrExpiresAt is the attribute that DynamoDB uses for time to live (TTL). Its value is the time
-// at which the record expires, in seconds since the Unix epoch (1970). DynamoDB may delete an
-// expired record days later, so code that reads the record must check whether it has expired.
+// AttrExpiresAt is the time when a record expires, in Unix seconds (DynamoDB's TTL). DynamoDB may
+// delete the record days later, so readers must check the time.
 const AttrExpiresAt = "expiresAt"

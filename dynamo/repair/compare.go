@@ -68,9 +68,9 @@ func valueText(v types.AttributeValue) string {
 	return text
 }
 
-// differences compares a stored record (have) with the expected record (want). It returns the
-// attributes that differ, sorted by name, and ignores attributes that the model does not define.
-// The parameter c is the currency of records that do not specify a currency.
+// differences returns the attributes of a stored record (have) that differ from the expected record
+// (want). c is the currency of records without a currency. Attributes that the model does not
+// define are ignored.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -150,9 +150,9 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, with two exceptions. It compares createdAt and updatedAt with
-// millisecond precision. It ignores the order of the lines in an item list. The parameter expected
-// is the expected record, which contains want.
+// sameAttribute is like equivalent, but compares createdAt and updatedAt with millisecond
+// precision, and ignores the order of an item list. expected is the expected record, which contains
+// want.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -205,8 +205,7 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 }
 
 // equivalent reports whether a stored value (have) means the same as the expected value (want). It
-// ignores the notation of numbers and the order of sets. It also ignores members of a stored map
-// that are missing in the expected map.
+// ignores the notation of numbers, the order of sets, and additional members of stored maps.
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -239,10 +238,8 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns the expected value want. If have and want are maps, the result also
-// contains the members that exist only in the stored map have. Other software may have written
-// these members, so a repair must keep them. In an item list, withUnknownMembers does this for each
-// line, because each line is a map.
+// withUnknownMembers returns want, with the map members that exist only in the stored value have.
+// Other software may have written such members, so a repair must keep them.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:

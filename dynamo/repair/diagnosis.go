@@ -47,11 +47,11 @@ type Diagnosis struct {
 	Table    *table.Table
 	Findings []Finding
 	Fixes    []Fix
-	// Trusted is the record that determines the expected state of the other records. It is nil if this
-	// record does not exist. TrustedKey is its key. The fixes are written only if this record has not
-	// changed since it was read.
+	// TrustedKey is the key of Trusted.
 	TrustedKey model.Keys
-	Trusted    model.Record
+	// Trusted is the record that determines the expected state of the other records, or nil if it does
+	// not exist. If Trusted has changed since it was read, the fixes are not written.
+	Trusted model.Record
 	// Dependencies are other records on which the fixes depend. The fixes are written only if these
 	// records have not changed since they were read.
 	Dependencies []UnchangedRecord
@@ -184,8 +184,7 @@ func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) mode
 }
 
 // MustLeaveUnchanged reports whether a repair must not change an attribute of the record with the
-// key k. This is true if the stored or the expected value of the attribute cannot be decoded. It is
-// also true for an index key that contains such a value.
+// key k, because the stored or the expected value cannot be decoded.
 func (diag *Diagnosis) MustLeaveUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -197,9 +196,8 @@ func (diag *Diagnosis) MustLeaveUnchanged(e *model.Entity, k model.Keys, name st
 	return false
 }
 
-// unreadableInSource returns the attributes of the record diag.Source that cannot be decoded, with
-// the reasons. It omits the entity attribute and the attributes in the primary key, because other
-// records do not take these from diag.Source.
+// unreadableInSource returns the attributes of diag.Source that cannot be decoded and that other
+// records repeat, with the reasons.
 func (diag *Diagnosis) unreadableInSource() map[string]string {
 	problems := diag.UnreadableAttributes[diag.Source]
 	if problems == nil {
@@ -230,9 +228,9 @@ func DecodeErrorReason(err error) string {
 	return text
 }
 
-// AddMissing adds a finding that a record is missing, and the fix that writes the expected record
-// (want). If want was computed from an existing record, the parameter from is that existing record.
-// Otherwise, from is nil. The fix also writes the attributes that only from has, except index keys.
+// AddMissing adds a finding that the record want is missing, and the fix that writes want. The fix
+// also writes the attributes that exist only in the record from, except index keys. from may be
+// nil.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
@@ -245,11 +243,8 @@ func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail stri
 	diag.AddPut(standIn, nil)
 }
 
-// AddPut adds the same fix as AddMissing, but no finding.
-//
-// If an attribute of the source record cannot be decoded, the right value is unknown. The fix then
-// takes the attribute's value from the last parameter. If the last parameter lacks the attribute,
-// the fix omits the attribute.
+// AddPut adds the same fix as AddMissing, but no finding. If an attribute of the source record
+// cannot be decoded, the fix takes the attribute's value from the last parameter.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -292,11 +287,8 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, isDelete: true})
 }
 
-// Compare compares a stored record (have) with the expected record (want). It adds one finding per
-// kind of inconsistency, and one fix for all differences.
-//
-// Some attributes, such as an order's total, have their own kind of inconsistency (see kindOf). For
-// a difference in another attribute, Compare uses the parameter kind.
+// Compare compares a stored record (have) with the expected record (want). It adds findings, and
+// one fix for all differences. kind applies to attributes without their own kind (see kindOf).
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
 	diag.WithoutUnreadable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}

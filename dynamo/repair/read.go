@@ -100,11 +100,10 @@ func (client *Client) GetConsistent(ctx context.Context, k model.Keys) (model.Re
 	return found[k], err
 }
 
-// Query reads all records of a list, and calls yield with each page. If the access pattern p reads
-// the table, the reads are strongly consistent. If it reads the index, they are eventually
-// consistent.
+// Query reads all records of a list, and calls yield with each page. Only reads of the index are
+// eventually consistent.
 //
-// Errors: the error that yield returns, or an error from table.WrapError.
+// Errors: the error of yield, or an error from table.WrapError.
 func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
@@ -173,18 +172,14 @@ func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID
 	return n, pages, err
 }
 
-// scanPageSize is the maximum number of records that one Scan request returns. The limit saves
-// memory, because a record in memory takes about ten times its size in DynamoDB. Larger pages would
-// save only a few requests.
+// scanPageSize is the maximum number of records that one Scan request returns. A record in memory
+// takes about ten times its size in DynamoDB.
 const scanPageSize = 1000
 
-// Scan reads one segment of a parallel scan of the table, and calls yield with each page. For the
-// last page, last is true.
+// Scan reads one segment of the table, and calls yield with each page. Records with the same
+// partition key follow one another, sorted by sort key.
 //
-// All records with the same partition key are in one segment. Scan returns these records one after
-// another, sorted by sort key.
-//
-// Errors: the error that yield returns, or an error from table.WrapError.
+// Errors: the error of yield, or an error from table.WrapError.
 func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: &client.Table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -210,9 +205,8 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 	}
 }
 
-// LastOrderEvent returns the last event that Ordergraph wrote for an order. It ignores events
-// written by other software. If there is no such event, or if the order does not belong to the
-// customer, found is false.
+// LastOrderEvent returns the last event that Ordergraph wrote for an order. If there is none, or if
+// the order does not belong to the customer, found is false.
 //
 // Errors are wrapped by table.WrapError.
 func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {

@@ -27,11 +27,7 @@ type RefusedError struct{ Reason string }
 func (e *RefusedError) Error() string { return e.Reason }
 
 // Repair writes the fixes of a diagnosis in one or more transactions. Each transaction requires
-// that diag.Trusted and the records to write have not changed since they were read. A fix of
-// diag.Trusted would make all later transactions fail, so this fix is in the last transaction.
-//
-// A new event and all fixes with SetsUpdatedAt are in the same transaction. If only some of the
-// transactions succeed, the next check finds the remaining inconsistencies.
+// that diag.Trusted and the records to write have not changed since they were read.
 //
 // Errors: RefusedError, or an error from table.WrapError.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
@@ -39,20 +35,20 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	rank := func(fix Fix) int {
 		switch {
 		case fix.Event == nil && fix.Key == diag.TrustedKey:
+			// The fix of diag.Trusted comes last, because it would make all later transactions fail.
 			return 2
 		case fix.Event != nil || fix.SetsUpdatedAt:
+			// A new event and all fixes with SetsUpdatedAt are in the same transaction.
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// A transaction also needs one action that checks diag.Trusted, and one action per dependency. One
-	// more action is reserved, because a fix with an event takes two actions. A diagnosis has at most
-	// one such fix.
+	// Reserve one action for the check of diag.Trusted, and one for a fix with an event. Such a fix
+	// takes two actions, and a diagnosis has at most one.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
-	// If the fixes include an event, the last transaction contains the event and the fixes of both
-	// records of the event's order. The variable last is the index of the first fix that must be in
-	// the last transaction.
+	// last is the index of the first fix that must be in the last transaction. An event and the fixes
+	// of its order are in the same transaction.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
 	if diag.SingleTransaction && len(fixes) > maxFixes { // the total size is not checked, because the fixes are small
 		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `ordergraph check` again", len(fixes), maxFixes)}
@@ -190,12 +186,8 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	}}
 }
 
-// eventFixes returns two fixes: one that appends fix.Event, and one that updates the customer's
-// stored last event. It also returns the time of the event. The event gets a new ID, which is later
-// than fix.Event.ID and the ID of the customer's last event.
-//
-// If no key can contain the customer's ID, eventFixes returns RefusedError. Other errors come from
-// table.WrapError.
+// eventFixes returns two fixes and the event's time. One fix appends fix.Event with a new, later
+// ID. The other fix updates the customer's stored last event.
 func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
 	b := client.Table.KeyBuilder()
 	k := model.LastEvent.Key(b, fix.Customer)
@@ -240,18 +232,15 @@ func (fix *Fix) size() int {
 // condition within DynamoDB's limits for an expression, which are 300 operators and 4 KB of text.
 const maxConditions = 120
 
-// unchangedCondition returns the condition that a record has not changed since it was read. The
-// parameter have is the record as it was read. If have is nil, the condition is that the record
-// does not exist.
-//
-// The condition compares at most maxConditions attributes. A record exceeds this maximum only if
-// other software has added many attributes. Therefore, the condition first compares the attributes
-// that reveal a write by Ordergraph, then the attributes that the repair changes, then the others.
+// unchangedCondition returns the condition that a record has not changed since it was read as have.
+// If have is nil, the record must not exist.
 func unchangedCondition(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.RecordNotExists
 	}
 	return func(e *table.Expression) string {
+		// The number of conditions is limited. Therefore, begin with the attributes that reveal a write
+		// by Ordergraph.
 		rank := func(name string) int {
 			switch {
 			case changesWithEveryWrite(name):

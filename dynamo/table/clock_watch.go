@@ -13,8 +13,7 @@ import (
 const MaxClockDifference = 5 * time.Second
 
 // clockWatch is the HTTP client that sends all requests to DynamoDB. It compares the local clock
-// with the Date header of each response. The embedded store, a local replacement for DynamoDB,
-// sends no Date header, so its clock is not compared.
+// with the Date header of each response. The embedded store sends no Date header.
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
@@ -30,8 +29,7 @@ type clockWatch struct {
 }
 
 // watchClock returns a copy of the client db that sends its requests through the returned
-// clockWatch. The clockWatch calls changed when the local clock and DynamoDB's clock start to
-// differ, and when they agree again. ahead is the difference, or 0 if the clocks agree.
+// clockWatch. changed becomes clockWatch.onChange.
 func watchClock(db *dynamodb.Client, clock func() time.Time, changed func(ahead time.Duration)) (*dynamodb.Client, *clockWatch) {
 	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, onChange: changed}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
@@ -49,10 +47,9 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// compare compares the local clock with the Date header of a response. The header contains only
-// whole seconds, and DynamoDB wrote it at an unknown time between sent and received. compare
-// therefore reports a difference only if the clocks differ by more than MaxClockDifference at every
-// possible time.
+// compare compares the local clock with the Date header of a response. DynamoDB wrote the header,
+// in whole seconds, at an unknown time between sent and received, so compare tolerates this
+// uncertainty.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
 	second := received.Unix()
 	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {

@@ -44,9 +44,8 @@ var (
 	ErrStreamViewType = errors.New("the table's stream has the wrong view type")
 )
 
-// ShardsError means that the table's records were not written with the configured number of shards.
-// A shard is one of the partition keys over which a list is spread. Lists would not find records in
-// shards that are not configured. ShardsError wraps ErrTableMismatch.
+// ShardsError means that the table's records were not written with the configured number of shards
+// (partition keys per list). Lists would not find all records. ShardsError wraps ErrTableMismatch.
 type ShardsError struct {
 	// Shards is the configured number of shards.
 	Shards int

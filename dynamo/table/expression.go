@@ -96,9 +96,8 @@ func RecordHasNumber(r model.Record, attribute string) bool {
 	return ok
 }
 
-// AttributesUnchanged is the condition that the record exists and that the given attributes have
-// not changed. before is an earlier version of the record. If before lacks one of the attributes,
-// the record must lack this attribute, too.
+// AttributesUnchanged is the condition that the record exists, and that the given attributes have
+// the same values as in before. An attribute that before lacks must still be missing.
 func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
@@ -113,10 +112,8 @@ func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	}
 }
 
-// UpdateRecord returns the update expression for a change to a record. before and after are the two
-// versions of the record. The expression sets the attributes that differ, and removes the
-// attributes that exist only in before. It ignores the attributes pk and sk. The result is empty if
-// the two versions are equal.
+// UpdateRecord returns the update expression that changes a record from before to after. It ignores
+// the attributes pk and sk. If the two versions are equal, the result is empty.
 func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
@@ -150,9 +147,9 @@ func (e *Expression) Increment(deltas map[string]int) string {
 	return UpdateExpression(sets, nil)
 }
 
-// IncrementAndSet returns the update expression that adds deltas to number attributes. If a number
-// attribute is missing, it counts as 0. The expression also sets the attributes in the record named
-// others, but not pk, sk and the attributes in deltas.
+// IncrementAndSet returns the update expression that adds deltas to number attributes and sets the
+// attributes in others. A missing number counts as 0. The expression does not set pk, sk and the
+// attributes in deltas.
 func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range SortedAttributeNames(deltas) {
@@ -189,9 +186,9 @@ func UpdateExpression(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// ExternalPlaceholder adds an attribute name to e and returns its placeholder. Other software may
-// have chosen the name, so it may contain characters that DynamoDB does not allow in a placeholder.
-// Therefore the placeholder contains a number instead of the name.
+// ExternalPlaceholder adds an attribute name to e and returns its placeholder. The placeholder
+// contains a number, because names chosen by other software may contain characters that
+// placeholders do not allow.
 func (e *Expression) ExternalPlaceholder(attribute string) string {
 	for placeholder, name := range e.Names {
 		if name == attribute {

@@ -29,14 +29,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// fastPath sends reads and transactions without most of the AWS SDK. It encodes the request and
-// parses the response itself. It uses the SDK's credentials, signer and HTTP client. This saves CPU
-// time: for a read, the SDK alone would use more CPU time than the rest of Ordergraph's server.
-//
-// The fast path handles only successful responses. If a request fails, fastPath passes the response
-// or the error to the SDK, which treats it as the outcome of its own first attempt. The SDK
-// classifies the error, decides whether to retry, and corrects the clock skew. A retry sends the
-// same bytes.
+// fastPath sends reads and transactions without most of the AWS SDK, to save CPU time. If a request
+// fails, the SDK treats the failure as its own first attempt, and handles all retries.
 type fastPath struct {
 	client  *dynamodb.Client
 	guard   *attempt.Guard
@@ -67,9 +61,8 @@ type endpoint struct {
 // signingService is the name of DynamoDB in the signature of a request.
 const signingService = "dynamodb"
 
-// newFastPath returns the fast path for the client db. If db has a setting that only the AWS SDK
-// supports, newFastPath returns nil and describes the setting. guarded is a copy of db that sends
-// its requests through the clockWatch and the guard.
+// newFastPath returns the fast path for the client db, or nil and a description of the unsupported
+// setting. guarded is a copy of db with the clockWatch and the guard.
 func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath, string) {
 	w := &fastPath{client: guarded, guard: guard, options: db.Options(), targets: newAmzTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
 	o := &w.options
@@ -90,9 +83,8 @@ func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath,
 	return w, ""
 }
 
-// knownHeaders returns the names of the headers that the AWS SDK may send with a read. The fast
-// path does not set the last three. The two headers that begin with Amz-Sdk describe retries. The
-// HTTP client of internal/config adds X-Amzn-Trace-Id, the trace ID of AWS Lambda.
+// knownHeaders returns the headers that the AWS SDK may send with a read. The fast path does not
+// set the last three. Two describe retries, and the HTTP client adds X-Amzn-Trace-Id.
 func knownHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Trace-Id"}
 }
@@ -135,10 +127,9 @@ func unsupportedSetting(o *dynamodb.Options) string {
 	return ""
 }
 
-// isStandardRetryer reports whether r is the SDK's standard retryer or aws.NopRetryer. Neither
-// delays the first attempt. Settings such as AWS_MAX_ATTEMPTS wrap the standard retryer in another
-// type, which does not delay the first attempt either. These types are not exported, so
-// isStandardRetryer uses reflection to read the wrapped retryer from their field RetryerV2.
+// isStandardRetryer reports whether r is the SDK's standard retryer or aws.NopRetryer, which do not
+// delay the first attempt. The SDK may wrap r in types that are not exported, so isStandardRetryer
+// uses reflection.
 func isStandardRetryer(r aws.Retryer) bool {
 	wrappers := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
 	for {
@@ -230,12 +221,8 @@ type sdkFallback struct {
 	options func(*dynamodb.Options)
 }
 
-// try makes the first attempt of a DynamoDB request. capacity is the expected number of records. If
-// the attempt fails, a is nil, and the caller must send the request with the client and the options
-// in fallback. The AWS SDK then treats the failed attempt as its own first attempt.
-//
-// If the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen. In this case, a
-// is empty but not nil.
+// try makes the first attempt of a DynamoDB request. If the attempt fails, a is nil, and the caller
+// must send the request with fallback. If err is attempt.ErrBreakerOpen, a is not nil.
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	begun, err := w.guard.Begin()
 	if err != nil {
@@ -307,9 +294,8 @@ func (w *fastPath) newRequest(ctx context.Context, credentials aws.Credentials, 
 	return r, nil
 }
 
-// resolveEndpoint returns the endpoint for an account's requests to a table. It returns an error if
-// the SDK's resolver fails. It also returns an error if the client requires an account ID, but the
-// credentials contain none.
+// resolveEndpoint returns the endpoint for an account's requests to a table. If the client requires
+// an account ID, but account is empty, resolveEndpoint returns an error.
 func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (*endpoint, error) {
 	if last := w.lastEndpoint.Load(); last != nil && last.account == account && last.table == table {
 		return last, nil
@@ -368,8 +354,7 @@ func (w *fastPath) resolveEndpoint(ctx context.Context, account, table string) (
 var errResponseTooLarge = errors.New("the response exceeds the maximum size of a DynamoDB response")
 
 // maxPreallocatedBytes is the maximum size of the buffer that is allocated before a response is
-// read. The size is limited, because it comes from the Content-Length header, which may be wrong. 2
-// MB is enough for most responses, because a Query reads at most 1 MB of records.
+// read. The size is limited, because the Content-Length header may be wrong.
 const maxPreallocatedBytes = 2 << 20
 
 // readBody reads and closes the body of a response. If reading fails, it returns the error and the
@@ -413,12 +398,8 @@ func checksumMatches(header http.Header, body []byte) bool {
 	return err == nil && uint64(crc32.ChecksumIEEE(body)) == sum
 }
 
-// continueInSDK returns options that make the AWS SDK continue after a failed attempt. The SDK
-// receives the response or error of that attempt as the outcome of its own first attempt.
-//
-// With these options, the SDK's retries send the same body, which contains the same
-// ClientRequestToken. DynamoDB can therefore detect a transaction that it has already committed.
-// Without these options, the SDK would generate another token and encode maps in random order.
+// continueInSDK returns options that make the AWS SDK continue after a failed attempt. Retries send
+// the same body, so that DynamoDB can detect a transaction that was already committed.
 func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynamodb.Options) {
 	isFirst := true
 	return func(o *dynamodb.Options) {
@@ -431,6 +412,7 @@ func (w *fastPath) continueInSDK(failed *failedAttempt, body []byte) func(*dynam
 			first := isFirst
 			isFirst = false
 			skew := clockSkew(r)
+			// Two nearly equal skews may be rounded to different minutes.
 			if first && failed != nil && (failed.clockSkew-skew).Abs() < 2*clockSkewPrecision {
 				return failed.replay(r)
 			}
@@ -504,12 +486,8 @@ type errorReader struct{ err error }
 // Read returns the error.
 func (b errorReader) Read([]byte) (int, error) { return 0, b.err }
 
-// clockSkewPrecision is the unit to which the function clockSkew rounds its result. A minute is
-// precise enough, because DynamoDB accepts a skew of several minutes. A second would be too short,
-// because the time in a request contains only whole seconds.
-//
-// Two attempts with nearly equal skews may be rounded to different minutes. The fast path therefore
-// ignores a difference of less than two minutes between their skews.
+// clockSkewPrecision is the unit to which the function clockSkew rounds its result. A second would
+// be too short, because requests contain times in whole seconds.
 const clockSkewPrecision = time.Minute
 
 // clockSkew returns the duration that the AWS SDK added to the local time to sign the request r.

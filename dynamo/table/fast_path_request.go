@@ -193,9 +193,8 @@ func (w *jsonWriter) primaryKey(k model.Keys) {
 	w.raw(`}`)
 }
 
-// finish completes the JSON of a request body and returns the body. If reportCapacity is true,
-// DynamoDB reports the consumed capacity in its response. The Boolean result is false if the AWS
-// SDK must encode the request.
+// finish completes the JSON of a request body. If reportCapacity is true, DynamoDB reports the
+// consumed capacity. If the AWS SDK must encode the request, the Boolean result is false.
 func (w *jsonWriter) finish(reportCapacity bool) ([]byte, bool) {
 	if reportCapacity {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)

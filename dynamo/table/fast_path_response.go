@@ -16,10 +16,8 @@ import (
 // responses of DynamoDB contain 16 MB of records.
 const maxResponseBytes = 64 << 20
 
-// maxAttributes is the maximum number of attributes in a record or map that the fast path parses.
-// Records written by this program have about 20 attributes. Other software may write records with
-// thousands of attributes. The parser would need seconds for such a record, because it searches
-// attribute names linearly.
+// maxAttributes is the maximum number of attributes in a record or map. The parser searches
+// attribute names linearly, so it would need seconds for thousands of attributes.
 const maxAttributes = 512
 
 // readResult is the parsed content of a response.
@@ -41,9 +39,8 @@ type readResult struct {
 	unprocessed []model.Keys
 }
 
-// responseParser parses the usual forms of DynamoDB's JSON responses. If it cannot parse a
-// response, the AWS SDK parses the response instead. Each method parses the JSON at pos and
-// advances pos. If a method cannot parse the JSON, it returns false.
+// responseParser parses the usual forms of DynamoDB's JSON responses. Each method parses the JSON
+// at pos and advances pos. If a method returns false, the AWS SDK parses the response instead.
 type responseParser struct {
 	doc *model.Document
 	// body is the response, which the parser does not change. If a string contains escape sequences,
@@ -54,12 +51,8 @@ type responseParser struct {
 	noEscapes bool
 }
 
-// parseResponse parses a response. table is the table name in the response of a batch, and capacity
-// is the expected number of records. If the AWS SDK must parse the response instead, parseResponse
-// returns false.
-//
-// parseResponse does not modify body. If it returns true, the records refer to body, so the caller
-// must not modify body either.
+// parseResponse parses a response, or returns false if the AWS SDK must parse it. The records refer
+// to body, so the caller must not modify body. capacity is the expected number of records.
 func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 	if len(body) > maxResponseBytes || !isValidText(body) {
 		return readResult{}, false
@@ -263,9 +256,8 @@ func (p *responseParser) attributes(depth int) bool {
 	}
 }
 
-// nameHashBit returns a hash of an attribute name. Exactly one of the 64 bits of the hash is set.
-// The names of a record usually have different bits. The parser searches for a duplicate name only
-// if two names have the same bit.
+// nameHashBit returns a hash of an attribute name, with exactly one bit set. The parser searches
+// for a duplicate name only if two names have the same bit.
 func nameHashBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
@@ -274,9 +266,8 @@ func nameHashBit(name string) uint64 {
 	return 1 << ((uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64)
 }
 
-// value parses an attribute value and appends it to doc.Nodes. In JSON, an attribute value is an
-// object with one member, such as {"S":"text"}. The name of the member is the type of the value. n
-// contains the name of the attribute, which is empty for an element of a list.
+// value parses an attribute value, such as {"S":"text"}, and appends it to doc.Nodes. n contains
+// the name of the attribute, which is empty for an element of a list.
 func (p *responseParser) value(n model.Node, depth int) bool {
 	if p.simpleValue(n) {
 		return true

@@ -85,12 +85,8 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 // keepClientOptions is passed to requests of the AWS SDK that use the client's options unchanged.
 func keepClientOptions(*dynamodb.Options) {}
 
-// tryFastPath makes the first attempt of a read on the fast path. If encoded is false, the fast
-// path could not encode body, and tryFastPath sends nothing.
-//
-// If the result a is nil, the caller must send the request through the AWS SDK, with the client and
-// the options in fallback. If the read budget is exhausted, the error is ErrReadBudgetExceeded. If
-// the circuit breaker refuses the attempt, the error is attempt.ErrBreakerOpen.
+// tryFastPath makes the first attempt of a read on the fast path. If a is nil, the caller must send
+// the request with fallback. The errors are ErrReadBudgetExceeded and attempt.ErrBreakerOpen.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: keepClientOptions}, nil
@@ -115,11 +111,8 @@ func returnConsumedCapacityParameter(reportCapacity bool) types.ReturnConsumedCa
 }
 
 // readUnits returns the read units of a request. reads is the number of requested records, or 1 for
-// a Query. computed is the cost of the request if reads are eventually consistent. readUnits uses
-// computed only if DynamoDB did not report the read units.
-//
-// Amazon DynamoDB charges for missing records, but some local replacements report no units for
-// them. Therefore readUnits returns at least the cost of reading this number of missing records.
+// a Query. If DynamoDB did not report the read units, the result derives from computed, the cost of
+// eventually consistent reads.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.ForRead(0) * float64(reads)
 	if t.consistent {
@@ -128,12 +121,13 @@ func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	if !a.unitsReported {
 		return computed
 	}
+	// Amazon DynamoDB charges for missing records, but some local replacements report no units for
+	// them.
 	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys, in requests of up to MaxBatchKeys keys. It reads a repeated
-// key only once. The result contains one record for each element of ks. If a record does not exist,
-// the record in the result has no attributes. Errors come from WrapError.
+// GetMany reads records by their keys. The result contains one record for each element of ks. If a
+// record does not exist, the record in the result has no attributes. Errors come from WrapError.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.Get(ctx, p, ks[0])
@@ -286,11 +280,8 @@ func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// BackOff waits before a retry. Before attempt 0, it does not wait. The delay is random, so that
-// many servers do not retry at the same time. The maximum delay is about 25 ms before attempt 1. It
-// doubles with each further attempt, up to about 1 s.
-//
-// If the context ends during the delay, BackOff returns the context's error.
+// BackOff waits for a random time before a retry. The maximum time doubles with each attempt, from
+// about 25 ms to 1 s. If the context ends, BackOff returns the context's error.
 func BackOff(ctx context.Context, attempt int) error {
 	if attempt == 0 {
 		return nil

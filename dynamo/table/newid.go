@@ -24,13 +24,11 @@ func (t *Table) NewULID(at time.Time) (string, error) {
 }
 
 // MaxClockSkew is the maximum duration by which a time stored in the table may be ahead of the
-// local clock. If a stored time is further ahead, the program assumes that the time is wrong and
-// ignores it.
+// local clock. A time that is further ahead is wrong and ignored.
 const MaxClockSkew = 24 * time.Hour
 
-// TimeAfter returns a time that is later than all the given times. If the current time is later, it
-// returns the current time. Otherwise, it returns the latest given time plus one millisecond.
-// TimeAfter ignores times that are more than MaxClockSkew ahead of the local clock.
+// TimeAfter returns the current time or, if necessary, a time later than all given times. TimeAfter
+// ignores times that are more than MaxClockSkew ahead of the local clock.
 func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	now := t.Now()
 	latest := now
@@ -45,11 +43,8 @@ func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	return latest
 }
 
-// EventPosition returns the position of an event in the sequence of its customer's events. The
-// position is the event's ID. For an event without a position, EventPosition returns an empty ID.
-//
-// If an event's ID is not a ULID, other software wrote the event, and it has no position. An event
-// also has no position if its time is more than MaxClockSkew ahead of the local clock.
+// EventPosition returns the position of an event among its customer's events: the event's ID. If
+// the ID is not a ULID, or its time is more than MaxClockSkew ahead, the result is empty.
 func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

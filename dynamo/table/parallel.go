@@ -9,14 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Parallel calls do with each number from 0 to n-1, and waits for all calls to end. At most limit
-// calls run concurrently. If a call fails, Parallel cancels the context of the other calls and
-// returns the first error. If a call panics, the panic becomes an error. If n is 1, the call runs
-// in the current goroutine.
-//
-// If the context has a Trace, Parallel records which DynamoDB requests wait for others. The
-// requests of the calls wait for the caller's earlier requests, but not for each other. The
-// caller's later requests wait for the requests of all calls.
+// Parallel calls do with each number from 0 to n-1, at most limit at the same time. If a call fails
+// or panics, Parallel cancels the other calls and returns the error.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return callRecovering(ctx, 0, do)
@@ -27,6 +21,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	var group sync.WaitGroup
 	slots := make(chan struct{}, limit)
 	forks := make([]context.Context, n)
+	// In a Trace, the calls wait for the caller's earlier requests, but not for each other.
 	span.ResolveWave()
 	for i := range forks {
 		forks[i] = span.Fork(ctx)

@@ -14,9 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query sends one Query request for records of a partition whose sort keys start with prefix.
-// bounds limits the rest of the sort key, after prefix. The Boolean result reports whether the
-// range may contain more records. Errors come from WrapError.
+// Query sends one Query request for sort keys that consist of prefix and a text in bounds. The
+// Boolean result reports whether more records may follow. Errors come from WrapError.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
 	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timer.Enabled())
@@ -119,11 +118,8 @@ func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResul
 // most MaxQueryBytes.
 const MaxCountPages = 10
 
-// Count counts the records of a partition that have a sort key with the given prefix. DynamoDB
-// returns only the number of records, not the records.
-//
-// If MaxCountPages Queries are not enough, Count returns ErrTooManyOrders. All other errors come
-// from WrapError.
+// Count counts the records of a partition whose sort keys start with prefix. If MaxCountPages
+// Queries are not enough, Count returns ErrTooManyOrders. Other errors come from WrapError.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.NewKeyCondition(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{

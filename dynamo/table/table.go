@@ -41,13 +41,9 @@ type Table struct {
 	writeOptions, BulkOptions func(*dynamodb.Options)
 }
 
-// OpenTable returns a Table that sends its requests through the client db. OpenTable itself sends
-// no request. New records get their times from clock, and new IDs get their random bytes from
-// entropy. log receives a message when clock and DynamoDB's clock start to differ, and another when
-// they agree again.
-//
-// If observer is not nil, it is notified of all requests, and DynamoDB reports the consumed
-// capacity of each request. guard limits the retries of all requests.
+// OpenTable returns a Table that sends its requests through the client db. New IDs get their random
+// bytes from entropy. log receives messages about differences between clock and DynamoDB's clock.
+// observer may be nil.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))

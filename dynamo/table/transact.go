@@ -92,8 +92,7 @@ func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteIt
 }
 
 // TransactGet reads one record with TransactGetItems. If the record does not exist, the result is
-// nil. The maximum number of attempts is the same as for TransactWrite. The errors are
-// attempt.ErrBreakerOpen and the errors of the AWS SDK.
+// nil. The errors are attempt.ErrBreakerOpen and the errors of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.Keys) (model.Record, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "TransactGetItems"})
 	a, err := t.transactGet(ctx, k, timer.Enabled())

@@ -2,20 +2,14 @@ package trace
 
 import "context"
 
-// Observer is notified of all DynamoDB requests to a table. It must be safe for concurrent use.
-//
-// An Observer must not record the keys of requests, because keys contain the IDs and email
-// addresses of customers.
+// Observer is notified of all DynamoDB requests to a table. It must be safe for concurrent use. It
+// must not record keys, because keys contain the IDs and email addresses of customers.
 type Observer interface {
 	// BeginRequest is called before a request is sent. It returns the context for the request. This
 	// context must be derived from ctx, so that TargetFromContext finds t.
 	BeginRequest(ctx context.Context, t Target) context.Context
 	// EndRequest is called once for each BeginRequest, with the context that BeginRequest returned.
 	// err is nil, an error of the AWS SDK, or the reason why the request was not sent.
-	//
-	// r.Duration includes retries. If the context has no Trace, r.Wave is 0. If the request failed, r
-	// contains no capacity units. The only exception is a transaction that DynamoDB cancelled, because
-	// it also consumes units.
 	EndRequest(ctx context.Context, r Request, err error)
 }
 

@@ -18,10 +18,8 @@ type Timer struct {
 	enabled  bool
 }
 
-// StartTimer starts to measure a request, and returns the context for the request. o is the
-// Observer of the table, or nil. If no Observer, Trace or Usage needs the measurement, StartTimer
-// returns ctx and a Timer that measures nothing. The Usage of ctx counts the request even if the
-// request is not measured.
+// StartTimer starts to measure a request, and returns the context for the request. If nothing needs
+// the measurement, only the Usage of ctx counts the request. o may be nil.
 func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
@@ -47,21 +45,16 @@ func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Tim
 // Stop. If so, a read asks DynamoDB for the consumed capacity.
 func (t *Timer) Enabled() bool { return t.enabled }
 
-// NeedsUnits reports whether an Observer is notified of the request. If so, a write asks DynamoDB
-// for the consumed capacity. A Trace does not need it: the write units in a Trace are computed,
-// because local engines report wrong units for transactions.
+// NeedsUnits reports whether an Observer is notified. If so, a write must ask DynamoDB for the
+// consumed capacity. A Trace uses computed write units instead.
 func (t *Timer) NeedsUnits() bool { return t.observer != nil }
 
 // NeedsKey reports whether the context has a Trace. If so, the caller must pass the key of the
 // request to Stop.
 func (t *Timer) NeedsKey() bool { return t.span != nil }
 
-// Stop ends the measurement. ctx is the context that StartTimer returned. The caller sets the key,
-// the number of records and the capacity units in r. Stop sets the other fields of r. err is the
-// error of the request. If a request failed and consumed no units, Stop does not add it to the
-// Trace.
-//
-// Stop must be called for every write. For a read, it may be omitted if Enabled returns false.
+// Stop ends the measurement. The caller sets the key, the number of records and the capacity units
+// in r. If Enabled returns false, Stop may be omitted for a read, but not for a write.
 func (t *Timer) Stop(ctx context.Context, r Request, err error) {
 	t.usage.add(r)
 	if !t.enabled {

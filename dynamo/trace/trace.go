@@ -13,8 +13,7 @@ import (
 )
 
 // Trace records the DynamoDB requests of one GraphQL operation, and which requests waited for
-// earlier requests. It is safe for concurrent use. If the context has no Trace, a request costs
-// only one additional context lookup.
+// earlier requests. It is safe for concurrent use.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -48,10 +47,10 @@ type Request struct {
 	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0 if it
 	// reported no units. An Observer receives them as WriteUnits.
 	ReportedWriteUnits float64
-	Duration           time.Duration
-	// Wave is the number of the round trip to which the request belongs. Requests in the same wave can
-	// run concurrently. A request that waits for no other request is in wave 1. Any other request
-	// waits for earlier requests. Its wave is the highest wave of these requests, plus 1.
+	// Duration includes retries.
+	Duration time.Duration
+	// Wave is the number of the request's round trip. If the request waits for earlier requests, Wave
+	// is their highest wave plus 1. Otherwise, Wave is 1. Without a Trace, Wave is 0.
 	Wave int
 }
 
@@ -92,16 +91,15 @@ func (t *Trace) lastWave() int {
 	return last
 }
 
-// Span is a sequence of requests in a Trace. Each request of a Span waits for the previous request
-// of the Span. If a context has no Trace, its Span is nil. The methods of a nil Span do nothing.
+// Span is a sequence of requests in a Trace. Each request waits for the previous request. Without a
+// Trace, the Span is nil, and its methods do nothing.
 type Span struct {
 	trace *Trace
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the highest Request.Wave of the earlier requests that the next request of the Span
-	// waits for. If the next request waits for no request, lastWave is 0. If the earlier requests are
-	// not known yet, lastWave is unknownWave.
+	// lastWave is the highest Request.Wave of the requests that the next request waits for. lastWave
+	// is 0 if there are none, and unknownWave if they are not known yet.
 	lastWave int
 }
 
@@ -151,8 +149,7 @@ func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 }
 
 // LastWave returns the highest Request.Wave of the requests that the next request of the Span waits
-// for. If the next request waits for no request, or if these requests are not known yet, LastWave
-// returns 0.
+// for. If there are none, or if they are not known yet, the result is 0.
 func (s *Span) LastWave() int {
 	if s == nil {
 		return 0
@@ -179,10 +176,9 @@ func (s *Span) WaitForWave(wave int) {
 	s.lastWave = max(s.lastWave, wave)
 }
 
-// ResolveWave changes only a Span whose dependencies are still unknown (see ForkUnplanned). It
-// records that the next request of this Span waits for all requests that the Trace has recorded so
-// far. If several Forks of the Span send requests concurrently, call ResolveWave before the Forks.
-// Otherwise, the Trace would record that these requests wait for each other.
+// ResolveWave makes the next request of a Span from ForkUnplanned wait for all requests recorded so
+// far. Call ResolveWave before concurrent Forks. Otherwise, the Trace would record that the Forks
+// wait for each other.
 func (s *Span) ResolveWave() {
 	if s == nil || s.loadLastWave() != unknownWave {
 		return

@@ -37,8 +37,7 @@ func ForBatchGet(records []model.Reader, keys int) float64 {
 }
 
 // bytesPerWriteUnit is the number of bytes that can be written for one write unit. In a
-// transaction, DynamoDB prepares and commits each write, so the number of units doubles. Index
-// entries are written outside the transaction, so they cost the normal number of units.
+// transaction, a write costs twice the units, but its index entries do not.
 const bytesPerWriteUnit = 1024
 
 // writeUnits returns the write units of writing the given number of bytes outside a transaction. A
@@ -47,12 +46,8 @@ func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/bytesPerWriteUnit))
 }
 
-// ForTransactWrite returns the write units that a transaction consumes to change a record. before
-// is the record before the change, or nil if the record is new. after is the record after the
-// change, or nil if the record is deleted. The larger of the two determines the units.
-//
-// If the record has an index entry before or after the change, the index entry costs one more
-// write. If the key of the index entry changes, the index entry costs two more writes. Sources:
+// ForTransactWrite returns the write units that a transaction consumes to change a record. If
+// before is nil, the record is new. If after is nil, the record is deleted. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func ForTransactWrite(before, after model.Record) float64 {
@@ -60,6 +55,8 @@ func ForTransactWrite(before, after model.Record) float64 {
 	units := 2 * writeUnits(max(oldSize, newSize))
 	_, wasIndexed := before[model.AttrIndexPK]
 	_, isIndexed := after[model.AttrIndexPK]
+	// An index entry costs one write, or two writes if its key changes. DynamoDB writes index entries
+	// outside the transaction.
 	switch {
 	case wasIndexed && isIndexed && model.EqualValues(before[model.AttrIndexPK], after[model.AttrIndexPK]) && model.EqualValues(before[model.AttrIndexSK], after[model.AttrIndexSK]):
 		units += writeUnits(max(oldSize, newSize))
@@ -74,8 +71,7 @@ func ForTransactWrite(before, after model.Record) float64 {
 }
 
 // MaxForTransactWrite returns the maximum write units that a transaction consumes to write one
-// record. bytes is the maximum size of the record. If indexed is true, the result includes the cost
-// of changing the key of its index entry.
+// record of the given size. If indexed is true, the key of the record's index entry may change.
 func MaxForTransactWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
@@ -83,8 +79,8 @@ func MaxForTransactWrite(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// ForCounterUpdate returns the write units that a transaction consumes to change a counter of a
-// record that has an index entry. If r is nil, the size of the record is assumed to be 1 KB.
+// ForCounterUpdate returns the write units that a transaction consumes to change a counter of an
+// indexed record. If r is nil, the record's size is assumed to be 1 KB.
 func ForCounterUpdate(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
 // ForConditionCheck returns the write units that a transaction consumes to check a condition on a

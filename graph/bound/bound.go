@@ -14,20 +14,16 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Bound is the maximum load that an operation can cause on DynamoDB, for all variables and all
-// contents of the table. For a subscription, it is the maximum load of one event.
-//
-// A Bound is valid only if Ordergraph wrote all records in the table, because it uses the maximum
-// record sizes of dynamo.CostBounds.
+// Bound is the maximum load of an operation, or of one subscription event, on DynamoDB. It is valid
+// only if Ordergraph wrote all records.
 type Bound struct {
 	// These numbers have the same meaning as in the explain output (extensions.explain).
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// Patterns contains one entry for each access pattern that the operation can use, followed by one
-	// entry for each write pattern. Both are in the order of package model. If variables determine
-	// which access pattern a field uses, Patterns contains all possible access patterns.
+	// Patterns contains the access patterns that the operation can use, followed by the write
+	// patterns, each in the order of package model.
 	Patterns []PatternBound `json:"patterns"`
 }
 
@@ -43,16 +39,8 @@ type PatternBound struct {
 // too large to compute these numbers, all of them are Unbounded.
 const Unbounded = math.MaxInt32
 
-// Compute computes the bound of a valid operation. table contains the number of shards and the
-// maximum record sizes.
-//
-// Compute visits the same selections as the plan and the resolvers, but assumes the most expensive
-// possible records. The @reads directives of a field declare the access patterns that read it. A
-// field without @reads needs no request.
-//
-// The cost of one record depends only on its selection set and on how the record was read (its
-// recordOrigin). Compute therefore calculates this cost only once for each selection set and
-// recordOrigin.
+// Compute computes the bound of a valid operation for the most expensive possible records. table
+// contains the number of shards and the maximum record sizes.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.CostBounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
@@ -100,7 +88,8 @@ type calculator struct {
 	bounds   dynamo.CostBounds
 	patterns []model.AccessPattern
 	writes   []model.WritePattern
-	// routes maps each field to the possible ways to read it. The keys have the form Type.field.
+	// routes maps each field to the possible ways to read it. The keys have the form Type.field. A
+	// field without routes needs no request.
 	routes map[string][]readRoute
 	// consistent is true if the operation uses strongly consistent reads. Reads of an index are always
 	// eventually consistent.
@@ -243,16 +232,14 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// Lookups below the lists of several parents share requests only if the lists are available
-		// at the same time. There are up to three such times: with the parents, after a separate
-		// Query, or after a second Query. The second Query is needed only if an item collection is
-		// too large. groups is the number of these times.
+		// Lookups below lists share requests only if the lists are available at the same time.
+		// groups is the number of different times.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
-			groups = 3
+			groups = 3 // with the parents, after a Query, or after a second Query
 		case first.EmbeddedInParent:
-			groups = 2
+			groups = 2 // with the parents or after a Query
 		}
 	case len(f.Selections) > 0:
 		child = b.childrenCost(f, recordOrigin{lookup: b.lookupPattern(typeOfField, alternatives[0]), single: from.single})
@@ -275,11 +262,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 	}
 }
 
-// addReads adds the requests that read a field, and returns the number of sequential round trips.
-//
-// If the field has alternatives, an execution uses only one of them. The total cost therefore
-// increases only by the maximum over the alternatives. The separate cost of each access pattern
-// increases with every alternative that uses the pattern.
+// addReads adds the requests that read a field, and returns the number of round trips. Only the
+// most expensive alternative counts for the total.
 func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from recordOrigin, shared map[int]bool) int {
 	maximum, rounds := requestLoad{}, 0
 	for _, patterns := range alternatives {

@@ -2,13 +2,11 @@ package bound
 
 import "math"
 
-// requestLoad is the maximum load on DynamoDB for looking up records in groups. The lookups of a
-// group share requests of up to 100 keys each. A group of n keys therefore needs n/100 requests,
-// rounded up. That is at most n/100 + 99/100 requests.
+// requestLoad is the maximum load of reading records in groups. Lookups share requests of up to 100
+// keys, so n keys need at most n/100 + 99/100 requests.
 type requestLoad struct {
-	// perRecord is the number of requests for each record, in hundredths of a request. perGroup is the
-	// additional number of requests for each group, also in hundredths. readUnits is the number of
-	// read capacity units for each record.
+	// perRecord and perGroup count hundredths of requests, for each record and each group.
+	// readUnits counts read capacity units for each record.
 	perRecord, perGroup, readUnits float64
 }
 
@@ -24,13 +22,11 @@ func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 // cost is the cost of reading a selection set for one record.
 type cost struct {
 	total requestLoad
-	// patterns contains the load of each access pattern, followed by the load of each write
-	// pattern. The sum of these loads can exceed total. If a field has alternatives, total contains
-	// only the maximum, but patterns contains the load of every alternative.
+	// patterns contains the load of each access pattern and write pattern. It counts every
+	// alternative of a field, but total counts only the maximum.
 	patterns []requestLoad
-	// keyChain and recordChain are the numbers of round trips in the longest sequence of requests that
-	// wait for each other. For keyChain, the sequence starts when the key of the record is known. For
-	// recordChain, it starts after the record has been read.
+	// keyChain is the longest chain of round trips that needs only the record's key. recordChain is
+	// the longest chain that needs the record.
 	keyChain, recordChain int
 }
 
@@ -44,11 +40,8 @@ func (c *cost) addRead(pattern int, d requestLoad) {
 	c.patterns[pattern].add(d, 1, 1)
 }
 
-// addChildren adds the requests and read units of a nested selection. more is the cost for one
-// record, records is the number of records, and groups is the number of groups of lookups.
-//
-// The caller must update keyChain and recordChain, because only the caller knows which requests
-// wait for others.
+// addChildren adds the cost of a nested selection. more is the cost for one record. The caller must
+// update keyChain and recordChain.
 func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
@@ -56,9 +49,8 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// raiseToMaximum combines the costs of two types, if a record can have either type. Each number of
-// c becomes the maximum of the numbers in c and other. The number of requests per group becomes the
-// sum instead, because lookups of different types do not share requests.
+// raiseToMaximum combines the costs of two possible types of a record by maximum. Only perGroup is
+// added, because lookups of different types do not share requests.
 func (c *cost) raiseToMaximum(other cost) {
 	setMax := func(a *requestLoad, b requestLoad) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)

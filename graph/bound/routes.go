@@ -18,9 +18,8 @@ import (
 type readRoute struct {
 	// pattern is the index of the route's access pattern in calculator.patterns.
 	pattern int
-	// arguments and sub are conditions. If arguments is not empty, the route can be used only if all
-	// these arguments have values. If sub is not empty, the route can be used only if the operation
-	// selects the subfield with this name.
+	// arguments and sub are conditions: all arguments must have values, and the operation must
+	// select the subfield sub. An empty condition is always met.
 	arguments []string
 	sub       string
 }
@@ -186,13 +185,8 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns the statuses of a list that is merged from one partition for each order
-// status. For other lists, it returns nil.
-//
-// If the argument "statuses" is one status, or a list with one element, the result has one element.
-// If the argument is a list without variables, the result has one element for each different
-// status. Otherwise, the result contains all statuses. Only the number of statuses affects the
-// cost.
+// mergedStatuses returns the statuses of a list that is merged from one partition for each status,
+// otherwise nil. Only the number of statuses matters.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
@@ -219,9 +213,8 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether an argument has a value. possible is true if the argument can have a
-// value. certain is true if the argument has a value for all values of the variables. For an
-// object, certain is false, because the object can be empty.
+// hasArgument reports whether an argument can have a value (possible). certain is true if the
+// argument has a value for all values of the variables.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -236,12 +229,11 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 		isText := f.Definition.Arguments.ForName(name).Type.NamedType == "String"
 		return true, isText && a.Value.VariableDefinition.Type.NonNull && !operation.IsPrefixArgument(name)
 	}
-	return true, false
+	return true, false // an object can be empty
 }
 
-// selectsSubfield reports whether the operation selects the subfield of f with the given name.
-// possible is true if the subfield is selected for some values of the variables. certain is true if
-// the subfield is selected for all values of the variables.
+// selectsSubfield reports whether f can select the named subfield (possible). certain is true if f
+// selects the subfield for all values of the variables.
 func selectsSubfield(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache is an LRU cache of GraphQL documents. The key of a document is the hash of its text. A
-// cache limits the number of its documents and their total memory. It is safe for concurrent use.
+// cache is an LRU cache of documents by the hash of their text. It limits their number and their
+// memory. It is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
 	// documents is the LRU list. newCache sets the maximum number of documents.
@@ -60,10 +60,8 @@ func (c *cache) add(hash documentHash, d *Document) {
 	}
 }
 
-// These constants are estimates in bytes for Document.Bytes. TestDocumentMemoryEstimates in package
-// graph compares them with the measured memory of documents. A node is an element of the syntax
-// tree, such as a field or a value. The estimates include memory for the prepared operations that a
-// document caches later.
+// These estimates in bytes are for a document, a node of its syntax tree and a comment.
+// TestDocumentMemoryEstimates in package graph checks them.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes
@@ -76,9 +74,7 @@ const (
 
 // Bytes returns the estimated memory of the document in bytes. The estimate is usually too high.
 func (d *Document) Bytes() int {
-	// The length of the text counts three times: once for the text itself, and twice for strings
-	// with escape sequences. The parser copies such a string to a buffer of up to twice its size.
-	// Names and other values need no further memory, because they are substrings of the text. Each
-	// "#" counts as a comment, although it can also be part of a string.
+	// The parser copies strings with escape sequences to a buffer of up to twice their size. Each
+	// "#" counts as a comment, even in a string.
 	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

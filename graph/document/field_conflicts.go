@@ -11,16 +11,7 @@ import (
 
 // findFieldConflicts returns an error if two fields with the same response name cannot be merged
 // (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document must already
-// satisfy all other validation rules.
-//
-// The algorithm of the specification compares every pair of fields. This function compares each
-// field only with the first field of the same response name. This is sufficient, because equality
-// of shapes, names and arguments is transitive. The function then merges the selection sets of
-// fields with the same response name, and checks the merged set instead of each pair of sets.
-//
-// The time is at most proportional to n·t. Here, n is the number of nodes of the document after
-// each fragment spread is replaced by its fragment. t is the number of object types on which the
-// document selects fields with the same response name.
+// satisfy all other rules.
 func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
 		o := conflictFinder{schema: schema}
@@ -31,17 +22,20 @@ func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerro
 	return nil
 }
 
+// conflictFinder finds conflicts in time O(n·t). n is the number of nodes after fragment spreads
+// are replaced. t is the number of object types on which the document selects the same response
+// name.
 type conflictFinder struct {
 	schema *ast.Schema
 	found  *gqlerror.Error
 }
 
 // check compares the fields of selection sets that the response merges. If shapesOnly is true, the
-// selection sets are on different object types. Each object in the response then uses only one
-// selection set, so fields with the same response name can have different names and arguments. The
-// fields must still return values of the same shape; see sameShape.
+// sets are on different object types, so fields with the same response name need only the same
+// shape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range groupByResponseName(sets) {
+		// Equality is transitive, so each field is compared only with the first one.
 		first := named[0]
 		for _, f := range named[1:] {
 			if !o.sameShape(first.Definition.Type, f.Definition.Type) {
@@ -137,9 +131,8 @@ func groupByType(fields []*ast.Field) [][]*ast.Field {
 	return groups
 }
 
-// sameShape reports whether the types a and b have the same shape. Their list and non-null wrappers
-// must be the same. Two scalars or enums must also have the same name. Objects, interfaces and
-// unions need not have the same name, because the method check compares their fields.
+// sameShape reports whether two types have the same wrappers and, for scalars and enums, the same
+// name. check compares the fields of other types.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

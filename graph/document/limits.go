@@ -13,10 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// PerLimit has one field for each limit on a request's document and on its execution. In Limits,
-// each field is the value of a limit, so T is int. In LimitCodes, each field is an error code, so T
-// is string. setting.Limits describes the struct tags. Typical requests stay far below the default
-// limits.
+// PerLimit has one field for each limit. T is int for the limits, and string for their error codes.
+// setting.Limits describes the struct tags.
 type PerLimit[T any] struct {
 	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document"`
 	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"levels of nested fields, except introspection"`
@@ -53,9 +51,9 @@ const (
 	// spread is replaced by its fragment. The parser has the same limit, but does not replace
 	// fragment spreads.
 	maxNesting = parser.MaxNestingDepth
-	// MaxExpandedNodes is the maximum number of nodes in a document, after each fragment spread is
-	// replaced by its fragment. Fields, fragments, directives and values are nodes. The time for
-	// validation, planning and execution is proportional to the number of nodes.
+	// MaxExpandedNodes is the maximum number of fields, fragments, directives and values, after
+	// fragment spreads are replaced. The time for validation, planning and execution is
+	// proportional to this number.
 	MaxExpandedNodes = 50_000
 	// maxName is the maximum length of a name in bytes. Long names are expensive, because
 	// validation compares each unknown name with the names of the schema to suggest a similar one.

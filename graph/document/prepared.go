@@ -56,9 +56,8 @@ func (d *Document) PreparedBytes() int {
 	return d.preparedBytes
 }
 
-// CachePrepared caches a prepared operation and returns it. It does not cache the operation if the
-// memory would exceed PreparedCapacity. If another request has already cached an operation with the
-// same key, CachePrepared returns that operation instead.
+// CachePrepared caches prepared if PreparedCapacity allows it, and returns prepared. If the key is
+// already cached, CachePrepared returns the cached operation.
 func (d *Document) CachePrepared(key PreparedKey, prepared Prepared) Prepared {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,12 +8,8 @@ import (
 )
 
 // singleRootFieldRule checks that a subscription has exactly one root field
-// (https://spec.graphql.org/September2025/#sec-Single-Root-Field). The root field must not be an
-// introspection field. It must not have @skip or @include, because a subscription without its root
-// field has no events.
-//
-// gqlparser's own rule is less strict. It allows @skip and @include, and it counts the same field
-// with two aliases as one field.
+// (https://spec.graphql.org/September2025/#sec-Single-Root-Field). Unlike gqlparser's rule, it
+// rejects @skip, @include and two aliases of a field.
 var singleRootFieldRule = core.Rule{
 	Name: "SingleFieldSubscriptions",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {

@@ -54,11 +54,11 @@ type measurer struct {
 	// levels is the current depth of the recursion. The recursion stops at maxNesting, so no
 	// document can exhaust the stack.
 	levels int
-	// nodes is the number of nodes of the syntax tree. expanded is the number of nodes after each
-	// fragment spread is replaced by its fragment. conditions contains the names of the variables
-	// in @skip and @include.
+	// nodes is the number of nodes of the syntax tree. expanded is the number after each fragment
+	// spread is replaced by its fragment.
 	nodes, expanded int
-	conditions      []string
+	// conditions contains the names of the variables in @skip and @include.
+	conditions []string
 	// directives is the number of directives in the document. firstExcessDirective is the position
 	// of the first directive beyond the limit, or nil if the document is within the limit.
 	directives           int
@@ -67,13 +67,8 @@ type measurer struct {
 	reported             map[string]bool
 }
 
-// measure measures a document and checks its limits. The document has been parsed, but not yet
-// validated, so its fragments can be unknown, duplicate or cyclic. The time is proportional to the
-// length of the document, and the depth of the recursion is limited.
-//
-// For each limit that the document exceeds, the result contains one error with the code of the
-// limit. The codes of the fixed limits in limits.go are TOO_DEEP, INTROSPECTION_TOO_DEEP and
-// TOO_EXPENSIVE. The code for cyclic fragments and for names that are too long is BAD_USER_INPUT.
+// measure checks the limits of a document before its validation. Its fragments can therefore be
+// unknown, duplicate or cyclic. Each exceeded limit causes one error.
 func (l Limits) measure(document *ast.QueryDocument) *measurer {
 	m := &measurer{doc: document, limits: l, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[*ast.FragmentDefinition]*size{}, reported: map[string]bool{}}
 	for _, f := range document.Fragments {

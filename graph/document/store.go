@@ -22,16 +22,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Limits of the two document caches. Clients choose the contents of these caches, so the number of
-// documents and their memory are limited. A document with the default maximum number of tokens
-// needs about half a megabyte.
+// These constants limit the caches, because clients choose the documents. A document with the
+// default maximum number of tokens needs about half a megabyte.
 const (
 	defaultCacheSize     = 1000
 	registeredCacheBytes = 16 << 20
-	// recentCacheBytes limits the memory of documents that clients sent without a hash. It is lower
-	// than registeredCacheBytes, because the eviction of these documents costs less. The server
-	// only has to parse such a document again. If a registered document is evicted, the client must
-	// also send its text again.
+	// recentCacheBytes limits the memory of documents without a registered hash. It is lower,
+	// because evicted registered documents must be sent again.
 	recentCacheBytes = 8 << 20
 )
 
@@ -42,15 +39,14 @@ type Document struct {
 	Parsed *ast.QueryDocument
 	// Trusted is true if the document is one of the server operator's trusted documents.
 	Trusted bool
-	// errs are the errors of the document. A document with errors cannot be executed, and the Store
-	// keeps it only if it is trusted. redactedErrs are the same errors for callers who may not see
-	// the schema. If redactedErrs is empty, errs also applies to these callers.
+	// errs are the errors of the document. redactedErrs replaces errs for callers who may not see
+	// the schema, unless redactedErrs is empty.
 	errs, redactedErrs gqlerror.List
-	// prepared contains the cached prepared operations. The map can be read without a lock, because
-	// it is never modified. CachePrepared replaces it while holding mu. preparedBytes is the
-	// estimated memory of the operations in the map.
-	prepared      atomic.Pointer[map[PreparedKey]Prepared]
-	mu            sync.Mutex
+	// prepared contains the cached prepared operations. It needs no lock for reads, because
+	// CachePrepared replaces the map while holding mu and never modifies it.
+	prepared atomic.Pointer[map[PreparedKey]Prepared]
+	mu       sync.Mutex
+	// preparedBytes is the estimated memory of the operations in the map.
 	preparedBytes int
 	// nonNullUses lists, for each operation, the uses of nullable variables where null is not
 	// allowed. coerceVariables checks the values of these variables.
@@ -117,11 +113,6 @@ func parseHash(text string) (hash documentHash, ok bool) {
 }
 
 // Store finds or parses the document of a request. It is safe for concurrent use.
-//
-// A store contains three kinds of documents: the operator's trusted documents, documents that
-// clients registered by hash, and other documents of recent requests. Trusted documents are never
-// evicted. Registered and recent documents have separate caches. A flood of documents without a
-// hash therefore cannot evict registered documents.
 type Store struct {
 	schema *ast.Schema
 	limits Limits
@@ -132,7 +123,9 @@ type Store struct {
 	byID   map[string]*Document
 	byHash map[documentHash]*Document
 	// trustedOnly is true if the store rejects all documents that are not trusted.
-	trustedOnly        bool
+	trustedOnly bool
+	// registered contains the documents that clients registered by hash. recent contains other
+	// documents. The caches are separate, so recent documents cannot evict registered ones.
 	registered, recent *cache
 	// preparations limits how many documents are parsed at the same time. If it is nil, there is no
 	// limit.
@@ -177,18 +170,11 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 	return d
 }
 
-// Find returns the document of a client's request. id is the ID of a trusted document, and text is
-// the text of a document. extensions can contain the hash of a document. The document can have
-// errors, which Document.Errors returns. work counts the nodes that Find processed to parse the
-// document. If the store already contains the document, work is zero.
+// Find returns the document with the given ID or text, or with the hash in extensions. The document
+// can have errors (Document.Errors).
 //
-// If hideSchema is true, error messages mention a name of the schema only if the request contains
-// it.
-//
-// If ctx ends while the document waits to be parsed, Find returns TIMED_OUT. If the request
-// specifies no document, two documents or a malformed hash, it returns BAD_USER_INPUT. Find also
-// returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and DOCUMENT_NOT_TRUSTED, which
-// package errcode describes.
+// The errors of Find are TIMED_OUT, BAD_USER_INPUT, PERSISTED_QUERY_NOT_FOUND,
+// PERSISTED_QUERY_HASH_MISMATCH and DOCUMENT_NOT_TRUSTED.
 func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	hash, byHash, err := persistedQueryHash(extensions)
 	switch {
@@ -214,10 +200,8 @@ func (d *Store) findByID(id string) (*Document, *gqlerror.Error) {
 	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// findByHash returns the trusted or registered document with the given hash. It follows Apollo's
-// protocol of automatic persisted queries. For a trusted document, name can also be the document's
-// ID. If the request contains both the hash and the text of a new document, findByHash checks the
-// hash and registers the document.
+// findByHash returns a document by its hash or, for a trusted document, by its ID. If text is a new
+// document, findByHash registers it.
 func (d *Store) findByHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {

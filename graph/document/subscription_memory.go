@@ -6,13 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// SubscriptionMemory limits the memory of the documents and variables of all subscriptions. It is
-// safe for concurrent use.
-//
-// A query needs its document only until the server sends the response. A subscription needs its
-// document until the subscription ends. Without a limit, ten thousand subscriptions with documents
-// of the maximum size would need gigabytes. Subscriptions with the same text can share one
-// document. The memory of a shared document is charged only once, to one of the callers.
+// SubscriptionMemory limits the memory of all subscriptions' documents and variables. A shared
+// document is charged only once. SubscriptionMemory is safe for concurrent use.
 type SubscriptionMemory struct {
 	pool    *admission.Pool
 	mu      sync.Mutex

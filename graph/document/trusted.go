@@ -35,9 +35,8 @@ func (t Trusted) OperationNames() []string {
 	return names
 }
 
-// loadTrusted parses, validates and stores the trusted documents. If a document is invalid or
-// exceeds a limit, it is stored with its errors. Clients that request this document receive the
-// errors. loadTrusted also passes the first error to onInvalid.
+// loadTrusted parses and stores the trusted documents. An invalid document is stored with its
+// errors, so that clients receive them. onInvalid receives the first error.
 func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error)) {
 	for _, trusted := range documents {
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))

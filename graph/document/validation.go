@@ -11,19 +11,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// validate validates a document that has already passed the checks of its limits. It returns at
-// most errcode.MaxErrors errors. Validation also stores definitions of the schema in the document's
-// AST, so it must end before several requests share the document. If introspection is false,
-// validate rejects __schema and __type. If hideSchema is true, error messages reveal nothing about
-// the schema.
-//
-// Most rules are gqlparser's, but this package checks four rules itself. size.go rejects cyclic
-// fragments and limits the depth of introspection queries. singleRootFieldRule checks the root
-// field of a subscription. findFieldConflicts finds fields that cannot be merged. It replaces
-// gqlparser's rule, which takes quadratic time because it compares all pairs of fields.
+// validate validates a document. It also modifies the AST, so it must end before requests share the
+// document. It returns at most errcode.MaxErrors errors.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
+		// gqlparser's own rule would take quadratic time.
 		errs = findFieldConflicts(schema, document)
 	}
 	if len(errs) == 0 && len(document.Operations) > 1 {
@@ -32,11 +25,8 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hi
 	return errs
 }
 
-// clearVariableDefinitions removes the reference to a variable's definition from each use of the
-// variable. If several operations spread the same fragment, each reference in the fragment points
-// to the definition in the last of these operations. For the other operations, gqlparser would use
-// the wrong default value. The references are not needed, because coerceVariables sets the default
-// values of the executed operation.
+// clearVariableDefinitions removes the references from variables to definitions. In a shared
+// fragment, a reference can point to another operation's definition, with a wrong default value.
 func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
@@ -44,8 +34,7 @@ func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 }
 
 // errorLimitReached is the panic value that ends the validation after too many errors. The number
-// of errors is limited, because each error can take time. For example, gqlparser searches the
-// schema for names that are similar to the name of an unknown field.
+// of errors is limited, because each error can take time.
 type errorLimitReached struct{}
 
 func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
@@ -84,8 +73,8 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 	return errs
 }
 
-// ruleSet returns the validation rules. Each call returns a new slice, so the caller may append to
-// it.
+// ruleSet returns the validation rules in a new slice. size.go checks cyclic fragments and deep
+// introspection, and field_conflicts.go checks field conflicts.
 func ruleSet(introspection, hideSchema bool) []core.Rule {
 	set := []core.Rule{
 		rules.FragmentsOnCompositeTypesRule,

@@ -23,24 +23,9 @@ const maxIDDigits = 64
 // quotes.
 const maxQuotedBytes = 50
 
-// coerceVariables validates the variables of a request and converts them to the values that the
-// executor expects (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). For
-// example, integers become int64, IDs become strings, and lists become []any. If a variable is
-// missing, it gets its default value. Without this function, the generated code would accept
-// invalid values, such as the string "1" for a number. Custom scalars are not converted. Variables
-// that the operation does not declare are ignored.
-//
-// If hideSchema is true, error messages mention a type or a field only if the client sent its name.
-//
-// nonNullUses are the uses of nullable variables where null is not allowed. Validation accepts such
-// a use if there is a default value. If the request sets the variable to null, the specification
-// requires an error during execution
-// (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed). This function
-// returns the error before execution.
-//
-// The function returns at most errcode.MaxErrors errors. They contain the name of the variable and
-// the path of the value. If a value exceeds the nesting limit, the code is LIST_TOO_DEEP.
-// Otherwise, it is BAD_USER_INPUT.
+// coerceVariables validates and converts the variables of a request
+// (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). It does not convert
+// custom scalars, and returns at most errcode.MaxErrors errors.
 func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, values map[string]any, limits Limits, hideSchema bool, nonNullUses ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
 	c := coercer{schema: schema, hideSchema: hideSchema}
@@ -65,6 +50,9 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
+	// If one of these variables is null, the specification requires an error during execution
+	// (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed). This function
+	// returns the error earlier.
 	for _, use := range nonNullUses {
 		if value, ok := variables[use.Raw]; ok && value == nil {
 			expected := use.ExpectedType.String()
@@ -77,9 +65,8 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	return variables, nil
 }
 
-// nonNullUsesRule returns a validation rule that reports no errors. Instead, the rule finds each
-// use of a nullable variable where null is not allowed, and adds this use to d.nonNullUses.
-// gqlparser accepts such a use if there is a default value.
+// nonNullUsesRule returns a rule that reports no errors. It adds each use of a nullable variable
+// where null is not allowed to d.nonNullUses.
 func (d *Document) nonNullUsesRule() core.Rule {
 	d.nonNullUses = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {

@@ -6,10 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// FieldVisitor visits the fields of selection sets, including the fields in fragments. It does not
-// visit the selection sets of these fields. It visits a fragment at its first spread. If this
-// spread depends on a variable in @skip or @include, the fragment is visited again at its first
-// spread without such a variable.
+// FieldVisitor visits the fields of selection sets, including the fields in fragments, but not
+// nested selection sets. It visits a fragment at most twice (recordSpread).
 type FieldVisitor struct {
 	// Field is called for each field. optional is true if the field depends on a variable in @skip
 	// or @include.
@@ -24,9 +22,8 @@ type FieldVisitor struct {
 	// Visited is the number of visited selections. Selections that @skip or @include excludes are
 	// counted, too.
 	Visited int
-	// optional contains the names of the fragments with a spread that depends on a variable in
-	// @skip or @include. certain contains the names of the fragments with a spread that does not
-	// depend on such a variable.
+	// optional contains the fragments with a spread that depends on a variable in @skip or
+	// @include. certain contains the fragments with any other spread.
 	certain, optional []string
 }
 
@@ -60,10 +57,8 @@ func (v *FieldVisitor) evaluateDirectives(directives ast.DirectiveList) (in, opt
 	return v.EvaluateConditions(directives)
 }
 
-// recordSpread records a spread of a fragment and reports whether to visit the fragment. optional
-// is true if the spread depends on a variable in @skip or @include. A fragment is visited at its
-// first spread. If the first spread is optional, but a later spread is not, the fragment is visited
-// again at the later spread. The second visit shows that the fragment's fields are always selected.
+// recordSpread records a spread and reports whether to visit the fragment: at its first spread, and
+// at its first spread that is not optional.
 func (v *FieldVisitor) recordSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -83,9 +83,8 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable parses the new value of a record's field that clients can clear. If the client
-// omits v, the record keeps its value, and parseOmittable returns nil. If v is null, the field is
-// cleared, and parseOmittable returns a pointer to the zero value.
+// parseOmittable parses a field that clients can clear. If v is omitted, it returns nil. For null,
+// it returns a pointer to the zero value.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
@@ -96,14 +95,12 @@ func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.
 
 func parseName(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
-// A generated Command method parses each input field with one of the functions below. The code
-// generator selects the function by its name. It looks for these functions, in this order:
+// For each input field, the code generator uses the first of these functions that exists:
 //
-//  1. a function for the command and the field, such as parseProductChangeUnitPrice
-//  2. a function for the record and the field, such as parseEmployeeName
-//  3. a function for the field, such as parseEmail
-//
-// If there is no such function for a field of type String, the method uses parseName.
+//  1. for the command and the field, such as parseProductChangeUnitPrice
+//  2. for the record and the field, such as parseEmployeeName
+//  3. for the field, such as parseEmail
+//  4. parseName, if the field has the type String
 
 // parseSortableName validates a name by which clients can search or sort records. Unlike parseName,
 // it does not allow the character "#".
@@ -195,9 +192,8 @@ func parseCurrencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// parseProductChangeUnitPrice parses the new price of a product. If the input has no currency code,
-// the price is in the product's currency. This function does not know that currency, so the
-// mutation validates the amount after it has read the product.
+// parseProductChangeUnitPrice parses a new product price. If the input has no currency code, the
+// mutation later validates the amount in the product's currency.
 func parseProductChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
@@ -264,9 +260,8 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	return lines, nil
 }
 
-// Quote returns a quote for the input. If the input is valid, Quote calls the function price with
-// the order lines and returns the result. If the input is invalid, the quote contains only the user
-// errors.
+// Quote passes valid order lines to the function price and returns the result. If the input is
+// invalid, the quote contains only the user errors.
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {

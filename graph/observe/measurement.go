@@ -20,9 +20,8 @@ type Measurement struct {
 	usage     trace.Usage
 }
 
-// Begin starts a Measurement. The returned context counts the DynamoDB requests of the operation.
-// text is the text of the request's document. If o is nil or does not observe the operation, the
-// Measurement is nil.
+// Begin starts a Measurement. The returned context counts the DynamoDB requests. If o is nil or
+// does not observe the operation, the Measurement is nil.
 func Begin(ctx context.Context, o Observer, text string) (context.Context, *Measurement) {
 	if o == nil || !o.Observes(ctx) {
 		return ctx, nil

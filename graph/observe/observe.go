@@ -18,16 +18,14 @@ type Observer interface {
 	// BeginEvent is called for each event of a subscription, before the operation is executed for
 	// the event. It returns the context of the execution.
 	BeginEvent(ctx context.Context) context.Context
-	// EndOperation is called at the end of each query and each mutation. For a subscription, it is
-	// called once after the start and once after each event. It is also called for operations that
-	// the server refused. ctx is the context of the operation.
+	// EndOperation is called after each query and mutation, including refused ones, after the start
+	// of a subscription, and after each of its events.
 	EndOperation(ctx context.Context, o Operation)
 }
 
 const (
-	// UntrustedName replaces the name of an operation if its document is not trusted or the
-	// operation has no name. Clients choose the names in untrusted documents, so metrics would
-	// otherwise contain an unlimited number of names.
+	// UntrustedName replaces the name of an operation without a name or without a trusted document.
+	// Otherwise, metrics could contain an unlimited number of names.
 	UntrustedName = "other"
 	// UnknownType is the type of an operation that the server could not find. For example, the
 	// request's document has a syntax error.
@@ -76,9 +74,8 @@ func (o Operation) WithDocument(text string) Operation {
 // hexadecimal digits.
 const hashLength = 6
 
-// DocumentHash returns the first 12 hexadecimal digits of the SHA-256 of the document's text. For a
-// trusted document with a named operation, Name identifies the operation, so DocumentHash returns
-// an empty string. It also returns an empty string if the request had no text.
+// DocumentHash returns the first 12 hexadecimal digits of the document's SHA-256. If Name
+// identifies the operation, or there is no document, it returns an empty string.
 func (o *Operation) DocumentHash() string {
 	if o.document == "" {
 		return ""

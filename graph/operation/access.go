@@ -11,28 +11,19 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// AccessChecker checks whether a caller may use the fields of an operation. The @access directive
-// in the schema declares the permission that a field requires. The policy grants permissions to
-// roles.
-//
-// If the caller's role lacks a permission, Check rejects the operation before anything is read. A
-// role can also have a permission only for the caller's own records. All other records then look
-// like missing records. Three places hide them: the loaders (loaders.Viewer), changes
-// (change.Caller) and subscriptions (authorizedSource in package graph).
-//
-// An input field can require a permission in addition to the mutation's permission. Only the
-// mutation's permission decides which records the caller may change.
+// AccessChecker checks whether a caller may use the fields of an operation. @access in the schema
+// declares the permission of a field.
 type AccessChecker struct {
+	// Policy grants permissions to roles. A role can have a permission only for the caller's own
+	// records. loaders.Viewer, change.Caller and authorizedSource then hide all other records.
 	Policy commerce.Policy
-	// fields maps each field to the permission that it requires. A field without @access requires
-	// the permission of its type. If the type has no permission either, there are two cases. In a
-	// root type, or in a type with @access on another field, the field requires
-	// undeclaredPermission, so a forgotten @access denies access. In all other types, the field
-	// requires no permission.
+	// fields maps each field to its own or its type's permission. If both are missing in a root
+	// type, or in a type with another @access, undeclaredPermission is required.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions maps the name of a type to the permission that its @access declares.
 	TypePermissions map[string]commerce.Permission
-	// inputs maps each input field with @access to the permission that it requires.
+	// inputs maps each input field with @access to its permission. Only the permission of the
+	// mutation decides which records the caller may change.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
 	// introspection is true if introspection is enabled on the server.
@@ -107,17 +98,14 @@ func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool
 	return p, true
 }
 
-// HidesSchema reports whether the principal may not see the schema, because introspection is
-// disabled or the principal lacks the permission for it. Error messages for such a principal may
-// mention a name of the schema only if the request contains it.
+// HidesSchema reports whether the principal may not see the schema. Errors may then mention a
+// schema name only if the request contains it.
 func (a AccessChecker) HidesSchema(principal commerce.Principal) bool {
 	return !a.introspection || a.Policy.GrantForPrincipal(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
-// Check returns an error for each selected field that the caller's role may not use. It also
-// returns an error for each input field that the caller's role may not set, if the request sets it.
-// There are at most errcode.MaxErrors errors. The variables must already be coerced. The result
-// does not depend on the IDs in the arguments, so it does not reveal whether a record exists.
+// Check returns an error for each selected field and input field that the caller may not use, at
+// most errcode.MaxErrors. variables must be coerced.
 func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	allowed := func(p commerce.Permission) bool {
 		return a.Policy.GrantForPrincipal(principal, p) != commerce.GrantNone
@@ -200,9 +188,8 @@ func (c *accessCheck) addError(position *ast.Position, action string) {
 	}
 }
 
-// PermissionError returns the error for a caller whose role lacks a permission. action is a verb
-// phrase for the message, such as "use the field \"orders\"". If the request has no token, the code
-// is UNAUTHENTICATED, so that the client asks the user to log in. Otherwise, the code is FORBIDDEN.
+// PermissionError returns UNAUTHENTICATED for a caller without a token, otherwise FORBIDDEN. action
+// is a verb phrase, such as "use this mutation".
 func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
 		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: remove this part of the request, or send a token as Authorization: Bearer TOKEN", action)

@@ -26,9 +26,7 @@ const (
 	// It covers the read of the line's product.
 	lineCost = 1
 	// plainListLength is the assumed maximum length of most lists that are not connections, such as
-	// phone numbers. Only records that other software wrote to the table can have more phone
-	// numbers. costRuleOf assumes other lengths for some lists, such as lists of enum values or
-	// user errors.
+	// phone numbers. costRuleOf assumes other lengths for some lists.
 	plainListLength = commerce.MaxPhoneNumbers
 )
 
@@ -131,9 +129,8 @@ const (
 	costPerElement costRuleKind = iota
 	// costPerPageRecord multiplies the cost of one record by the page size.
 	costPerPageRecord
-	// costScaledByParent applies to a list if the arguments of its parent field determine the
-	// list's length. Examples are the nodes of a connection and the lines of a quote. The rule of
-	// the parent field multiplies the cost of one element by the list's length.
+	// costScaledByParent applies to a list if the arguments of its parent determine its length. The
+	// parent's rule multiplies the element's cost by this length.
 	costScaledByParent
 	// costPerKey multiplies the cost of the field's selection set by the number of keys that the
 	// field looks up.
@@ -193,9 +190,8 @@ func listsRecords(f *ast.Field) bool {
 	return f.ObjectDefinition.Name == quoteType && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// Cost returns the maximum cost of an operation in points. The variables must already be coerced.
-// The cost does not depend on the records in the table. It is never lower than the number of values
-// in the response.
+// Cost returns the maximum cost of an operation in points, never less than the number of response
+// values. The variables must already be coerced.
 func (p *Prepared) Cost(variables map[string]any) int {
 	const maxCost = 1 << 52                                                // nested page sizes can overflow an integer
 	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // average list lengths in introspection queries can be fractions
@@ -318,9 +314,8 @@ func (f *Field) maxLineCount(variables map[string]any) int {
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }
 
-// MaxKeys returns the maximum number of records that a field can look up by a list of keys. The
-// result applies to all values of the variables. If the field has no list of keys, MaxKeys returns
-// 0.
+// MaxKeys returns the maximum number of keys that a field looks up, for all values of the
+// variables. If the field has no list of keys, it returns 0.
 func (f *Field) MaxKeys() int {
 	if f.costRule.kind == costPerQuoteLine {
 		return f.maxLineCount(nil)

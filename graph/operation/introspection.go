@@ -12,10 +12,8 @@ const (
 	// outsideIntrospection is the position of a field that is not part of an introspection query.
 	outsideIntrospection introspectionPosition = iota
 	positionSchema
-	// positionAllTypes, positionAllFields and positionAllDirectives are positions where a selection
-	// set applies to every type, field or directive of the schema. At these positions, the cost
-	// calculation uses the average length of a list. The cost is exact, because the average times
-	// the number of elements is the total length.
+	// positionAllTypes, positionAllFields and positionAllDirectives are positions that apply to
+	// every type, field or directive. There, the average list length gives the exact cost.
 	positionAllTypes
 	positionAllFields
 	positionAllDirectives

@@ -13,10 +13,8 @@ import (
 // package graph checks that no operation uses more than three times the resources that its points
 // pay for.
 const (
-	// CPUTimePerPoint is the processor time that one point pays for. It is about the time of the
-	// smallest request, including HTTP, because that request costs one point. It was measured on
-	// one machine, where gqlparser parses about 200 fields in this time. On other machines, tests
-	// therefore measure how long gqlparser takes for 200 fields.
+	// CPUTimePerPoint is the processor time of one point, about the time of the smallest
+	// request. On other machines, tests use the time for gqlparser to parse 200 fields.
 	CPUTimePerPoint = 50 * time.Microsecond
 	// BytesPerPoint is the number of bytes that one point pays for. It applies to the bytes of a
 	// client's request and to the bytes of the data in a response.

@@ -19,15 +19,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Prepared is an operation that is ready to execute. It applies to one combination of @skip and
-// @include values. Its tree contains the fields of all fragments, but not the fields that @skip or
-// @include excludes. Valid arguments without variables are already converted.
-//
-// Requests with the same @skip and @include values share a Prepared. After preparation, only
-// ResponseBytes changes.
+// Prepared is an operation that is ready to execute, for one combination of @skip and @include
+// values. Requests share it: only ResponseBytes may change.
 type Prepared struct {
 	Definition *ast.OperationDefinition
-	Root       *SelectionSet
+	// Root contains the fields of all fragments, but not the fields that @skip or @include excludes.
+	Root *SelectionSet
 	// variableFields are the fields whose arguments contain variables or are invalid. For each
 	// execution, VariableArguments converts these arguments.
 	variableFields []*Field
@@ -47,9 +44,8 @@ type Prepared struct {
 	ResponseBytes atomic.Int64
 }
 
-// MaxInitialResponseCapacity is the maximum initial capacity of a response's buffer in bytes. The
-// initial capacity is the size of the operation's previous response. Without a maximum, one large
-// response would make all later responses of the operation allocate as much memory.
+// MaxInitialResponseCapacity limits the initial capacity of a response's buffer in bytes.
+// Otherwise, one large response would enlarge the buffers of all later responses.
 const MaxInitialResponseCapacity = 1 << 20
 
 // SelectionSet contains the fields that the operation selects on one object type, at one path of
@@ -81,20 +77,20 @@ type Field struct {
 	// Selections are the field's selection sets in the document. If the document selects the field
 	// several times, there can be several.
 	Selections []ast.SelectionSet
-	// Set is the selection set for the object type that the field returns. If the field returns an
-	// interface or a union, Members is used instead. It contains one selection set for each
-	// possible type, in alphabetical order of the types.
-	Set     *SelectionSet
+	// Set is the selection set for the field's value, if the field returns an object type.
+	Set *SelectionSet
+	// Members contains one selection set for each possible type in alphabetical order, if the field
+	// returns an interface or a union.
 	Members []*SelectionSet
 	// Records are the selection sets for the records that the field returns. For a connection,
 	// these are the selection sets of nodes and of edges { node }.
 	Records []*SelectionSet
-	// reader converts the field's arguments. It is nil if the field has no arguments. If the
-	// arguments are valid and contain no variables, the struct field named arguments contains the
-	// result. Otherwise, slot is the index of the result in the slice from VariableArguments.
-	reader    ArgumentsReader
+	// reader converts the field's arguments. It is nil if the field has no arguments.
+	reader ArgumentsReader
+	// arguments is the result of reader, if the arguments are valid and contain no variables.
 	arguments any
-	slot      int
+	// slot is the index in the result of VariableArguments. It is used only if arguments is nil.
+	slot int
 	// PageInfo reports which fields of pageInfo the operation selects.
 	PageInfo PageInfoSelection
 	// SelectsItemCount is true if the selection set that contains this field also selects
@@ -119,9 +115,8 @@ const (
 // ObjectType describes an object, interface or union of the schema. Generated code contains the
 // description of each type.
 type ObjectType struct {
-	// Satisfies is set only for an object type. It contains the names of the type, its interfaces
-	// and its unions. A fragment with one of these names as its type condition applies to the type.
-	// Members is set only for an interface or union. It contains the possible object types.
+	// Satisfies contains the names of an object type and of its interfaces and unions. Members
+	// contains the possible object types of an interface or union.
 	Satisfies, Members []string
 	// Field returns the number of a field (Field.Number) and the function that converts the field's
 	// arguments. If the field does not exist, the number is 0.
@@ -162,9 +157,8 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 	return arguments
 }
 
-// Prepare returns the prepared operation for the given variables. The document caches the prepared
-// operation if its memory limit allows it. work counts the selections that Prepare visited. If the
-// operation was already cached, work is zero.
+// Prepare returns the prepared operation for the given variables, and caches it if the document's
+// memory limit allows. For a cached operation, work is zero.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.ProcessedNodes) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
@@ -197,9 +191,8 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// possiblyIncluded evaluates @skip and @include for PrepareForAllVariables, which does not know the
-// values of variables. in is false if a constant condition excludes the field or fragment. optional
-// is true if a variable decides whether the field or fragment is selected.
+// possiblyIncluded evaluates @skip and @include for unknown variables. in is false if a constant
+// condition excludes the selection. optional is true if a variable decides.
 func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -455,9 +448,8 @@ func (b *treeBuilder) addPermission(permission commerce.Permission) {
 	}
 }
 
-// readConstantArguments converts the arguments of a field now if they are valid and contain no
-// variables. All other arguments are converted during each execution. Invalid arguments are among
-// them, because their error must contain the path of the object with the field.
+// readConstantArguments converts arguments without variables. Invalid arguments are left for the
+// execution, because their error must contain the path of the object.
 func (b *treeBuilder) readConstantArguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {

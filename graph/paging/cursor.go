@@ -10,19 +10,16 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A cursor is the base64url encoding of a version, a signature and a record's position in a list.
-// The signature covers the position, the field that returns the list, and the arguments of the
-// list. A cursor contains neither a complete DynamoDB key nor a shard number. It therefore stays
-// valid if the format of keys or the number of shards changes.
+// A cursor is the base64url encoding of a version, a signature and a record's position. It contains
+// no complete key and no shard number.
 
 const (
 	cursorVersion = 1
 	// signatureSize is the size of the signature in a cursor in bytes. The signature is a truncated
 	// HMAC-SHA-256.
 	signatureSize = 12
-	// maxPositionBytes is the maximum size of a position in bytes. It is lower than 1,024, which is
-	// DynamoDB's limit for a sort key. The difference is reserved for the text that key prefixes
-	// and key conditions add to the position.
+	// maxPositionBytes is the maximum size of a position. It leaves room for key prefixes and key
+	// conditions, because a sort key has at most 1,024 bytes.
 	maxPositionBytes = 1000
 )
 
@@ -48,9 +45,8 @@ func (c CursorSigner) ChangeKey(key []byte) {
 	c.keys.Store(&cursorKeys{current: key, previous: c.keys.Load().current})
 }
 
-// CursorScope identifies the list that a cursor belongs to. It consists of the field that returns
-// the list, and of the field's arguments except "first", "after", "last" and "before". If the list
-// belongs to a record, the record's ID counts as an argument.
+// CursorScope identifies the list of a cursor: its field, the ID of its parent record, and all
+// arguments except the page arguments.
 type CursorScope struct {
 	cursors CursorSigner
 	field   string
@@ -106,10 +102,8 @@ func (s CursorScope) Encode(position string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Decode verifies a cursor and returns the position that it contains.
-//
-// It accepts only cursors that Encode created for the same list with the current or the previous
-// key. For all other cursors, it returns a commerce.InvalidError.
+// Decode verifies that a cursor belongs to the list, and returns its position. For any other
+// cursor, it returns a commerce.InvalidError.
 func (s CursorScope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPositionBytes) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")

@@ -22,11 +22,8 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// pageRequest validates the arguments and returns the page request for the list. No other function
-// decides the size of a page.
-//
-// If an argument is invalid, pageRequest returns a commerce.InvalidError with the name of the
-// argument.
+// pageRequest returns the page request. Only this function decides the size of a page. If an
+// argument is invalid, it returns a commerce.InvalidError.
 func (p Arguments) pageRequest(list CursorScope) (dynamo.PageRequest, error) {
 	page := dynamo.PageRequest{Limit: operation.DefaultPageSize, DetectMore: p.Beyond.HasNextPage}
 	size, argument := p.First, "first"
@@ -59,11 +56,12 @@ func (p Arguments) pageRequest(list CursorScope) (dynamo.PageRequest, error) {
 	return page, nil
 }
 
-// Request is a request for one page of the list that a field returns. Key identifies the page for
-// the loader. Scope identifies the list for cursors. It does not include the page arguments,
-// because a cursor is valid for all pages of its list.
+// Request is a request for one page of the list that a field returns.
 type Request struct {
-	Key   dynamo.ListRequest
+	// Key identifies the page for the loader.
+	Key dynamo.ListRequest
+	// Scope identifies the list for cursors. It does not include the page arguments, because a
+	// cursor is valid for all pages of its list.
 	Scope CursorScope
 	// Err is the error of the first invalid argument.
 	Err error
@@ -71,9 +69,8 @@ type Request struct {
 	empty bool
 }
 
-// NewRequest returns the request for the list that a field returns. If the list belongs to a
-// record, such as the orders of a customer, parent is the ID of this record. Lists of Query have no
-// parent.
+// NewRequest returns the request for the list of a field. If the list belongs to a record, parent
+// is the ID of the record.
 func (c CursorSigner) NewRequest(field string, parent ...string) Request {
 	q := Request{Scope: c.ScopeOfList(field)}
 	for _, id := range parent {
@@ -90,9 +87,8 @@ func (q *Request) reject(argument string, err error) {
 	}
 }
 
-// FilterPartition limits the list to one partition, such as the products of a category. text is the
-// value in the partition key, such as the name of the category. If no key can contain the text, the
-// list is empty.
+// FilterPartition limits the list to one partition, such as the products of a category. If no
+// partition key can contain the text, the list is empty.
 func (q *Request) FilterPartition(text string) {
 	text, err := commerce.ParseSearchText(text, maxFilterBytes)
 	if err != nil {
@@ -112,9 +108,8 @@ func (q *Request) FilterOptionalPartition(text *string) bool {
 	return true
 }
 
-// Prefix limits a list that is sorted by name to the names that begin with a text. Case is ignored.
-// If the text is nil or empty, Prefix does not limit the list and returns false. If no name can
-// begin with the text, the list is empty.
+// Prefix limits a list to names that begin with a text. Case is ignored. If the text is nil or
+// empty, Prefix returns false.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
@@ -137,9 +132,8 @@ func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	q.addStatuses(dynamo.NewStatusSet(status))
 }
 
-// FilterStatuses limits a list of orders to the orders with one of several statuses. If statuses is
-// nil, it does not limit the list. If statuses is empty but not nil, the list is empty.
-// FilterStatuses reports whether statuses contains at least one status.
+// FilterStatuses limits a list to orders with the given statuses. nil means no limit, but an empty
+// slice means no orders. Both return false.
 func (q *Request) FilterStatuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.NewStatusSet(statuses...))
@@ -151,8 +145,8 @@ func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Scope.addArgument(strconv.Itoa(int(set)))
 }
 
-// FilterTimeRange limits a list of orders to the orders that were placed in a time range. If r is
-// nil or has neither a start nor an end, it does not limit the list and returns false.
+// FilterTimeRange limits a list to orders that were placed in a time range. If r is nil, or has
+// neither start nor end, it returns false.
 func (q *Request) FilterTimeRange(argument string, r *commerce.TimeRange) bool {
 	var times commerce.TimeRange
 	if r != nil {
@@ -176,8 +170,8 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// FilterDateRange limits a list of employees to the employees who were hired in a date range. If r
-// is nil or has neither a start nor an end, it does not limit the list and returns false.
+// FilterDateRange limits a list to employees who were hired in a date range. If r is nil, or has
+// neither start nor end, it returns false.
 func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
 	if r != nil {

@@ -17,9 +17,8 @@ import (
 // Options configures the rate limit. Each principal has a token bucket that contains points.
 // Requests take points from the bucket, and the bucket regains points over time.
 type Options struct {
-	// Burst is the capacity of a bucket in points. A new bucket is full. If Burst is 0, there is no
-	// rate limit. If Burst is lower than document.Limits.Cost, operations that cost more than Burst
-	// are rejected with TOO_EXPENSIVE.
+	// Burst is the capacity of a bucket in points. 0 means no rate limit. Otherwise, operations
+	// that cost more than Burst fail with TOO_EXPENSIVE.
 	Burst int
 	// Restore is the number of points that a bucket regains per second. The minimum is 1.
 	Restore int
@@ -29,9 +28,8 @@ type Options struct {
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// DefaultOptions returns the options for a server that authenticates callers. A page of 20 records
-// with ten fields costs about 250 points. Each principal can therefore request 800 such pages at
-// once, and then 8 pages per second. An empty bucket is full again after 100 seconds.
+// DefaultOptions returns the options for a server that authenticates callers. Each principal can
+// request about 800 pages at once, and then 8 per second.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
 // SettingDefinitions returns the settings of the rate limit. Burst has no default here, because its
@@ -123,10 +121,8 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 // capacity returns the capacity of a bucket in units.
 func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
-// Take takes points from a principal's bucket. If the bucket has too few points, Take takes none
-// and returns the time until a retry can succeed. paid is the number of points that the request has
-// already paid. A retry must pay them again, so they increase the returned time. points must not
-// exceed the capacity of a bucket.
+// Take takes points from a principal's bucket. If there are too few, wait is the time until a retry
+// can pay points+paid. points must not exceed the capacity.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true

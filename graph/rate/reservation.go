@@ -17,9 +17,8 @@ import (
 // amount.
 const MinRequestCost = 1
 
-// Charge takes points for a request before its execution. paid is the number of these points. It is
-// MinRequestCost + more, but at most the capacity of the bucket. If the bucket has too few points,
-// Charge takes none, and wait is the time until there are enough.
+// Charge takes MinRequestCost+more points, but at most the capacity of the bucket. If there are too
+// few, wait is the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -29,13 +28,8 @@ func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Durati
 	return paid, wait
 }
 
-// Reservation holds the points for the maximum cost of one execution. The points are taken before
-// the execution begins, and Settle refunds the unused points. A nil Limiter returns nil
-// Reservations.
-//
-// The actual cost of an execution depends on its response, its reads and its writes. A record that
-// the principal may not read costs the same as a missing record. The cost therefore does not reveal
-// whether a record exists.
+// Reservation holds the points for the maximum cost of one execution. Settle refunds the unused
+// points. A nil Limiter returns nil Reservations.
 type Reservation struct {
 	limiter   *Limiter
 	principal string
@@ -44,9 +38,8 @@ type Reservation struct {
 	requested, paid int
 }
 
-// Reserve takes the points for the cost of an operation, minus the points that the request has
-// already paid. If the bucket has too few points, Reserve takes none and returns the time until
-// there are enough.
+// Reserve takes cost minus paid points. If the bucket has too few points, wait is the time until a
+// retry can succeed.
 func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0
@@ -58,12 +51,8 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 	return &Reservation{limiter: r, principal: principal, requested: cost, paid: max(paid, MinRequestCost)}, 0
 }
 
-// Wait reserves the points for one event of a subscription. It waits until the bucket has enough
-// points. The rate limit can therefore delay events, but it never drops them. For each principal,
-// only one waiting event sleeps until there are enough points, and the others wait for their turn.
-// If all of them slept, thousands could wake up at the same time and compete for the same points.
-//
-// If ctx ends, Wait returns the error of ctx.
+// Wait waits for the points of one subscription event and reserves them. If ctx ends, Wait returns
+// the error of ctx.
 func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -71,6 +60,7 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	if p, wait := r.Reserve(principal, cost, 0); wait == 0 {
 		return p, nil
 	}
+	// Without the semaphore, thousands of events could wake up and compete for the same points.
 	turn := r.waitSemaphore(principal)
 	select {
 	case turn <- struct{}{}:
@@ -88,9 +78,8 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	return nil, ctx.Err()
 }
 
-// Settle ends the reservation. spent is the actual cost of the execution. Settle refunds the points
-// that were not spent, or takes the points that were spent beyond the reservation. If response is
-// not nil, Settle adds the cost to its extensions.
+// Settle refunds unspent points, or takes points that were spent beyond the reservation. If
+// response is not nil, Settle adds the cost to its extensions.
 func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return

@@ -24,10 +24,8 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime unmarshals a DateTime. It returns the zero time for null. In a range, the zero
-// time means that the range has no start or no end.
-//
-// It returns a commerce.InvalidError if v is neither null nor a string in RFC 3339 format.
+// UnmarshalDateTime unmarshals a DateTime in RFC 3339 format. For null, it returns the zero time.
+// For any other value, it returns a commerce.InvalidError.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", func(s string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339Nano, s)
@@ -35,9 +33,8 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	})
 }
 
-// unmarshalTime parses a date or a time. It uses noun and form in the error message for an invalid
-// value. noun describes the value. It must not be the name of a GraphQL type, because error
-// messages must not reveal a hidden schema. form is an example of a valid value.
+// unmarshalTime parses a date or a time. noun and form appear in error messages, so noun must not
+// be the name of a GraphQL type.
 func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	if v == nil {
@@ -54,10 +51,8 @@ func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error
 // MarshalDate marshals a Date.
 func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalString(string(d)) }
 
-// UnmarshalDate unmarshals a Date. It returns the empty date for null. In a range, the empty date
-// means that the range has no start or no end.
-//
-// It returns a commerce.InvalidError if v is neither null nor a string of the form 2026-02-01.
+// UnmarshalDate unmarshals a Date of the form 2026-02-01. For null, it returns the empty date. For
+// any other value, it returns a commerce.InvalidError.
 func UnmarshalDate(v any) (commerce.Date, error) {
 	return unmarshalTime(v, "a date", "2026-02-01", commerce.ParseDate)
 }
@@ -65,10 +60,8 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 // MarshalDecimal marshals a Decimal.
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalDecimal unmarshals a Decimal from a string or a number. A number can be a float64, which
-// keeps 15 digits. This is enough, because prices have at most 15 digits.
-//
-// It returns a commerce.InvalidError if v is neither a string nor a number.
+// UnmarshalDecimal unmarshals a Decimal from a string or a number. A float64 keeps all 15 digits of
+// a price. For other types, it returns a commerce.InvalidError.
 func UnmarshalDecimal(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

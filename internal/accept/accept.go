@@ -20,15 +20,15 @@ func SplitElements(values []string) []string {
 	return elements
 }
 
-// Weight returns the weight of an element, which is the value of its parameter q. parameters is the
-// text after the element's first semicolon. If q is missing, the weight is 1. If q is malformed,
-// the weight is 0, which means "not acceptable".
+// Weight returns the weight of an element: the value of its parameter q, or 1 if q is missing.
+// parameters is the text after the element's first semicolon.
 func Weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
 		if strings.EqualFold(name, "q") {
 			q, err := strconv.ParseFloat(value, 64)
 			if err != nil {
+				// The weight of a malformed q is 0, which means "not acceptable".
 				return 0
 			}
 			return q

@@ -101,8 +101,7 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 }
 
 // onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address.
-// This protects a listener on a loopback address from DNS rebinding. Without the check, a website
-// could make a browser on this machine read the metrics and profiles.
+// The check prevents attacks by websites with DNS rebinding.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -133,12 +132,12 @@ func (a *Listener) Close() error {
 	return nil
 }
 
-// ParseAddr converts the text of a setting to an address of the form host:port. If the text is only
-// a port, the host is 127.0.0.1, so that the listener is not public by mistake. If the port is
+// ParseAddr converts the text of a setting to an address of the form host:port. If the port is
 // invalid, ParseAddr returns false.
 func ParseAddr(text string) (string, bool) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
+		// Without a host, the listener must not be public by mistake.
 		host, port = "127.0.0.1", text
 	}
 	n, err := strconv.ParseUint(port, 10, 16)

@@ -6,17 +6,11 @@ import (
 	"sync"
 )
 
-// shareFactor limits the capacity of each caller. A caller can use at most shareFactor times the
-// capacity that is still free. A single caller can therefore use seven eighths of a pool. If there
-// are two callers, each of them can use seven fifteenths. Some capacity always remains free for
-// another caller.
+// shareFactor limits the capacity of each caller to shareFactor times the capacity that is still
+// free. A single caller can therefore use seven eighths of a pool.
 //
-// When other callers use more capacity, a caller can exceed its share. The pool then takes no
-// capacity away from the caller, but refuses to grant more.
-//
-// Network switches share their buffers in the same way. They call the method dynamic thresholds (A.
-// Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
-// IEEE/ACM Transactions on Networking 6, 1998).
+// Source: A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet
+// switches", IEEE/ACM Transactions on Networking 6, 1998.
 const shareFactor = 7
 
 // anonymousDivisor limits the capacity of anonymous callers. All of them together can use at most
@@ -56,9 +50,8 @@ func newPool(d PoolDeclaration) *Pool {
 	return p
 }
 
-// TryAcquire acquires n units of capacity for a caller without waiting. If it succeeds, it returns
-// nil. Otherwise, it returns the reason. If n exceeds the size of the pool, TryAcquire acquires the
-// whole pool, but only if no caller uses the pool.
+// TryAcquire acquires n units of capacity for a caller without waiting. If the pool refuses,
+// TryAcquire returns the reason.
 func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
 	if n <= p.UncountedUpTo {
 		return nil
@@ -90,9 +83,8 @@ func (p *Pool) Release(c Caller, n int) {
 	p.grantWaiting()
 }
 
-// countedUnits returns the number of units that the pool counts for a request of n units. It is at
-// least Minimum. It is at most the size of the pool or, for an anonymous caller, the total capacity
-// of anonymous callers.
+// countedUnits returns the number of units that the pool counts for a request of n units. Minimum
+// and the pool's size limit this number.
 func (p *Pool) countedUnits(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
@@ -114,9 +106,8 @@ func (p *Pool) Transfer(from, to Caller, n int) {
 	p.grantWaiting()
 }
 
-// Acquire waits until the caller can use n more units of capacity, and acquires them. If several
-// callers wait, the pool first serves the caller that uses the least capacity. If ctx ends first,
-// Acquire returns the error of ctx.
+// Acquire waits until the caller can use n more units of capacity, and acquires them. If ctx ends
+// first, Acquire returns the error of ctx.
 func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	part := p.countedUnits(c, n)
 	p.mu.Lock()
@@ -226,15 +217,15 @@ func (p *Pool) addUsage(c Caller, part int64) {
 	}
 }
 
-// grantWaiting grants capacity to waiting callers. It skips a caller whose share is exhausted. It
-// also skips an anonymous caller if the pool has too little capacity for anonymous callers. If the
-// pool has too little capacity for a caller that is not anonymous, grantWaiting stops. Otherwise,
-// smaller requests of other callers could make this caller wait forever.
+// grantWaiting grants capacity to waiting callers. It skips a caller whose share is exhausted. If
+// the pool has too little capacity, grantWaiting also skips anonymous callers.
 func (p *Pool) grantWaiting() {
 	var passed []*callerQueue
 	for len(p.waiting) > 0 {
 		q := p.waiting[0]
 		w := q.waiters[0]
+		// If the pool has too little capacity for a caller that is not anonymous, stop. Otherwise,
+		// smaller requests of other callers could make this caller wait forever.
 		if refused := p.refusal(q.caller, w.amount); refused == &p.full && !q.caller.Anonymous {
 			break
 		} else if refused != nil {
@@ -291,8 +282,7 @@ func (q *callerQueue) remove(w *waiter) {
 }
 
 // queueHeap is a heap of the callers that wait for capacity. Its first element is the caller that
-// uses the least capacity in relation to its weight. If several callers have the same usage, the
-// first element is the caller that has received no capacity for the longest time.
+// uses the least capacity in relation to its weight.
 type queueHeap []*callerQueue
 
 func (h queueHeap) Len() int { return len(h) }
@@ -300,6 +290,7 @@ func (h queueHeap) Len() int { return len(h) }
 func (h queueHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	used, other := a.pool.usedByKey[a.caller.Key]*b.caller.weight(), b.pool.usedByKey[b.caller.Key]*a.caller.weight()
+	// If the weighted usage is equal, the caller with the older last grant comes first.
 	return used < other || used == other && a.lastGrant < b.lastGrant
 }
 

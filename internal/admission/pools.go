@@ -37,11 +37,12 @@ type PoolDeclaration struct {
 	Name string
 	// Counts describes what the pool counts, such as "requests in progress".
 	Counts string
-	// Setting is the environment variable for the size of the pool, and Default is the default
-	// size. If the size depends on another pool or on the machine, both fields are empty.
-	// DerivedFrom then describes the size.
-	Setting     string
-	Default     int
+	// Setting is the environment variable for the size of the pool. If DerivedFrom is set, Setting is
+	// empty.
+	Setting string
+	// Default is the default value of Setting.
+	Default int
+	// DerivedFrom describes how the size depends on another pool or on the machine.
 	DerivedFrom string
 	// Meaning is the description of the setting in the docs. If Meaning is empty, the docs use
 	// Counts instead.
@@ -55,9 +56,9 @@ type PoolDeclaration struct {
 	// If Waits is true, requests wait until the pool has capacity. If Waits is false, they are
 	// refused.
 	Waits bool
-	// Code is the error code of a refusal. It is empty if the client does not receive an error. Status
-	// is the HTTP status that the docs show for a refusal. If Status is 0, the docs show none.
-	Code   string
+	// Code is the error code of a refusal. If the client receives no error, Code is empty.
+	Code string
+	// Status is the HTTP status that the docs show for a refusal. If Status is 0, the docs show none.
 	Status int
 	// Consequence describes what happens if the pool is exhausted. It is set only if Code is empty.
 	Consequence string
@@ -173,9 +174,8 @@ func (c *Controller) Sizes() (s Sizes) {
 	return s
 }
 
-// AcquireCatchUp waits until the pool PoolSubscriptionCatchUps has capacity for a subscription that
-// reads missed events. ctx contains the caller. After reading the events, the subscription calls
-// done. If ctx ends before the pool has capacity, AcquireCatchUp returns the error of ctx.
+// AcquireCatchUp waits until a subscription may read missed events. After reading the events, the
+// subscription calls done. If ctx ends first, AcquireCatchUp returns the error of ctx.
 func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
 	caller, pool := CallerFromContext(ctx), c[PoolSubscriptionCatchUps]
 	if err := pool.Acquire(ctx, caller, 1); err != nil {

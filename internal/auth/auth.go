@@ -30,9 +30,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// ErrUnauthenticated means that a token is not valid. Errors that wrap ErrUnauthenticated contain
-// the reason, but no part of the token. Write the reason to the log only, and do not send it to the
-// client.
+// ErrUnauthenticated means that a token is not valid. An error that wraps ErrUnauthenticated
+// contains the reason. Log the reason, but do not send it to the client.
 var ErrUnauthenticated = errors.New("the token is not valid")
 
 // ErrInvalidSignature means that no key with a token's key ID and algorithm verifies the token's
@@ -101,18 +100,16 @@ type Options struct {
 	// claim that contains the customer's ID. A token needs the customer claim only if its role is
 	// commerce.RoleCustomer.
 	RoleClaim, CustomerClaim string
-	// CustomerExists reports whether the store contains a record of a customer. If there is no record,
-	// Authenticate rejects the customer's tokens. If CustomerExists returns an error, the error of
-	// Authenticate wraps that error. If CustomerExists is nil, Authenticate skips this check.
+	// CustomerExists reports whether the store contains a customer. If the customer does not exist,
+	// Authenticate rejects the token. If CustomerExists is nil, Authenticate skips this check.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is the logger for changes of the keys and for errors while reading the keys.
 	Log *slog.Logger
 	// Verifications limits how many signatures the server verifies concurrently. If it is nil, New
 	// creates a pool of the default size.
 	Verifications *admission.Pool
-	// If RefreshOnUse is true, the Authenticator refreshes the JWKS only when it verifies a token. If
-	// it is false, the Authenticator also refreshes the JWKS in the background. Set RefreshOnUse in
-	// AWS Lambda, because Lambda freezes the process between requests.
+	// If RefreshOnUse is true, the JWKS is refreshed only when a token is verified, and not in the
+	// background. Set RefreshOnUse in AWS Lambda, which freezes idle processes.
 	RefreshOnUse bool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
@@ -121,8 +118,8 @@ type Options struct {
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// keyFinder finds the keys that can verify a token. The parameters kid and algorithm are the values
-// of kid and alg in the token's header. If the header has no kid, the parameter kid is empty.
+// keyFinder finds the keys that can verify a token. kid and algorithm come from the token's header.
+// If the header has no kid, kid is empty.
 type keyFinder interface {
 	// find returns the matching keys. If no key has the kid, find may read the JWKS again.
 	find(kid string, algorithm jose.SignatureAlgorithm) []any
@@ -147,8 +144,8 @@ type Authenticator struct {
 // megabytes of memory.
 const maxVerifiedTokens = 10_000
 
-// New returns an Authenticator. If Options.JWKS is set, New reads the JWKS. It then refreshes the
-// JWKS in the background until ctx ends, unless Options.RefreshOnUse is set.
+// New returns an Authenticator. When ctx ends, the Authenticator stops refreshing the JWKS in the
+// background.
 //
 // New returns an error if the options are invalid or if it cannot read any keys.
 func New(ctx context.Context, opts Options) (*Authenticator, error) {
@@ -201,20 +198,16 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	return a, nil
 }
 
-// ChangeSecret replaces the secret that the issuer and the server share. The new secret must have
-// at least MinSecretBytes bytes. After the change, tokens signed with the previous secret are not
-// valid. If Options.JWKS is set, ChangeSecret has no effect.
+// ChangeSecret replaces the secret that signs tokens. The new secret must have at least
+// MinSecretBytes bytes. Tokens with the previous secret are then no longer valid.
 func (a *Authenticator) ChangeSecret(key []byte) {
 	if s, ok := a.keys.(*sharedSecret); ok {
 		s.key.Store(&key)
 	}
 }
 
-// Authenticate verifies a token and returns the identity in its claims.
-//
-// If the token is not valid, the error wraps ErrUnauthenticated. Authenticate can also return an
-// error of Options.CustomerExists. If ctx ends while the token waits to be verified, Authenticate
-// returns the error of ctx.
+// Authenticate verifies a token and returns the identity in its claims. If the token is not valid,
+// the error wraps ErrUnauthenticated. Other errors come from Options.CustomerExists or ctx.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
 	payload, signature, err := a.verify(ctx, token)
 	if err != nil {

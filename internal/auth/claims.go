@@ -54,10 +54,8 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	return identity, nil
 }
 
-// roleFromClaim returns the role in the role claim of a token. The claim must be a string or a list
-// of strings. roleFromClaim ignores strings that are not roles, because issuers also list other
-// groups in the same claim. If the claim contains no role or different roles, roleFromClaim returns
-// false.
+// roleFromClaim returns the role in a role claim, and ignores strings that are not roles. If the
+// claim contains no role or several different roles, roleFromClaim returns false.
 func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
@@ -79,11 +77,10 @@ func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 }
 
 // principalID returns a hash that identifies the holder of a token. A subject is unique only within
-// its issuer, and one subject can act for several customers. The hash therefore includes the
-// issuer, the subject and the customer. It also includes the length of each value. Without the
-// lengths, the values "ab" and "c" would have the same hash as "a" and "bc".
+// its issuer, and one subject can act for several customers.
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
+	// Hash the lengths, too. Otherwise, "ab" and "c" would have the same hash as "a" and "bc".
 	for _, part := range []string{issuer, subject, string(customer)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
@@ -93,14 +90,11 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 // hashedNamePrefix is the prefix of a name that actorName has derived from the hash of a subject.
 const hashedNamePrefix = "sha256:"
 
-// actorName returns the name that an order's events show for the holder of a token. Usually, the
-// name is the token's subject. However, an issuer can choose any subject of up to 255 characters.
-// See https://openid.net/specs/openid-connect-core-1_0.html#IDToken.
-//
-// If the subject is not a valid name, actorName returns a hash of the subject. A valid name has at
-// most commerce.MaxIDLength bytes and contains only visible ASCII characters except #. It must not
-// begin with hashedNamePrefix, and must differ from the name of the anonymous admin.
+// actorName returns the name that an order's events show for the holder of a token. If the subject
+// is a valid name, actorName returns the subject. Otherwise, it returns a hash.
 func actorName(subject string) string {
+	// An issuer can choose any subject of up to 255 characters. See
+	// https://openid.net/specs/openid-connect-core-1_0.html#IDToken.
 	invalid := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
 	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashedNamePrefix) && subject != commerce.AnonymousAdmin().Name {
 		return subject

@@ -29,10 +29,9 @@ type cachedCustomer struct {
 const (
 	// maxCachedCustomers is the maximum number of customers in the cache.
 	maxCachedCustomers = 10_000
-	// existsTTL is how long the cache reports that a customer exists. If a customer is deleted, the
-	// server still accepts the customer's tokens for up to existsTTL. It closes the customer's open
-	// connections within existsTTL plus recheckInterval. This sum must stay below one minute, because
-	// docs/authentication.md promises that the server closes connections within a minute.
+	// existsTTL is how long the cache reports that a customer exists. The server closes a deleted
+	// customer's connections within existsTTL plus recheckInterval. docs/authentication.md promises
+	// one minute.
 	existsTTL = 30 * time.Second
 	// missingTTL is how long the cache reports that a customer does not exist. It is short, because a
 	// new customer's record may be created shortly after the customer's first token.

@@ -33,12 +33,11 @@ type keyring struct {
 }
 
 // find returns the keys that can verify a token. If the key ID is unknown, find first refreshes the
-// keys. If refreshOnUse is set, find also refreshes keys that are older than
-// source.refreshInterval. Any client can send unknown key IDs, so source.minInterval limits how
-// often find refreshes the keys.
+// keys. If refreshOnUse is set, find also refreshes old keys.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	fresh := !r.refreshOnUse || r.wasReadWithin(r.source.refreshInterval)
+	// Any client can send unknown key IDs, so minInterval limits how often the keys are refreshed.
 	if known && fresh || r.wasReadWithin(r.source.minInterval) {
 		return keys
 	}

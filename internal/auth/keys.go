@@ -37,20 +37,20 @@ func (s *sharedSecret) cached(kid string, algorithm jose.SignatureAlgorithm) []a
 	return s.find(kid, algorithm)
 }
 
-// publicKey is a public key with the algorithms that it may be used with. The list of algorithms
-// prevents algorithm confusion attacks. In such an attack, a forged token has an HMAC signature,
-// and the secret of the HMAC is the text of an RSA public key.
+// publicKey is a key of a JWKS that can verify tokens.
 type publicKey struct {
-	id         string
-	public     any
+	id     string
+	public any
+	// algorithms are the algorithms that the key may be used with. This list rejects a forged token
+	// that has an HMAC signature, with the text of an RSA public key as the secret.
 	algorithms []jose.SignatureAlgorithm
 }
 
 // keyset contains those keys of a JWKS that can verify tokens.
 type keyset []publicKey
 
-// find returns the keys that can verify a token, and reports whether a key has the token's kid. If
-// the token has no kid, find returns a key only if exactly one key supports the algorithm.
+// find returns the keys that can verify a token. known reports whether a key has the token's kid.
+// If kid is empty, find returns a key only if exactly one key supports the algorithm.
 func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []any, known bool) {
 	for _, k := range s {
 		if kid != "" && k.id != kid {
@@ -74,11 +74,11 @@ const maxKeys = 100
 // https://www.rfc-editor.org/rfc/rfc7518#section-3.3.
 const minRSABits = 2048
 
-// parseKeys parses a JWKS. As RFC 7517 recommends, it skips keys that cannot verify signatures. See
+// parseKeys parses a JWKS and skips the keys that cannot verify signatures. See
 // https://www.rfc-editor.org/rfc/rfc7517#section-5.
 //
 // If no key is usable, parseKeys returns an error. The error contains no part of the text, because
-// the operator may have configured the file of a secret by mistake.
+// the text may be a secret.
 func parseKeys(text []byte) (keyset, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

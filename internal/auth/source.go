@@ -56,12 +56,10 @@ func newHTTPClient() *http.Client {
 
 func isURL(location string) bool { return strings.Contains(location, "://") }
 
-// CheckJWKSLocation validates the location of a JWKS. Any file name is valid. A URL must use https,
-// so that an attacker cannot replace the keys in transit. An http URL is valid only for the local
-// machine.
+// CheckJWKSLocation validates the location of a JWKS: a file name, an https URL, or an http URL of
+// this machine.
 //
-// The error of CheckJWKSLocation describes what to change. It does not contain the location,
-// because a URL can contain a password.
+// The error does not contain the location, because a URL can contain a password.
 func CheckJWKSLocation(location string) error {
 	if !isURL(location) {
 		return nil

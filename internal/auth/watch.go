@@ -10,15 +10,12 @@ import (
 	"time"
 )
 
-// recheckInterval is the interval between two checks of an open connection's token. A check may
-// read the customer's record from the store. The result is cached for existsTTL, so all connections
-// of a customer share one read.
+// recheckInterval is the interval between two checks of an open connection's token. Few checks read
+// the store, because the customer's existence is cached for existsTTL.
 const recheckInterval = 15 * time.Second
 
-// Watch calls onInvalid once, in its own goroutine, when the identity's token is no longer valid.
-// This happens if the token expires, its key is removed from the configured keys, or its customer
-// is deleted. If looking up the customer fails, the watch continues. The function stop ends the
-// watch.
+// Watch calls onInvalid once, in its own goroutine, when the token expires, its key is removed or
+// its customer is deleted. The function stop ends the watch.
 func (a *Authenticator) Watch(identity Identity, onInvalid func(error)) (stop func()) {
 	w := &tokenWatch{authenticator: a, identity: identity, onInvalid: onInvalid}
 	w.schedule(0)
@@ -80,11 +77,8 @@ func (w *tokenWatch) cancel() {
 	}
 }
 
-// recheck checks whether a verified token has expired, and whether its key and its customer still
-// exist.
-//
-// If the token is no longer valid, the error wraps ErrUnauthenticated. recheck can also return an
-// error of Options.CustomerExists.
+// recheck checks whether a token has expired, and whether its key and its customer still exist. If
+// the token is no longer valid, the error wraps ErrUnauthenticated.
 func (a *Authenticator) recheck(identity Identity) (err error) {
 	defer func() {
 		// Recover from a panic, because a panic in the timer's goroutine would end the process.

@@ -33,8 +33,8 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims returns the claims of a token that expires one hour after now. A claim in others replaces
-// the default claim with the same name. If a value in others is nil, Claims omits the claim.
+// Claims returns the claims of a token that expires one hour after now. Members of others replace
+// the default claims. A nil value removes the claim.
 func Claims(now time.Time, others Object) Object {
 	return override(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
@@ -99,9 +99,8 @@ func JWKS(t testing.TB, jwks ...Object) []byte {
 	return encode(t, Object{"keys": jwks})
 }
 
-// Token returns a signed token. claims is an Object, or a []byte with the exact payload. A member
-// of header replaces the default member with the same name in the token's header. If a value in
-// header is nil, Token omits the member.
+// Token returns a signed token. claims is an Object, or a []byte with the exact payload. Members of
+// header replace the default members. A nil value removes the member.
 func (k Key) Token(t testing.TB, claims any, header Object) string {
 	t.Helper()
 	payload, raw := claims.([]byte)

@@ -70,9 +70,8 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// nextTimer removes and returns the first timer with a due time that is not after the given time.
-// It advances the clock to the timer's due time. If there is no such timer, nextTimer advances the
-// clock to the given time and returns nil.
+// nextTimer removes and returns the first timer that is due by the time until. It also advances the
+// clock to the timer's due time. If no timer is due, it advances the clock to until.
 func (c *Clock) nextTimer(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

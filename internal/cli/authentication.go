@@ -15,10 +15,7 @@ import (
 )
 
 // checkServeConfig checks the settings that only the server requires. For a DynamoDB table,
-// ORDERGRAPH_AUTH must be set, so that the table is never open to everyone by mistake. If callers
-// use tokens, the key that signs cursors must be a secret.
-//
-// The error describes which setting to change.
+// ORDERGRAPH_AUTH must be set. Otherwise, the table could be open to everyone by mistake.
 func checkServeConfig(cfg config.Config) error {
 	switch {
 	case cfg.Auth == "":

@@ -14,16 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitIncomplete is the exit status of the command check if an error or a signal stopped the check,
-// or if it could not verify some records. If the check was not stopped and inconsistencies remain,
-// the exit status is exitFailed.
+// exitIncomplete is the exit status of the command check if it was stopped or could not verify some
+// records. If it was not stopped and inconsistencies remain, exitFailed takes precedence.
 const exitIncomplete = 3
 
-// checkSegments is the number of table segments that the command check scans in parallel.
-// checkConcurrency is the maximum number of its other parallel requests. Higher numbers would leave
-// too little of the table's capacity for the servers.
+// Higher numbers would leave too little of the table's capacity for the servers.
 const (
-	checkSegments    = 4
+	// checkSegments is the number of table segments that the command check scans in parallel.
+	checkSegments = 4
+	// checkConcurrency is the maximum number of the command's other parallel requests.
 	checkConcurrency = 8
 )
 
@@ -232,9 +231,8 @@ func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
 	}
 }
 
-// checkJSONOutput writes one line of JSON for each inconsistency and each unverified record, and
-// then one line for the summary. It ignores write errors, because the encoder writes to a
-// stickyErrorWriter, which stores the first error.
+// checkJSONOutput writes one line of JSON for each inconsistency, each unverified record and the
+// summary. It ignores write errors, because the stickyErrorWriter stores the first error.
 type checkJSONOutput struct{ w *json.Encoder }
 
 func (j *checkJSONOutput) writeDrift(d check.Drift) { _ = j.w.Encode(d) }

@@ -69,9 +69,8 @@ type usageError struct{ problem string }
 
 func (e usageError) Error() string { return e.problem }
 
-// Run runs the command in args until the command ends or ctx is canceled. args does not include the
-// name of the program. Run returns the exit status: 0 for success, 1 for failure, or 2 for invalid
-// arguments. For the command check, the exit status can also be exitIncomplete.
+// Run runs the command in args, which do not include the program's name. Run returns the exit
+// status: 0 for success, 1 for failure, 2 for invalid arguments, or exitIncomplete.
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var usage usageError
@@ -263,9 +262,8 @@ func rootMessage(err error) string {
 	return err.Error()
 }
 
-// openStore opens the store for a command that reads or writes records. The store is a DynamoDB
-// table, or an embedded store in a file. For an embedded store in memory, openStore returns an
-// error, because the data of such a store exists only in the process of the server.
+// openStore opens the store for a command that reads or writes records. For an embedded store in
+// memory, it returns an error: only the server's process can access the data.
 func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
 	cfg, err := env.readConfig()
 	if err != nil {
@@ -391,9 +389,8 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 	return log
 }
 
-// newHandler returns the HTTP handler of a server and the complete options of the server. The
-// parameter serving contains the options that do not come from cfg, such as the store. The handler
-// refreshes the JWKS until ctx ends.
+// newHandler returns a server's HTTP handler and complete options. serving contains the options
+// that do not come from cfg. The handler refreshes the JWKS until ctx ends.
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
@@ -432,10 +429,9 @@ func checkStream(ctx context.Context, cfg config.Config, store *dynamo.Store, lo
 	}
 }
 
-// openForServing opens the configured store. It also returns the feed.Source that reports the
-// changes in the store to subscriptions. It verifies that the table exists and matches the data
-// model. If an embedded store has no table, openForServing creates the table. If sample is true, it
-// also loads the sample data into the new table.
+// openForServing opens the configured store and checks its table. If an embedded store has no
+// table, openForServing creates the table. If sample is true, it loads the sample data into the new
+// table.
 func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

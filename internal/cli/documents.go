@@ -40,9 +40,9 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	return documents, nil
 }
 
-// loadTrustedDocuments reads the configured manifest of trusted documents and stores the documents
-// in opts. The caller must call the returned function after creating the server. If the server has
-// rejected all documents, the returned function returns an error.
+// loadTrustedDocuments reads the trusted documents from the configured manifest into opts. Call the
+// returned function after creating the server. It returns an error if the server rejected all
+// documents.
 func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
@@ -173,9 +173,8 @@ func sortByBound(operations []graph.CheckedOperation) {
 	})
 }
 
-// writeDocuments writes the errors of invalid operations, and a table with the maximum load that
-// each valid operation causes on DynamoDB. It also lists the operations that exceed the budget,
-// with their access patterns. It reports whether all operations are valid and within the budget.
+// writeDocuments writes the errors of invalid operations and the maximum DynamoDB load of valid
+// operations. It reports whether all operations are valid and within the budget.
 func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	invalid, overBudget := 0, 0
 	for _, o := range operations {

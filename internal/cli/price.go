@@ -115,9 +115,8 @@ type pricedOperation struct {
 	most *price.Units
 }
 
-// meter measures the DynamoDB read and write units of operations. It executes the operations on
-// embedded stores in memory, which compute the units by DynamoDB's rules. Each operation runs on
-// its own copy of the dataset.
+// meter measures the DynamoDB units of operations. It executes the operations on embedded stores in
+// memory. Each operation runs on its own copy of the dataset.
 type meter struct {
 	cfg     config.Config
 	env     Environment

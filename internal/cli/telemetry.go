@@ -13,9 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/version"
 )
 
-// openTelemetry creates the tracer and the access log, if cfg enables them. It also changes
-// cfg.Table so that metrics and traces include the requests to DynamoDB. The caller must close the
-// Tracer and the AccessLog of the result.
+// openTelemetry creates the tracer and the access log, if cfg enables them. The caller must close
+// both. openTelemetry also sets the functions in cfg.Table that observe requests to DynamoDB.
 func openTelemetry(ctx context.Context, cfg *config.Config, m *metrics, log *slog.Logger) (observation.Telemetry, error) {
 	var t observation.Telemetry
 	if m != nil {

@@ -25,8 +25,7 @@ const maxIdleConnections = 256
 const connectionReadBuffer = 16 << 10
 
 // responseTimeout is how long the AWS SDK waits for the headers of a response before it retries the
-// request. DynamoDB usually responds in milliseconds, so a connection without a response after this
-// time is probably broken.
+// request. DynamoDB usually responds in milliseconds.
 const responseTimeout = 3 * time.Second
 
 // credentialsTimeout limits how long the AWS SDK searches for credentials at the start. Without
@@ -40,9 +39,8 @@ const (
 	streamsEndpointVariable = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
-// lambdaTracer is an HTTP client that adds the trace ID of the Lambda invocation to each request.
-// The AWS SDK adds the trace ID only to requests that it sends itself. Ordergraph also sends
-// requests without the SDK, on a fast path.
+// lambdaTracer adds the trace ID of the Lambda invocation to each request. The AWS SDK does not add
+// the trace ID to requests on the fast path.
 type lambdaTracer struct{ next dynamodb.HTTPClient }
 
 // Do sends a request with the trace ID.
@@ -54,12 +52,8 @@ func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
 	return l.next.Do(r)
 }
 
-// OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. The AWS SDK configures the clients
-// from its usual sources, such as AWS_REGION and the shared configuration files. If only the
-// endpoint of DynamoDB is set, the client of DynamoDB Streams uses the same endpoint. DynamoDB
-// Local serves both APIs at one endpoint.
-//
-// If a setting is missing or invalid, the error names the setting.
+// OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams with the AWS SDK's usual
+// configuration. If a setting is missing or invalid, the error names the setting.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
 	for _, name := range []string{tablesEndpointVariable, streamsEndpointVariable} {
 		if endpoint := os.Getenv(name); endpoint != "" {
@@ -93,6 +87,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 		}
 	})
 	streams := dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) {
+		// DynamoDB Local serves both APIs at one endpoint, so only one variable must be set.
 		if aws.ToString(o.BaseEndpoint) == "" {
 			o.BaseEndpoint = tables.Options().BaseEndpoint
 		}

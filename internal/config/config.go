@@ -67,9 +67,10 @@ type Config struct {
 	// ServerLimits are the limits of HTTP requests and connections.
 	ServerLimits server.Limits
 	// PoolSizes are the maximum amounts of the resources that all callers share, such as open
-	// connections. Each caller can use only a share of a resource. ShareWeights maps a role to the
-	// factor that multiplies the shares of callers with this role.
-	PoolSizes    admission.Sizes
+	// connections. Each caller can use only a share of a resource.
+	PoolSizes admission.Sizes
+	// ShareWeights maps a role to a factor. The factor multiplies the share of each resource that a
+	// caller with this role can use.
 	ShareWeights map[commerce.Role]int
 	// Introspection reports whether clients may query the schema with introspection.
 	Introspection bool

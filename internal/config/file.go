@@ -25,13 +25,9 @@ type fileLine struct {
 	name, value string
 }
 
-// parseFile parses a configuration file. Each line is NAME=value, a comment that starts with #, or
-// blank. The options EnvironmentFile of systemd and --env-file of Docker can read the same file
-// with the same result. parseFile therefore rejects quotes around values and all backslashes,
-// because systemd would remove them and Docker would keep them.
-//
-// parseFile returns the valid lines, and a message for each invalid line. The messages contain no
-// values, because a value may be a secret.
+// parseFile parses a configuration file. Quotes around values and backslashes are invalid, because
+// systemd and Docker interpret them differently. The messages in problems contain no values,
+// because a value may be a secret.
 func parseFile(text string) (lines []fileLine, problems []string) {
 	seen := map[string]int{}
 	number := 0

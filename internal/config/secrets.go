@@ -56,9 +56,8 @@ type WatchOptions struct {
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// WatchSecrets periodically rereads the files that contain secrets, until ctx ends. The interval is
-// auth.FilePollInterval. If a file is unreadable or its secret is invalid, the previous secret
-// remains in use. WatchSecrets logs the same problem of a file only once.
+// WatchSecrets periodically rereads the files that contain secrets, until ctx ends. If a file is
+// unreadable or its secret is invalid, the previous secret remains in use.
 func WatchSecrets(ctx context.Context, cfg Config, opts WatchOptions) {
 	if len(cfg.secretFiles) == 0 {
 		return
@@ -95,7 +94,7 @@ func (f *watchedFile) reread(ctx context.Context, opts WatchOptions) {
 		err = f.setting.Set(text)
 	}
 	if err != nil {
-		if f.logged != err.Error() {
+		if f.logged != err.Error() { // log the same problem only once
 			f.logged = err.Error()
 			opts.Log.ErrorContext(ctx, "cannot use the changed file that contains a secret, so the previous secret remains in use", "setting", f.name, "file", f.path, "error", err)
 		}

@@ -48,12 +48,12 @@ func Environ() []string { return os.Environ() }
 // fileSettingName is the name of the setting that contains the path of the configuration file.
 const fileSettingName = "ORDERGRAPH_CONFIG"
 
-// sourceLayer reads the values of settings from one source. get returns the text of a variable, and
-// reports in ok whether the source sets the variable. place describes the source in messages. In
-// the environment and in the configuration file, an empty value counts as not set.
+// sourceLayer reads the values of settings from one source.
 type sourceLayer struct {
 	source Source
-	get    func(name string) (text, place string, ok bool)
+	// get returns the text of a variable, and a place that describes the source in messages. ok is
+	// false if the variable is not set. An empty value also counts as not set, except in a flag.
+	get func(name string) (text, place string, ok bool)
 }
 
 // layers returns the sourceLayers of the flags, the environment and the configuration file, in this
@@ -84,9 +84,8 @@ func (s Sources) layers() ([]sourceLayer, []string) {
 	return all, problems
 }
 
-// SettingText returns the text of one setting, which must not be a secret. If no source sets the
-// setting, the text is empty. SettingText does not validate the text or other settings, but returns
-// the problems of the configuration file as an error.
+// SettingText returns the unvalidated text of a setting that is not a secret. If no source sets the
+// setting, the text is empty. The error describes problems of the configuration file.
 func (s Sources) SettingText(name string) (string, error) {
 	layers, problems := s.layers()
 	for _, l := range layers {
@@ -109,9 +108,8 @@ type foundText struct {
 	secretFile string
 }
 
-// findText returns the text of a setting from the first layer that sets the setting. A secret can
-// be set directly or as the path of a file. If the layer sets both, or if the file is unreadable,
-// findText returns an error.
+// findText returns the text of a setting from the first layer that sets the setting. If that layer
+// sets both a secret and the secret's file, findText returns an error.
 func findText(s setting.Setting, layers []sourceLayer) (foundText, error) {
 	for _, l := range layers {
 		for _, name := range slices.Backward(s.Variables()) {
@@ -154,9 +152,9 @@ func settingVariables() (names []string) {
 	return names
 }
 
-// kubernetesVariablePattern matches the environment variables that Kubernetes sets in each Pod for
-// each Service. If the name of a Service begins with ordergraph, the names of its variables begin
-// with ORDERGRAPH_, but they are not settings.
+// kubernetesVariablePattern matches the environment variables that Kubernetes sets for each
+// Service. If a Service's name begins with ordergraph, its variables begin with ORDERGRAPH_, but
+// are not settings.
 var kubernetesVariablePattern = regexp.MustCompile(`^[A-Z0-9_]+(_SERVICE_HOST|_SERVICE_PORT|_SERVICE_PORT_[A-Z0-9_]+|_PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|_PORT=(tcp|udp|sctp)://.*)(=|$)`)
 
 // misspellingWarnings returns a warning for each environment variable that begins with ORDERGRAPH_

@@ -10,34 +10,20 @@ import (
 )
 
 // PreflightHeaders returns the names of headers that protect a request against CSRF. A page can
-// send such a header to another site only after a CORS preflight request. See
-// https://fetch.spec.whatwg.org/#cors-safelisted-request-header. Apollo's clients and gateways send
-// some of these headers.
+// send such a header to another site only after a CORS preflight. See
+// https://fetch.spec.whatwg.org/#cors-safelisted-request-header.
 func PreflightHeaders() []string {
 	return []string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight"}
 }
 
-// browserHeaders are request headers that only browsers send. If a page sends a request to another
-// site, a current browser adds at least one of these headers. An old browser may add none of them,
-// so PossibleCSRF recognizes old browsers by the User-Agent header. Sec-Fetch-Mode is not in the
-// list, because the fetch function of Node.js also sends it.
+// browserHeaders are request headers that only browsers send. Sec-Fetch-Mode is not in the list,
+// because the fetch function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// PossibleCSRF reports whether a GET request may be a cross-site request forgery (CSRF): a request
-// that a page of another site caused a browser to send. h contains the headers of the request.
-// preflight contains the names of headers that cause a CORS preflight. PossibleCSRF returns false
-// in these cases:
-//
-//   - A page of another site could send the request only after a CORS preflight. This is the case
-//     if the request has a header in preflight, a Bearer token, or a Content-Type that HTML forms
-//     do not support.
-//   - The request comes from a page of this server or from the browser's address bar.
-//   - The client is not a browser.
-//
-// The allowed CORS origins do not matter here, because browsers send simple GET requests without a
-// preflight. POST requests need no such check. Their Content-Type must be JSON, so a browser sends
-// a preflight first.
+// PossibleCSRF reports whether a GET request may be a cross-site request forgery (CSRF). h contains
+// the headers of the request. preflight contains the names of headers that cause a CORS preflight.
 func PossibleCSRF(h http.Header, preflight []string) bool {
+	// A page of another site could send these headers only after a CORS preflight.
 	for _, name := range preflight {
 		if h.Get(name) != "" {
 			return false
@@ -48,9 +34,11 @@ func PossibleCSRF(h http.Header, preflight []string) bool {
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
+	// Browsers send a preflight for a Content-Type that HTML forms do not support.
 	if t, _, err := mime.ParseMediaType(h.Get("Content-Type")); err == nil && !simpleContentType(t) {
 		return false
 	}
+	// The request comes from a page of this server or from the browser's address bar.
 	switch h.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
 		return false
@@ -71,9 +59,8 @@ func simpleContentType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
 }
 
-// SameOrigin reports whether the Origin and Host headers of a request name the same host. It
-// ignores the scheme in Origin. A server behind a proxy that terminates TLS does not know the
-// scheme that the browser used.
+// SameOrigin reports whether the Origin and Host headers name the same host. SameOrigin ignores the
+// scheme, which is unknown behind a proxy that terminates TLS.
 func SameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)

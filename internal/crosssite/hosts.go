@@ -7,13 +7,8 @@ import (
 )
 
 // AllowedHosts contains the additional host names that a server without authentication accepts in
-// the Host header of a request. The server always accepts localhost and IP addresses. It rejects
-// all other host names to prevent DNS rebinding. See https://en.wikipedia.org/wiki/DNS_rebinding.
-//
-// In DNS rebinding, an attacker makes the host name of the attacker's page resolve to the server's
-// address. The browser then treats the page and the server as the same site, so neither CORS nor
-// the CSRF check applies. However, the page's requests still have the attacker's host name in their
-// Host header.
+// the Host header. The server always accepts localhost and IP addresses. To prevent DNS rebinding,
+// it rejects other names. See https://en.wikipedia.org/wiki/DNS_rebinding.
 type AllowedHosts map[string]bool
 
 // NewAllowedHosts returns AllowedHosts with the given names. It ignores ports in the names.

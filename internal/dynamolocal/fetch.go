@@ -37,12 +37,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// CacheDir returns the directory that contains the jars of DynamoDB Local. It is a subdirectory of
-// the user's cache directory. You can delete it at any time, because Fetch downloads missing jars
-// again.
-//
-// If the user has no cache directory, for example because HOME is not set, CacheDir returns an
-// [*UnavailableError].
+// CacheDir returns the directory that contains the jars of DynamoDB Local. You can delete it at any
+// time. If the user has no cache directory, CacheDir returns an [*UnavailableError].
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -51,16 +47,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "ordergraph", "dynamodb-local-"+DynamoDBLocalVersion), nil
 }
 
-// Fetch downloads the jars of DynamoDB Local to the directory [CacheDir] and returns the path of
-// this directory. If the directory already exists, Fetch downloads nothing. It then needs neither
-// Maven nor the network.
-//
-// If several processes call Fetch at the same time, one process downloads the jars and the others
-// wait. The jars first go to a temporary directory, which Fetch renames after the download is
-// complete. So Fetch never returns an incomplete download.
-//
-// If Maven is missing or the download fails, Fetch returns an [*UnavailableError]. If ctx ends
-// first, Fetch returns the error of ctx. Fetch also returns file system errors.
+// Fetch returns [CacheDir]. If this directory does not exist, Fetch first downloads the jars of
+// DynamoDB Local. If Maven is missing or the download fails, Fetch returns an [*UnavailableError].
 func Fetch(ctx context.Context) (string, error) {
 	dir, err := CacheDir()
 	if err != nil {

@@ -43,12 +43,9 @@ type Instance struct {
 	stop     sync.Once
 }
 
-// Start starts DynamoDB Local on a free port and waits for its first response. If the jars are
-// missing, Start first downloads them (see [Fetch]). ctx limits only the start, not the life of the
-// instance. The instance runs until [Instance.Stop] is called or this process ends.
-//
-// If Java is missing, Maven is missing or the download fails, Start returns an [*UnavailableError].
-// If the JVM ends or does not respond in time, the error contains the last lines of the JVM's log.
+// Start starts DynamoDB Local and waits for its first response. ctx limits only the start, not the
+// life of the instance. If Java, Maven or the download is not available, Start returns an
+// [*UnavailableError].
 func Start(ctx context.Context) (*Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
@@ -61,9 +58,8 @@ func Start(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Allow only one process at a time to start an instance on this machine. Otherwise, two test
-	// processes could choose the same free port, and one process could then connect to the instance
-	// of the other.
+	// Allow only one process at a time to start an instance. Otherwise, two processes could choose
+	// the same free port, and one could connect to the other's instance.
 	unlock, err := lock(ctx, lib+".lock")
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: wait for the lock of another process: %w", err)
@@ -98,10 +94,8 @@ func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own file descriptor for the log
-	// DynamoDB Local stores its data in SQLite, outside the Java heap. So a heap of 512 MB is more
-	// than the tests need (see TestHeapHoldsManyRecords). UseSerialGC and TieredStopAtLevel=1 make
-	// the JVM start faster. Without these options, the JVM would also start one thread for each CPU
-	// core.
+	// A heap of 512 MB is enough, because the data is outside the heap (see
+	// TestHeapHoldsManyRecords). UseSerialGC and TieredStopAtLevel=1 make the JVM start faster.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -179,9 +173,7 @@ func exitError(err error) error {
 func (i *Instance) Endpoint() string { return i.endpoint }
 
 // accessKey is the random access key of this process. DynamoDB Local keeps separate tables for each
-// combination of access key and region, unless it is started with -sharedDb. So other processes
-// cannot see the tables of this process. DynamoDB Local allows only letters and digits in an access
-// key, and rand.Text returns no other characters.
+// access key. It allows only letters and digits in the key.
 var accessKey = rand.Text()
 
 const region = "local"
@@ -192,9 +184,8 @@ func Environment() []string {
 	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
 }
 
-// Client returns a new client of the instance. All clients of this process use the same tables.
-// Other processes use other tables, because each process has its own access key. To use other
-// tables in this process, change the credentials or the region in optFns.
+// Client returns a new client of the instance. All clients of this process use the same tables,
+// unless optFns changes the credentials or the region.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return ClientOf(i.endpoint, optFns...)
 }
@@ -209,9 +200,8 @@ func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 	}, optFns...)
 }
 
-// Stop kills the instance, waits until it has ended, and deletes its log. All tables are lost. If
-// the instance comes from [Shared], Stop does not kill it: this process stops using the instance,
-// but other processes can continue to use it. Only the first call of Stop has an effect.
+// Stop kills the instance and deletes its log. If the instance comes from [Shared], Stop only ends
+// its use by this process. Later calls have no effect.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
 		if i.release != nil {

@@ -26,14 +26,8 @@ const keeperEnv = "ORDERGRAPH_TEST_DYNAMOLOCAL_KEEPER"
 const idleTimeout = 30 * time.Second
 
 // joinShared returns the instance that all test processes of this user share. If no instance is
-// running, joinShared starts the keeper, a process that runs the instance. The keeper executes the
-// same test binary, but in its own session.
-//
-// The users file contains the endpoint of the instance. Each process that uses the instance holds a
-// shared lock on this file. The keeper stops the instance only while it holds the exclusive lock.
-// So a process cannot join an instance that is being stopped.
-//
-// If DynamoDB Local is not available, joinShared returns an [*UnavailableError].
+// running, joinShared starts a keeper. If DynamoDB Local is not available, joinShared returns an
+// [*UnavailableError].
 func joinShared(ctx context.Context) (*Instance, error) {
 	if _, err := exec.LookPath("java"); err != nil {
 		return nil, &UnavailableError{Missing: "java", Err: err}
@@ -47,6 +41,8 @@ func joinShared(ctx context.Context) (*Instance, error) {
 		return nil, fmt.Errorf("join the shared DynamoDB Local: wait for the lock of another process: %w", err)
 	}
 	defer unlock()
+	// The users file contains the endpoint. Each process that uses the instance holds a shared lock
+	// on this file. The keeper stops the instance only while it holds the exclusive lock.
 	users := lib + ".users"
 	leave, err := waitForLock(ctx, users, syscall.LOCK_SH)
 	if err != nil {
@@ -74,12 +70,11 @@ func responds(ctx context.Context, endpoint string) bool {
 	return err == nil
 }
 
-// startKeeper starts the keeper, waits until the instance responds, and returns the endpoint of the
+// startKeeper starts the keeper, a process that runs the instance, and returns the endpoint of the
 // instance. users is the path of the users file.
-//
-// The keeper executes this test binary with -test.run=^$. If the binary does not call [Main], the
-// keeper runs no tests and ends immediately, and startKeeper returns an error.
 func startKeeper(users string) (endpoint string, err error) {
+	// The keeper executes this test binary. If the binary does not call Main, -test.run=^$ matches no
+	// tests, and the keeper ends immediately.
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), keeperEnv+"="+users)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // in its own session, the keeper does not receive Ctrl+C
@@ -117,9 +112,9 @@ func runKeeper(users string) int {
 	return 0
 }
 
-// stopWhenUnused waits until no process has used the instance for the given time. Then it stops the
-// instance and returns nil. If the instance ends earlier, stopWhenUnused returns the exit error of
-// the instance. users is the path of the users file.
+// stopWhenUnused stops the instance after no process has used it for the given time. If the
+// instance ends earlier, stopWhenUnused returns its exit error. users is the path of the users
+// file.
 func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)

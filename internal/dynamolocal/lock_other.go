@@ -4,9 +4,8 @@ package dynamolocal
 
 import "context"
 
-// lock does nothing, because the standard library has no file locks for this system. If two
-// processes download DynamoDB Local at the same time, both succeed, and the first complete download
-// is used. If two processes choose the same port, one of them tries another port.
+// lock does nothing, because the standard library has no file locks for this system. Concurrent
+// downloads still succeed (see fetchInto), and Start tries another port after a conflict.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	return func() {}, ctx.Err()
 }

@@ -34,13 +34,9 @@ func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err
 	}
 }
 
-// tryLock acquires a lock on the file at path, and returns a function that releases the lock. kind
-// is LOCK_EX for an exclusive lock, or LOCK_SH for a shared lock. If another process holds a
-// conflicting lock, tryLock returns EWOULDBLOCK. When this process ends for any reason, the
-// operating system releases the lock.
-//
-// If the file does not exist, tryLock creates it. tryLock never removes the file, because two
-// processes could then lock two different files with the same path.
+// tryLock locks the file at path and returns a function that releases the lock. kind is LOCK_EX
+// (exclusive) or LOCK_SH (shared). If another process holds a conflicting lock, the error wraps
+// EWOULDBLOCK.
 func tryLock(path string, kind int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -50,5 +46,6 @@ func tryLock(path string, kind int) (unlock func(), err error) {
 		f.Close()
 		return nil, &os.PathError{Op: "flock", Path: path, Err: err}
 	}
+	// Never remove the file. Otherwise, two processes could lock two different files with this path.
 	return func() { f.Close() }, nil
 }

@@ -14,9 +14,8 @@ import (
 // of DynamoDB Local.
 const fetchTimeout = 10 * time.Minute
 
-// shared is the instance that this test process uses. It is a package variable, because the tests
-// of a package have no other common state. A separate instance for each test would need seconds to
-// start, and 200 MB of memory.
+// shared is the instance that this test process uses. It is a package variable, because a separate
+// instance for each test would start slowly and use much memory.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -51,25 +50,17 @@ func (s *sharedInstance) stop() {
 	}
 }
 
-// Shared returns the instance that all test processes of this user share. If no instance is
-// running, Shared starts one. A process sees only its own tables. All tests of a process see the
-// same tables, so they must use different table names.
+// Shared returns the instance that all test processes of this user share. The tests of one process
+// share their tables. TestMain must call [Main].
 //
-// If DynamoDB Local is not available (see [UnavailableError]), Shared skips the test and logs the
-// reason. If the environment contains CI=true, Shared fails the test instead. After any other
-// error, Shared also fails the test.
-//
-// The instance ends 30 seconds after the last process that used it has ended, even if this process
-// crashed. TestMain must call [Main], because Main also runs the keeper process that starts the
-// instance.
+// If DynamoDB Local is not available, Shared skips the test, or fails it if CI=true.
 func Shared(t testing.TB) *Instance {
 	t.Helper()
 	return requireInstance(t, shared.get)
 }
 
-// Private starts an instance for one test, and stops it when the test ends. The requests of other
-// tests do not slow down this instance. If it does not start, Private skips or fails the test like
-// [Shared].
+// Private starts an instance for one test, and stops it when the test ends. If the instance does
+// not start, Private skips or fails the test like [Shared].
 func Private(t testing.TB) *Instance {
 	t.Helper()
 	inst := requireInstance(t, func() (*Instance, error) { return Start(t.Context()) })
@@ -93,8 +84,7 @@ func requireInstance(t testing.TB, get func() (*Instance, error)) *Instance {
 }
 
 // Main runs the tests of a package and returns the exit code. In the keeper process, Main runs the
-// instance of [Shared] instead of the tests. If GOGC is not set, Main sets it to 300: the tests
-// then run faster, but use more memory.
+// instance of [Shared] instead.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {
@@ -103,7 +93,7 @@ func Main(m *testing.M) int {
 	}
 	defer shared.stop()
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(300)
+		debug.SetGCPercent(300) // the tests run faster, but use more memory
 	}
 	return m.Run()
 }

@@ -19,9 +19,8 @@ const (
 	// maxExpiredPerCommit is the maximum number of expired items that one commit deletes from one
 	// table.
 	maxExpiredPerCommit = 100
-	// maxExpiryAge is how far in the past a time to live may be. Like DynamoDB, the store does not
-	// delete an item whose time to live is further in the past, because such a value is probably
-	// not a time in seconds.
+	// maxExpiryAge is how far in the past a time to live may be. Like DynamoDB, the store ignores
+	// older values, because they are probably not times in seconds.
 	maxExpiryAge = 5 * 365 * 24 * time.Hour
 )
 
@@ -58,9 +57,8 @@ func (s *Store) expireAndReschedule() {
 	}
 }
 
-// Expire deletes the items whose time to live has ended. It also deletes disabled streams that have
-// no records of the last 24 hours. If a table has a time to live, the store calls Expire every ten
-// minutes.
+// Expire deletes expired items, and disabled streams without records of the last 24 hours. If a
+// table has a time to live, the store calls Expire every ten minutes.
 func (s *Store) Expire() error {
 	for more := true; more; {
 		err := s.commit(func(c *commitState) (err error) {

@@ -17,18 +17,9 @@ type observer struct {
 	observe func(before, after []sdkItem)
 }
 
-// Observe calls the function observe for every change of the table's items, until the caller calls
-// stop. before contains the items before the change, and after contains the same items after the
-// change. An element of before is nil if the item is new. An element of after is nil if the item is
-// deleted.
-//
-// If a transaction changes several items of the table, one call reports all of these items. Any
-// other call reports one item. As in DynamoDB Streams, a write that changes nothing is not
-// reported. The table needs no stream.
-//
-// The calls run one after another, in the order of the commits. A writer receives its response only
-// after the call for its change, and other writes wait. So observe must be fast and must not send
-// requests to the store. After stop has returned, observe is not called again.
+// Observe calls observe for each commit that changes items of the table, in order. An element of
+// before or after is nil if the item does not exist. Writes wait for observe, so observe must not
+// send requests to the store.
 func (s *Store) Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func()) {
 	o := &observer{table: table, observe: observe}
 	s.mu.Lock()

@@ -111,9 +111,8 @@ var (
 // formatVersion is the version of the file's layout.
 const formatVersion = "3"
 
-// initialMmapBytes is the size of the address space that the store reserves for the memory mapping
-// of its file. If a write makes the file larger than the mapping, the write must wait for all
-// running reads.
+// initialMmapBytes is the address space that the store reserves for the memory mapping of its file.
+// If the file outgrows the mapping, the write waits for all running reads.
 const initialMmapBytes = 1 << 35
 
 // New returns an empty store in memory. The caller need not close it.
@@ -128,9 +127,8 @@ func New() *Store {
 	return s
 }
 
-// Open opens the store in the file at path. If the file does not exist, Open creates it. The caller
-// must call Close. Open returns an error if another process has opened the file, if the file is not
-// a store, or if the file has an unknown format version.
+// Open opens or creates the store in the file at path. The caller must call Close. If another
+// process uses the file, or the file is not a valid store, Open returns an error.
 func Open(path string, options Options) (*Store, error) {
 	return open(path, options)
 }
@@ -185,8 +183,8 @@ func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
 	return bbolt.Open(path, 0o600, config)
 }
 
-// checkLength returns an error if pages are missing at the end of the file, for example because the
-// file is an incomplete copy. Without this check, a read of a missing page would crash the process.
+// checkLength returns an error if pages are missing at the end of the file. Without this check, a
+// read of a missing page would crash the process.
 func checkLength(path string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {

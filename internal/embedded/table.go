@@ -43,9 +43,8 @@ func (c *commitState) putTable(t *schema.Table) error {
 	return c.replaceTable(t.TableName, t, func(b *bbolt.Bucket) error { return b.Put([]byte(t.TableName), encoded) })
 }
 
-// replaceTable replaces the definition of the table with the given name by t. If t is nil, it
-// deletes the definition. The function write must make the same change in the bucket that contains
-// the definitions.
+// replaceTable replaces the definition of a table by t, or deletes the definition if t is nil.
+// write must make the same change in the bucket that contains the definitions.
 func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
 	tables := maps.Clone(c.tables)
@@ -60,10 +59,8 @@ func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbo
 	return write(c.tx.Bucket(bucketTables))
 }
 
-// tableBucket returns the bucket of a table. t is the table's definition at the beginning of the
-// request. If the table has been deleted since then, tableBucket returns ResourceNotFoundException.
-// If the definition has changed since then, it returns errChanged, and the request must start
-// again.
+// tableBucket returns the bucket of a table. If the table's definition has changed from t,
+// tableBucket returns errChanged, and the request must start again.
 func (c *commitState) tableBucket(t *schema.Table) (*bbolt.Bucket, error) {
 	current, err := c.table(t.TableName)
 	if err != nil {

@@ -175,9 +175,8 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.Done(), nil
 }
 
-// digest returns a hash of the transaction's parameters. The order of an item's attributes does not
-// affect the hash. If the request has no ClientRequestToken, digest returns nil. The caller must
-// first call prepareTransaction, which encodes the items.
+// digest returns a hash of the transaction's parameters. Call prepareTransaction first, because it
+// encodes the items. If the request has no ClientRequestToken, digest returns nil.
 func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil
@@ -214,9 +213,9 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	return h.Sum(nil)
 }
 
-// prepareTransaction finds the table of each action and validates the key. Some invalid keys do not
-// fail the request immediately, but cancel the transaction later. For such a key,
-// prepareTransaction stores the failure in early, at the index of the action.
+// prepareTransaction finds the table of each action and validates the key. If an invalid key only
+// cancels the transaction later, prepareTransaction stores the failure in early, at the action's
+// index.
 func (s *Store) prepareTransaction(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
@@ -302,9 +301,8 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 // the time and the digest of the transaction.
 func tokenKey(token string) []byte { return append([]byte("t"), token...) }
 
-// tokenTimeKey returns the key of a token's second entry in the bucket tokens. The value of this
-// entry is empty. The keys of these entries sort by time, so that storeToken finds the oldest
-// tokens first.
+// tokenTimeKey returns the key of a token's second entry in the bucket tokens. These entries are
+// empty and sort by time, so storeToken finds the oldest tokens first.
 func tokenTimeKey(at time.Time, token string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte("d"), uint64(at.UnixMilli())), token...)
 }

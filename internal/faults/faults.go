@@ -25,9 +25,8 @@ import (
 // Kind is a kind of fault, such as a refused connection.
 type Kind string
 
-// The kinds of faults, in two groups. A fault above ConnectionReset in this list occurs before
-// DynamoDB executes the request. With ConnectionReset or a fault below it, DynamoDB executes at
-// least a part of the request.
+// The kinds of faults. A fault above ConnectionReset occurs before DynamoDB executes the request.
+// With any other fault, DynamoDB executes at least a part of the request.
 const (
 	// None means that no fault occurs.
 	None Kind = ""
@@ -104,9 +103,8 @@ type Chooser func(Request) Kind
 // Rates maps a kind of fault to its probability, from 0 to 1.
 type Rates map[Kind]float64
 
-// Random returns a Chooser that chooses faults at random. writes contains the probabilities of
-// faults for TransactWriteItems requests. reads contains the probabilities for all other requests.
-// With the same seed, the same sequence of requests gets the same faults.
+// Random returns a Chooser that chooses faults at random. writes applies to TransactWriteItems
+// requests, and reads to all other requests. The same seed produces the same faults.
 func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
@@ -150,10 +148,8 @@ func TransientKinds() []Kind {
 	return []Kind{ThroughputExceeded, InternalServerError, ConnectionReset, Throttling, ResponseTimeout}
 }
 
-// FailFirstRequests returns a Chooser that makes the first requests of each DynamoDB operation
-// fail. For example, the first GetItem request fails with kinds[0], and the second one with
-// kinds[1]. After len(kinds) requests of an operation, the requests of this operation no longer
-// fail.
+// FailFirstRequests returns a Chooser that makes the first len(kinds) requests of each DynamoDB
+// operation fail. The n-th request of an operation fails with the n-th kind.
 func FailFirstRequests(kinds ...Kind) Chooser {
 	counts := map[string]int{}
 	return func(r Request) Kind {
@@ -180,9 +176,8 @@ func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client)
 	}), c
 }
 
-// WrapStreamsClient returns a copy of the given client of DynamoDB Streams. Requests of the copy
-// fail with the faults that choose returns, and the copy does not retry these requests. The returned
-// Client counts the faults.
+// WrapStreamsClient returns a copy of a DynamoDB Streams client with the faults that choose
+// returns. The copy does not retry requests. The returned Client counts the faults.
 func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {

@@ -8,9 +8,8 @@ import (
 	"net/url"
 )
 
-// NewProxy returns a Client that serves as an HTTP proxy in front of a DynamoDB endpoint. The proxy
-// calls choose for each request that it receives. If choose returns None, the proxy forwards the
-// request to the endpoint. Otherwise, it simulates the fault that choose returns.
+// NewProxy returns an HTTP proxy in front of a DynamoDB endpoint. If choose returns None, the proxy
+// forwards the request. Otherwise, the proxy simulates the fault.
 func NewProxy(endpoint *url.URL, choose Chooser) *Client {
 	return &Client{choose: choose, counts: map[Kind]int{}, next: &endpointClient{endpoint, &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}}
 }
@@ -49,10 +48,9 @@ type Counts map[Kind]int
 // in advance. A count of 5 in Counts therefore means 5 % of the requests.
 const sharesWindow = 100
 
-// ExactShares returns a Chooser that makes a fixed share of the requests fail. writes contains the
-// number of faults of each kind in every 100 TransactWriteItems requests. reads contains the
-// numbers for every 100 other requests. The faults occur in random order. The same seed produces
-// the same order.
+// ExactShares returns a Chooser with an exact number of faults per 100 requests, in an order that
+// depends only on seed. writes applies to TransactWriteItems requests, and reads to all other
+// requests.
 func ExactShares(seed uint64, writes, reads Counts) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	var left [2][]Kind

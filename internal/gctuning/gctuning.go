@@ -20,28 +20,21 @@ import (
 )
 
 const (
-	// ballastBytes is the size in bytes of the ballast: memory that Start allocates, but never uses.
-	// The runtime counts the ballast as live heap, so it starts the next collection later. A higher
-	// GOGC would also delay collections, but the additional memory would then grow with the heap. With
-	// the ballast, the additional memory is constant.
-	//
-	// A larger ballast would waste memory when many requests arrive at the same time. With 16 MiB,
-	// collections take less than 3 % of the CPU time of a busy server with a small heap.
+	// ballastBytes is the size of memory that Start allocates, but never uses. This ballast delays
+	// garbage collections. With a higher GOGC instead, the additional memory would grow with the heap.
 	ballastBytes = 16 << 20
 	// minMemoryForBallast is a number of bytes. If the memory limit of the container is lower, Start
 	// does not allocate ballastBytes.
 	minMemoryForBallast = 256 << 20
 	// memoryLimitPercent is the memory limit of the Go runtime, as a percentage of the container's
-	// memory. The limit covers only the memory that the runtime manages. The other 10 % of the
-	// container's memory are for memory that the runtime does not manage, such as the program's code.
+	// memory. The rest is for memory that the runtime does not manage.
 	memoryLimitPercent = 90
 )
 
 // Options configure Start.
 type Options struct {
-	// GOGC and GOMEMLIMIT have the format of the environment variables with these names. ValidGOGC and
-	// ValidGOMEMLIMIT must accept the values. If either value is set, Start does not allocate
-	// ballastBytes. If GOMEMLIMIT is set, Start ignores Memory.
+	// GOGC and GOMEMLIMIT are valid values of the environment variables with these names. If either
+	// value is set, Start does not allocate ballastBytes. If GOMEMLIMIT is set, Start ignores Memory.
 	GOGC, GOMEMLIMIT string
 	// Memory is the memory limit of the container in bytes, or 0 if the container has no limit.
 	Memory uint64

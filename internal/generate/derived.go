@@ -121,10 +121,8 @@ func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSc
 	return d
 }
 
-// enumConstants maps the values of an enum to constants of package commerce. The name of a constant
-// can begin with a word from the name of its Go type. For example, the constant for the value
-// SHIPPED is Shipped, or EventShipped if the Go type is EventType. If a value has no constant,
-// enumConstants fails.
+// enumConstants maps the values of an enum to constants of package commerce. For the value SHIPPED
+// of the type EventType, the constant is Shipped or EventShipped.
 func enumConstants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
 	for _, v := range enum.EnumValues {

@@ -47,9 +47,8 @@ func newGenerator(data *codegen.Data) *generator {
 	}
 }
 
-// generateExecutor writes the part of the executor that depends on the schema. The executor does
-// not support all features of the schema and of gqlgen.yml. If an unsupported feature is used,
-// generateExecutor fails with an error that names the field or type.
+// generateExecutor writes the part of the executor that depends on the schema. If the schema or
+// gqlgen.yml uses an unsupported feature, generateExecutor fails.
 func generateExecutor(data *codegen.Data) {
 	g := newGenerator(data)
 	for _, root := range []string{"Query", "Mutation", "Subscription"} {
@@ -157,14 +156,20 @@ func resolversFieldName(typ string) string { return templates.ToGoPrivate(typ) +
 
 // writeResolversStruct writes the struct fieldResolvers, which contains the resolvers of all types.
 func (g *generator) writeResolversStruct() {
-	g.line("\n// fieldResolvers holds the resolvers of all types. It is created once.\ntype fieldResolvers struct {")
+	g.line(`
+// fieldResolvers holds the resolvers of all types. It is created once.
+type fieldResolvers struct {`)
 	names := slices.Sorted(maps.Keys(g.objects))
 	names = slices.DeleteFunc(names, func(name string) bool { return !g.objects[name].HasResolvers() })
 	for _, name := range names {
 		g.line("%s %sResolver", resolversFieldName(name), name)
 	}
-	g.line("// generated reads the arguments of fields.\ngenerated *executionContext\n}")
-	g.line("\nfunc newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {\nreturn &fieldResolvers{")
+	g.line(`// generated reads the arguments of fields.
+generated *executionContext
+}`)
+	g.line(`
+func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {
+return &fieldResolvers{`)
 	for _, name := range names {
 		g.line("%s: root.%s(),", resolversFieldName(name), name)
 	}
@@ -175,14 +180,20 @@ func (g *generator) writeResolversStruct() {
 // description of a type.
 func (g *generator) writeObjectTypes() {
 	g.line("\n// objectTypeOf describes a type to the executor. It returns the zero value for\n// types that the executor does not support.")
-	g.line("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
+	g.line(`func objectTypeOf(name string) operation.ObjectType {
+switch name {`)
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
-		g.line("case %q:\nreturn operation.ObjectType{Satisfies: %sImplementors, Field: number%s}", name, lcFirst(name), name)
+		g.line(`case %q:
+return operation.ObjectType{Satisfies: %sImplementors, Field: number%s}`, name, lcFirst(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.abstract)) {
-		g.line("case %q:\nreturn operation.ObjectType{Members: %#v}", name, possibleTypes(g.abstract[name]))
+		g.line(`case %q:
+return operation.ObjectType{Members: %#v}`, name, possibleTypes(g.abstract[name]))
 	}
-	g.line("default:\nreturn operation.ObjectType{}\n}\n}")
+	g.line(`default:
+return operation.ObjectType{}
+}
+}`)
 	g.addImport(operationPackage, "operation")
 }
 
@@ -204,21 +215,38 @@ func lcFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 // writeObject writes the functions for an object type. The executor calls these functions to
 // resolve the fields of an object and to write the object.
 func (g *generator) writeObject(o *codegen.Object) {
-	g.line("\nfunc number%s(name string) (int, operation.ArgumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn operation.TypenameField, nil", o.Name)
+	g.line(`
+func number%s(name string) (int, operation.ArgumentsReader) {
+switch name {
+case "__typename":
+return operation.TypenameField, nil`, o.Name)
 	for i, f := range o.Fields {
 		reader := "nil"
 		if len(f.Args) > 0 {
 			reader = "read" + funcName(f) + "Arguments"
 		}
-		g.line("case %q:\nreturn %d, %s", f.Name, i+1, reader)
+		g.line(`case %q:
+return %d, %s`, f.Name, i+1, reader)
 	}
-	g.line("default:\nreturn 0, nil\n}\n}")
+	g.line(`default:
+return 0, nil
+}
+}`)
 	parameter, argument := "", ""
 	if !o.Root {
 		parameter, argument = ", obj "+g.typeName(o.Reference()), ", obj"
 		g.line("\n// object%s writes an object.\n// If a null makes the object null, it writes nothing and returns false.", o.Name)
-		g.line("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.openObject(), true", o.Name, parameter)
-		g.line("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.closeObject(from, valid)\n}", o.Name, argument)
+		g.line(`func (x *execution) object%s(set *operation.SelectionSet%s) bool {
+from, valid := x.openObject(), true`, o.Name, parameter)
+		g.line(`for i := range set.Fields {
+f := &set.Fields[i]
+x.begin(f)
+if !x.field%s(f%s) {
+valid = false
+}
+}
+return x.closeObject(from, valid)
+}`, o.Name, argument)
 	}
 	g.line("\n// field%s writes the value of a field. It returns false if the value\n// of a non-null field is null.", o.Name)
 	g.line("func (x *execution) field%s(f *operation.Field%s) bool {\nswitch f.Number {\ncase operation.TypenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
@@ -229,7 +257,10 @@ func (g *generator) writeObject(o *codegen.Object) {
 		g.line("case %d: // %s", i+1, f.Name)
 		g.writeField(f, argument)
 	}
-	g.line("default:\npanic(\"%s has no field number \" + strconv.Itoa(f.Number))\n}\n}", o.Name)
+	g.line(`default:
+panic("%s has no field number " + strconv.Itoa(f.Number))
+}
+}`, o.Name)
 	g.addImport("strconv", "strconv")
 	for _, f := range o.Fields {
 		if len(f.Args) > 0 {
@@ -263,13 +294,17 @@ func (g *generator) writeField(f *codegen.Field, argument string) {
 		fail("the executor does not support the Go binding of the field: bind the field to a struct field, a method or a resolver")
 	}
 	if hasAppendMethod(f) {
-		g.line("x.out = scalar.AppendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
+		g.line(`x.out = scalar.AppendText(x.out, obj.Append%s)
+return true`, f.GoFieldName)
 		g.addImport(scalarPackage, "scalar")
 		return
 	}
 	v := "obj." + f.GoFieldName
 	if isCall(f) {
-		g.line("v, ok := x.resolve%s(f%s)\nif !ok {\nreturn %s\n}", funcName(f), argument, returnNullExpr(nullable))
+		g.line(`v, ok := x.resolve%s(f%s)
+if !ok {
+return %s
+}`, funcName(f), argument, returnNullExpr(nullable))
 		v = "v"
 	}
 	g.writeValue(ref, v, nullable)
@@ -295,22 +330,33 @@ func (g *generator) writeValue(ref *config.TypeReference, v string, nullable boo
 	switch {
 	case ref.IsSlice():
 		if nullable {
-			g.line("if %s == nil {\nreturn x.writeNull()\n}", v)
+			g.line(`if %s == nil {
+return x.writeNull()
+}`, v)
 		}
 		g.writeReturn(fmt.Sprintf("x.list%s(f, %s)", listElementName(ref), v), nullable)
 		return
 	case ref.Definition.IsAbstractType():
 		fail("the executor supports interfaces and unions only in lists")
 	case object && ref.IsPtr():
-		g.line("if %s == nil {\nreturn %s\n}\nx.enter(f)\nwritten := x.object%s(f.Set, %s)\nx.leave()", v, missing, ref.Definition.Name, v)
+		g.line(`if %s == nil {
+return %s
+}
+x.enter(f)
+written := x.object%s(f.Set, %s)
+x.leave()`, v, missing, ref.Definition.Name, v)
 		g.writeReturn("written", nullable)
 		return
 	case object:
-		g.line("x.enter(f)\nwritten := x.object%s(f.Set, &%s)\nx.leave()", ref.Definition.Name, v)
+		g.line(`x.enter(f)
+written := x.object%s(f.Set, &%s)
+x.leave()`, ref.Definition.Name, v)
 		g.writeReturn("written", nullable)
 		return
 	case ref.IsPtr():
-		g.line("if %s == nil {\nreturn %s\n}", v, missing)
+		g.line(`if %s == nil {
+return %s
+}`, v, missing)
 		v = "*" + v
 	}
 	g.line("%s\nreturn true", g.leafStatement(ref, v))
@@ -326,10 +372,8 @@ func (g *generator) writeReturn(expression string, nullable bool) {
 	g.line("return %s", expression)
 }
 
-// leafStatement returns a Go statement that appends a scalar or an enum value to the response. For
-// example, if gqlgen's marshaler of the scalar is MarshalDateTime, the statement calls
-// scalar.AppendDateTime. If the scalar's Go type implements its own marshaling, leafStatement
-// fails.
+// leafStatement returns a Go statement that appends a scalar or an enum value to the response. If
+// gqlgen's marshaler is MarshalDateTime, the statement calls scalar.AppendDateTime.
 func (g *generator) leafStatement(ref *config.TypeReference, v string) string {
 	switch {
 	case ref.HasEnumValues():
@@ -370,35 +414,57 @@ func listElementName(ref *config.TypeReference) string {
 func (g *generator) writeList(name string, ref *config.TypeReference) {
 	defer prefixFailure("lists of %s", name)
 	elem := ref.Elem()
-	g.line("\nfunc (x *execution) list%s(f *operation.Field, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.typeName(ref.GO))
-	g.line("for i%s := range list {\nx.element(i)", map[bool]string{true: ", v", false: ""}[elem.Definition.Kind != ast.Object || elem.IsPtr()])
+	g.line(`
+func (x *execution) list%s(f *operation.Field, list %s) bool {
+from, valid := x.openList(f), true`, name, g.typeName(ref.GO))
+	g.line(`for i%s := range list {
+x.element(i)`, map[bool]string{true: ", v", false: ""}[elem.Definition.Kind != ast.Object || elem.IsPtr()])
 	object, nullable := elem.Definition.Kind == ast.Object, !elem.GQL.NonNull
 	switch {
 	case elem.IsSlice():
 		fail("the executor does not support nested lists")
 	case elem.Definition.IsAbstractType() && nullable:
-		g.line("if !x.member%s(f, v) {\nx.writeNull()\n}", elem.Definition.Name)
+		g.line(`if !x.member%s(f, v) {
+x.writeNull()
+}`, elem.Definition.Name)
 	case elem.Definition.IsAbstractType():
-		g.line("if v == nil {\nvalid = x.recordMissingElement()\n} else if !x.member%s(f, v) {\nvalid = false\n}", elem.Definition.Name)
+		g.line(`if v == nil {
+valid = x.recordMissingElement()
+} else if !x.member%s(f, v) {
+valid = false
+}`, elem.Definition.Name)
 	case object && elem.IsPtr() && !nullable:
-		g.line("if v == nil {\nvalid = x.recordMissingElement()\n} else if !x.object%s(f.Set, v) {\nvalid = false\n}", elem.Definition.Name)
+		g.line(`if v == nil {
+valid = x.recordMissingElement()
+} else if !x.object%s(f.Set, v) {
+valid = false
+}`, elem.Definition.Name)
 	case object && elem.IsPtr():
-		g.line("if v == nil || !x.object%s(f.Set, v) {\nx.writeNull()\n}", elem.Definition.Name)
+		g.line(`if v == nil || !x.object%s(f.Set, v) {
+x.writeNull()
+}`, elem.Definition.Name)
 	case object && !nullable:
-		g.line("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
+		g.line(`if !x.object%s(f.Set, &list[i]) {
+valid = false
+}`, elem.Definition.Name)
 	case !object && !elem.IsPtr() && !nullable:
 		g.line("%s", g.leafStatement(elem, "v"))
 	default:
 		fail("the executor does not support list elements of the Go type %s", elem.GO)
 	}
-	g.line("}\nreturn x.closeList(from, valid)\n}")
+	g.line(`}
+return x.closeList(from, valid)
+}`)
 }
 
 // writeAbstractType writes the function that appends an object of an interface or union to the
 // response. The function determines the object type from the Go type of its argument.
 func (g *generator) writeAbstractType(abstract *codegen.Interface) {
 	g.line("\n// member%s writes an object of one of the possible types. If the object is null, it\n// writes nothing and returns false.", abstract.Name)
-	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.typeName(abstract.Type))
+	g.line(`func (x *execution) member%s(f *operation.Field, v %s) bool {
+switch obj := v.(type) {
+case nil:
+return false`, abstract.Name, g.typeName(abstract.Type))
 	names := possibleTypes(abstract)
 	for _, i := range abstract.Implementors {
 		g.line("case %s:", g.typeName(i.Type))
@@ -406,11 +472,16 @@ func (g *generator) writeAbstractType(abstract *codegen.Interface) {
 		if i.TakeRef {
 			reference = "&obj"
 		} else {
-			g.line("if obj == nil {\nreturn false\n}")
+			g.line(`if obj == nil {
+return false
+}`)
 		}
 		g.line("return x.object%s(f.Members[%d], %s)", i.Name, place, reference)
 	}
-	g.line("default:\npanic(fmt.Sprintf(\"%s cannot be a %%T\", v))\n}\n}", abstract.Name)
+	g.line(`default:
+panic(fmt.Sprintf("%s cannot be a %%T", v))
+}
+}`, abstract.Name)
 	g.addImport("fmt", "fmt")
 }
 
@@ -421,7 +492,9 @@ func (g *generator) writeEnum(name string, ref *config.TypeReference) {
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	g.line("\nfunc append%s(b []byte, v %s) []byte {\nswitch v {", name, g.typeName(t))
+	g.line(`
+func append%s(b []byte, v %s) []byte {
+switch v {`, name, g.typeName(t))
 	for _, value := range ref.EnumValues {
 		constant := value.Object.Name()
 		if p := value.Object.Pkg(); p.Path() != g.pkg.Path() {
@@ -440,9 +513,15 @@ func (g *generator) writeArguments(f *codegen.Field) {
 	for _, a := range f.Args {
 		g.line("%s %s", a.VarName, g.typeName(a.TypeReference.GO))
 	}
-	g.line("}\n\nfunc read%sArguments(ctx context.Context, generated any, args map[string]any) (any, error) {", funcName(f))
+	g.line(`}
+
+func read%sArguments(ctx context.Context, generated any, args map[string]any) (any, error) {`, funcName(f))
 	g.addImport("context", "context")
-	g.line("read, err := generated.(*executionContext).%s(ctx, args)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
+	g.line(`read, err := generated.(*executionContext).%s(ctx, args)
+if err != nil {
+return nil, err
+}
+return &%s{`, f.ArgsFunc(), name)
 	for _, a := range f.Args {
 		g.line("%s: read[%q].(%s),", a.VarName, a.Name, g.typeName(a.TypeReference.GO))
 	}
@@ -454,9 +533,13 @@ func (g *generator) writeCall(f *codegen.Field, parameter string) {
 	defer prefixFailure("%s", fullName(f))
 	t := g.typeName(f.TypeReference.GO)
 	if f.Stream {
-		g.line("\nfunc (x *execution) open%s(f *operation.Field) (ok bool) {\ndefer x.recoverPanic(f, &ok)", funcName(f))
+		g.line(`
+func (x *execution) open%s(f *operation.Field) (ok bool) {
+defer x.recoverPanic(f, &ok)`, funcName(f))
 	} else {
-		g.line("\nfunc (x *execution) resolve%s(f *operation.Field%s) (v %s, ok bool) {\ndefer x.recoverPanic(f, &ok)", funcName(f), parameter, t)
+		g.line(`
+func (x *execution) resolve%s(f *operation.Field%s) (v %s, ok bool) {
+defer x.recoverPanic(f, &ok)`, funcName(f), parameter, t)
 	}
 	var callArgs []string
 	ofGenerated := f.GoReceiverName == "ec"
@@ -474,7 +557,11 @@ func (g *generator) writeCall(f *codegen.Field, parameter string) {
 		if f.Stream {
 			failed = "false"
 		}
-		g.line("args, ok := x.argumentsOf(f)\nif !ok {\nreturn %s\n}\na := args.(*%s)", failed, argumentsType(f))
+		g.line(`args, ok := x.argumentsOf(f)
+if !ok {
+return %s
+}
+a := args.(*%s)`, failed, argumentsType(f))
 		for _, a := range f.Args {
 			callArgs = append(callArgs, "a."+a.VarName)
 		}
@@ -501,12 +588,18 @@ func (g *generator) writeCall(f *codegen.Field, parameter string) {
 		if !f.TypeReference.GQL.NonNull {
 			valid = "ok"
 		}
-		g.line("v, ok = %s.(%s)\nreturn v, %s\n}", call, t, valid)
+		g.line(`v, ok = %s.(%s)
+return v, %s
+}`, call, t, valid)
 	case f.Stream:
-		g.line("_, err := %s\nreturn x.recordError(f, err)\n}", call)
+		g.line(`_, err := %s
+return x.recordError(f, err)
+}`, call)
 	case f.NoErr && f.IsMethod() && !f.IsResolver:
 		g.line("return %s, true\n}", call)
 	default:
-		g.line("v, err := %s\nreturn v, x.recordError(f, err)\n}", call)
+		g.line(`v, err := %s
+return v, x.recordError(f, err)
+}`, call)
 	}
 }

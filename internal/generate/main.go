@@ -1,15 +1,6 @@
-// Command generate writes all generated code of the project. "go generate ./..." runs it. It
-// writes:
-//
-//   - the list of the access patterns, which are the declared ways to read from the DynamoDB table
-//   - the connection types and the payload types of the schema
-//   - gqlgen's code
-//   - the parts of the executor and of the query plan that depend on the schema
-//   - the resolvers of mutations, and of fields that return the result of an access pattern
-//
-// Command generate reads the schema, gqlgen.yml, the declarations of the access patterns and the
-// methods of dynamo.Store. After it has written the code, it updates the golden files and the
-// tables in the docs.
+// Command generate writes all generated code of the project. It reads the schema, gqlgen.yml, the
+// access patterns and the methods of dynamo.Store. It also updates the golden files and the tables
+// in the docs.
 package main
 
 import (

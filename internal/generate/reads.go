@@ -83,10 +83,9 @@ type readsDirective struct {
 	byHand        bool
 }
 
-// readsDirectives returns the @reads directives of a field. generated reports whether the generator
-// writes the query plan and the resolver of the field. It does so if the field has @reads
-// directives, and none of them has the argument byHand. If a directive names an unknown access
-// pattern or argument, readsDirectives fails.
+// readsDirectives returns the @reads directives of a field. If the field has such directives, and
+// none has the argument byHand, generated is true: the generator writes the query plan and the
+// resolver.
 func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, generated bool) {
 	defer prefixFailure("%s", fullName(f))
 	generated = true
@@ -170,7 +169,10 @@ func filterMethods() map[string]filterMethod {
 // paging.Request. If paging.Request has no method for the Go type of an argument,
 // writeListArguments fails.
 func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
-	g.line("\n// list adds the arguments to a request. Cursors are valid only for the same arguments,\n// except the arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
+	g.line(`
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {`, argumentsType(f))
 	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -212,7 +214,8 @@ func (g *generator) writeListArguments(f *codegen.Field, all []readsDirective) {
 		g.line("}")
 		g.addImport(modelPackage, "model")
 	}
-	g.line("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
+	g.line(`q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}`)
 }
 
 // isBatch reports whether a field takes a list of keys and returns the records with these keys.
@@ -229,11 +232,15 @@ func (g *generator) writeBatchArguments(f *codegen.Field, key types.Type) {
 // record.
 func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
 	name := g.typeName(key)
-	g.line("\n// key converts the arguments to the key of a record. It returns false if an ID is malformed.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
+	g.line(`
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
+func (a *%s) key() (key %s, ok bool) {`, argumentsType(f), name)
 	if parts, ok := key.Underlying().(*types.Struct); ok {
 		for i := range parts.NumFields() {
 			part, a := parts.Field(i), f.Args[i]
-			g.line("if key.%s, ok = lookupID[%s](a.%s); !ok {\nreturn key, false\n}", part.Name(), g.typeName(part.Type()), a.VarName)
+			g.line(`if key.%s, ok = lookupID[%s](a.%s); !ok {
+return key, false
+}`, part.Name(), g.typeName(part.Type()), a.VarName)
 		}
 		g.line("return key, true\n}")
 		return
@@ -242,14 +249,12 @@ func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
 	g.line("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
-// sameType reports whether two types have the same name and package. types.Identical would report
-// false if the types come from packages that were loaded separately, because each load creates its
-// own copy of an imported type.
+// sameType reports whether two types have the same name and package. types.Identical would return
+// false if a type comes from two separate loads of its package.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// fieldOfType returns the name of the struct field that has the type t. If the argument by is not
-// empty, the field must also have this name. If several fields have the type t, and one of them has
-// the name ID, fieldOfType returns ID. If no field or several fields remain, fieldOfType fails.
+// fieldOfType returns the struct field that has the type t and, if by is not empty, the name by. If
+// several fields match, it prefers ID, or fails if there is no ID.
 func fieldOfType(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -315,7 +320,8 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 	}
 	if len(lookups) > 0 {
 		g.line("\n// rootRecord adds the key of the record that a field of Query reads by its arguments.\n// It returns false for other fields.")
-		g.line("func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {\nswitch f.Number {")
+		g.line(`func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
+switch f.Number {`)
 		for _, f := range lookups {
 			g.line("case %d: // %s", f.number, f.Name)
 			list := "to." + f.reads[0].pluralRecordName()
@@ -328,9 +334,15 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 				// item collection.
 				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
-			g.line("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
+			g.line(`if key, ok := argumentsOf[%s](p, f).key(); ok {
+%s.add(key, f.Path, f.Records)
+}`, argumentsType(f.Field), list)
 		}
-		g.line("default:\nreturn false\n}\nreturn true\n}")
+		g.line(`default:
+return false
+}
+return true
+}`)
 	}
 	if len(references) > 0 {
 		g.writeReferencePlans(o, own, references)
@@ -341,7 +353,9 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 // object type is Query, or the type of a record that has lists.
 func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
-		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
+		g.line(`
+// rootLists plans the lists of Query.
+func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {`)
 	} else {
 		g.line("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
 		g.line("func (p plan) %sLists(ctx context.Context, targets []planTarget[%s]) {", lcFirst(o.Name), g.typeName(own.key))
@@ -352,17 +366,21 @@ func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []
 	}
 	g.line("var %s pendingKeys[dynamo.ListRequest]", strings.Join(names, ", "))
 	if o.Root {
-		g.line("for _, f := range root.Reads {\nswitch f.Number {")
+		g.line(`for _, f := range root.Reads {
+switch f.Number {`)
 	} else {
-		g.line("for key, f := range selectedFields(targets) {\nswitch f.Number {")
+		g.line(`for key, f := range selectedFields(targets) {
+switch f.Number {`)
 	}
 	for _, f := range lists {
 		parent := ""
 		if !o.Root {
 			parent = ", string(key)"
 		}
-		g.line("case %d: // %s\nq := p.resolver.pageRequest(%q%s)", f.number, f.Name, fullName(f.Field), parent)
-		g.line("argumentsOf[%s](p, f).list(&q, f.PageInfo)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
+		g.line(`case %d: // %s
+q := p.resolver.pageRequest(%q%s)`, f.number, f.Name, fullName(f.Field), parent)
+		g.line(`argumentsOf[%s](p, f).list(&q, f.PageInfo)
+addList(p, &%s, f, &q)`, argumentsType(f.Field), f.Name)
 	}
 	g.line("}\n}")
 	for _, f := range lists {
@@ -374,10 +392,8 @@ func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []
 	g.addImport("context", "context")
 }
 
-// writeReferencePlans writes a function for a type of record that refers to other records. For
-// example, an order refers to its customer. The function schedules the reads of the other records.
-// If the key of the referring record contains the reference, these reads are scheduled before the
-// referring record has been read.
+// writeReferencePlans writes a function that schedules reads of the records that a record refers
+// to. If the referring record's key contains the references, the function takes only the key.
 func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
@@ -386,10 +402,12 @@ func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, ref
 		}
 	}
 	g.line("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
-	g.line("func %sReference(%s %s, f *operation.Field, to *pendingRecords) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.typeName(parentType))
+	g.line(`func %sReference(%s %s, f *operation.Field, to *pendingRecords) {
+switch f.Number {`, lcFirst(o.Name), parameter, g.typeName(parentType))
 	for _, f := range references {
 		r := f.reads[0]
-		g.line("case %d: // %s\naddReference(&to.%s, f, %s.%s)", f.number, f.Name, r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
+		g.line(`case %d: // %s
+addReference(&to.%s, f, %s.%s)`, f.number, f.Name, r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
 	}
 	g.line("}\n}")
 }
@@ -409,7 +427,8 @@ func (g *generator) writeResolver(f plannedField) {
 	r := f.reads[0]
 	g.addImport("context", "context")
 	g.addImport(modelPackage, "model")
-	g.line("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.typeName(f.TypeReference.GO))
+	g.line(`
+func (r *%sResolver) %s(%s) (%s, error) {`, lcFirst(f.Object.Name), f.GoFieldName, parameters, g.typeName(f.TypeReference.GO))
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
 	case isList(f.Field):
@@ -421,13 +440,27 @@ func (g *generator) writeResolver(f plannedField) {
 			}
 			parent = ", string(obj." + fieldOfType(f.Object.Reference(), own.key, "") + ")"
 		}
-		g.line("q := r.pageRequest(%q%s)\n%s.list(&q, currentField(ctx).PageInfo)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), parent, arguments, r.name)
+		g.line(`q := r.pageRequest(%q%s)
+%s.list(&q, currentField(ctx).PageInfo)
+return connection(ctx, model.%s, &q)
+}`, fullName(f.Field), parent, arguments, r.name)
 	case isBatch(f.Field):
-		g.line("keys, err := %s.keys()\nif err != nil {\nreturn nil, err\n}\nreturn batch(ctx, model.%s, keys)\n}", arguments, r.name)
+		g.line(`keys, err := %s.keys()
+if err != nil {
+return nil, err
+}
+return batch(ctx, model.%s, keys)
+}`, arguments, r.name)
 	case f.Object.Root:
-		g.line("key, ok := %s.key()\nif !ok {\nreturn nil, nil\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
+		g.line(`key, ok := %s.key()
+if !ok {
+return nil, nil
+}
+return record(ctx, model.%s, key)
+}`, arguments, r.name)
 	default:
-		g.line("return reference(ctx, model.%s, obj.%s)\n}", r.name, fieldOfType(f.Object.Reference(), r.key, r.by))
+		g.line(`return reference(ctx, model.%s, obj.%s)
+}`, r.name, fieldOfType(f.Object.Reference(), r.key, r.by))
 	}
 }
 
@@ -470,7 +503,9 @@ func generateReads(data *codegen.Data, p plugin) {
 	}
 	slices.Sort(resolvers)
 	for _, name := range resolvers {
-		g.line("\n// %s returns the resolvers of %s.\nfunc (r *Resolver) %s() %sResolver { return &%sResolver{r} }", name, name, name, name, lcFirst(name))
+		g.line(`
+// %s returns the resolvers of %s.
+func (r *Resolver) %s() %sResolver { return &%sResolver{r} }`, name, name, name, name, lcFirst(name))
 	}
 	g.line("\ntype (")
 	for _, name := range resolvers {
@@ -488,7 +523,9 @@ func (g *generator) writeMutationResolvers(o *codegen.Object) {
 		if m.repeatable {
 			key = input.VarName + ".IdempotencyKey"
 		}
-		g.line("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.typeName(input.TypeReference.GO), g.typeName(f.TypeReference.GO))
-		g.line("return executeMutation(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
+		g.line(`
+func (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {`, f.GoFieldName, input.VarName, g.typeName(input.TypeReference.GO), g.typeName(f.TypeReference.GO))
+		g.line(`return executeMutation(ctx, r.Resolver, r.store.%s, %s.Command, %s)
+}`, m.method, input.VarName, key)
 	}
 }

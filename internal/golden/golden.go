@@ -39,9 +39,8 @@ func CheckFile(t testing.TB, name, text string) {
 	}
 }
 
-// CheckSection fails t unless one section of a Markdown file contains exactly the given text. The
-// section begins after the comment <!-- marker --> and ends before the comment <!-- /marker -->. If
-// Updating returns true, CheckSection writes the text to the section instead.
+// CheckSection fails t unless the section between <!-- marker --> and <!-- /marker --> equals text.
+// If Updating returns true, CheckSection writes the text to the section instead.
 func CheckSection(t testing.TB, name, marker, text string) {
 	t.Helper()
 	file, err := os.ReadFile(name)

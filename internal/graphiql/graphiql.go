@@ -27,12 +27,12 @@ import (
 var bundle []byte
 
 // ContentSecurityPolicy is the Content-Security-Policy header of every response of [Handler]. With
-// this policy, the page can run only its own scripts and connect only to its own origin. The policy
-// allows inline styles, because the Monaco editor adds style elements to the page. It allows images
-// in data URLs, because the editor's stylesheet contains its icons as data URLs.
+// this policy, the page can run only its own scripts and connect only to its own origin.
 const ContentSecurityPolicy = "default-src 'none'; " +
 	"script-src 'self'; " +
+	// The Monaco editor adds style elements to the page.
 	"style-src 'self' 'unsafe-inline'; " +
+	// The editor's stylesheet contains its icons as data URLs.
 	"img-src 'self' data:; " +
 	"font-src 'self'; " +
 	"connect-src 'self'; " +
@@ -57,11 +57,8 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// Handler returns a handler that serves the GraphiQL page at "/" and the other files of ui.zip at
-// their own paths. If the embedded ui.zip is unusable, Handler returns an error. A test ensures
-// that the committed ui.zip is usable.
-//
-// The page sends its GraphQL requests to the path /graphql on its own origin.
+// Handler returns a handler for the GraphiQL page and its files. The page sends its requests to
+// /graphql. If the embedded ui.zip is unusable, Handler returns an error.
 func Handler() (http.Handler, error) {
 	return newHandler(bundle)
 }
@@ -131,9 +128,8 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		tag:          hex.EncodeToString(sum[:16]),
 	}
 	a.plain = sync.OnceValues(a.inflate)
-	// The build tool Vite adds a hash of the content to the names of all files in assets/. Such a file
-	// never changes under the same name, so clients can cache it forever. Other files have no hash in
-	// their names, so clients must check for changes.
+	// The build tool Vite adds a hash of the content to the names of files in assets/. Clients can
+	// therefore cache such a file forever.
 	if strings.HasPrefix(file.Name, "assets/") {
 		a.cacheControl = "public, max-age=31536000, immutable"
 	}

@@ -27,28 +27,22 @@ import (
 )
 
 const (
-	// MaxDataBytes is the maximum length in bytes of "data" in a GraphQL response. In base64, this
-	// data has about 5.6 MB. maxResponse is about 6.3 MB, so that 700 KB remain for errors and the
-	// explain output.
+	// MaxDataBytes is the maximum length in bytes of "data" in a GraphQL response, before base64
+	// encoding. The rest of maxResponse is for errors and the explain output.
 	MaxDataBytes = 4 << 20
 	// maxResponse is the maximum length in bytes of a response that Lambda accepts
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
-	// maxPlainBody is the maximum length in bytes of a response body that is sent as a JSON string.
-	// JSON escapes quotes, so the string can be twice as long as the body. A longer body is sent in
-	// base64, which is only a third longer than the body.
+	// maxPlainBody is the maximum length of a response body that is sent as a JSON string. Longer
+	// bodies are sent in base64, because JSON escapes can double the length.
 	maxPlainBody = 1 << 20
 	// responseMargin is the time reserved for returning the response. The context of an HTTP request
 	// ends responseMargin before the deadline of the Lambda invocation.
 	responseMargin = 250 * time.Millisecond
 )
 
-// Serve serves the handler h in AWS Lambda until the process ends. If Lambda's runtime API fails,
-// Serve ends the process.
-//
-// Serve calls flush before it returns each response, because Lambda freezes the process afterwards.
-// The context of flush ends responseMargin before the deadline of the Lambda invocation, so that
-// Serve can still return the response.
+// Serve serves h in AWS Lambda. Before each response, Serve calls flush, because Lambda freezes the
+// process afterwards. If Lambda's runtime API fails, Serve ends the process.
 func Serve(ctx context.Context, h http.Handler, flush func(context.Context)) {
 	lambda.StartWithOptions(invoker{h, flush}, lambda.WithContext(ctx))
 }
@@ -59,9 +53,8 @@ type invoker struct {
 	flush   func(context.Context)
 }
 
-// Invoke handles one event and returns the response. It returns an error if the event is not an
-// HTTP request, if the handler aborts the response, or if the response exceeds maxResponse. After
-// an error, the client receives the status 502.
+// Invoke handles one event. If the event is not an HTTP request, or the response is aborted or
+// exceeds maxResponse, Invoke returns an error. The client then receives the status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -109,9 +102,8 @@ func callHandler(h http.Handler, w http.ResponseWriter, r *http.Request) (err er
 	return nil
 }
 
-// newRequest converts an event to an HTTP request. The returned function toEvent converts the
-// response to an event of the same format version. HTTP APIs and function URLs use version 2.0, and
-// REST APIs use version 1.0
+// newRequest converts an event to an HTTP request. toEvent converts the response to an event of the
+// same format version
 // (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
 func newRequest(payload []byte) (r *http.Request, toEvent func(*responseWriter) any, err error) {
 	var format struct {
@@ -120,6 +112,7 @@ func newRequest(payload []byte) (r *http.Request, toEvent func(*responseWriter) 
 	if err := json.Unmarshal(payload, &format); err != nil {
 		return nil, nil, fmt.Errorf("read the event: %w", err)
 	}
+	// HTTP APIs and function URLs use version 2.0, and REST APIs use version 1.0.
 	if format.Version == "2.0" {
 		r, err = newRequestV2(payload)
 		return r, (*responseWriter).eventV2, err

@@ -12,12 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// connectionTracker tracks the open connections, including WebSockets. A new connection belongs to
-// the network address of its client. When a request on the connection has been authenticated, the
-// connection belongs to the authenticated caller.
-//
-// When the pool of connections is exhausted, connectionTracker closes a connection of the caller
-// that has the most connections. So a client with many connections cannot block other clients.
+// connectionTracker tracks the open connections, including WebSockets. When the pool of connections
+// is exhausted, connectionTracker closes a connection of the caller that has the most connections.
 type connectionTracker struct {
 	pool *admission.Pool
 	// authenticated reports whether the server authenticates requests. If it is false, a connection
@@ -33,8 +29,7 @@ type connectionTracker struct {
 	// in progress.
 	drained chan struct{}
 	// byOwner maps each Caller.Key to a list of the caller's connections. When a request ends, its
-	// connection moves to the end of this list. The first idle connection in the list has therefore
-	// been idle for the longest time.
+	// connection moves to the end of the list.
 	byOwner map[string]*list.List
 }
 
@@ -95,13 +90,8 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 	return added
 }
 
-// connectionToEvict returns the connection to close when the pool is exhausted. If no connection
-// may be closed, it returns nil.
-//
-// The connection belongs to the caller that has the most connections. If anonymous callers use at
-// least half of the pool, connectionToEvict considers only them. For an anonymous caller, it
-// returns the first connection of the caller's list, even if this connection serves a request. For
-// any other caller, it returns the connection that has been idle for the longest time.
+// connectionToEvict returns the connection to close when the pool is exhausted, or nil. The
+// connection belongs to the caller that has the most connections.
 func (c *connectionTracker) connectionToEvict() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,6 +101,7 @@ func (c *connectionTracker) connectionToEvict() *connection {
 			anonymousCount += owned.Len()
 		}
 	}
+	// If anonymous callers use at least half of the pool, consider only anonymous callers.
 	closeAnonymous := anonymousCount >= c.pool.Size/2
 	var most *list.List
 	for _, owned := range c.byOwner {
@@ -122,6 +113,7 @@ func (c *connectionTracker) connectionToEvict() *connection {
 	if most == nil {
 		return nil
 	}
+	// The connection of an anonymous caller may be closed while it serves a request.
 	if first := most.Front().Value.(*connection); first.caller.Anonymous {
 		return first
 	}
@@ -163,9 +155,8 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 	}
 }
 
-// trackRequests wraps a handler to record which connections serve a request. It makes the server
-// close the connection after the response in two cases: the caller exceeds its share of
-// connections, or the server is shutting down.
+// trackRequests records which connections serve a request. If the caller exceeds its share of
+// connections or the server is shutting down, the connection is closed after the response.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionContextKey{}).(*connection)
@@ -270,20 +261,18 @@ func (conn *connection) releaseLocked() {
 	}
 }
 
-// If the pool is exhausted, the server evicts a connection in favor of each new connection. If it
-// closed the evicted connection immediately, an attacker could reconnect in a loop and use most of
-// the CPU time. The server therefore leaves an evicted connection of an anonymous caller open for
-// evictionDelay, without serving it. At most maxOpenEvicted evicted connections stay open. The
-// server closes further ones immediately.
 const (
-	evictionDelay  = time.Second
+	// evictionDelay is how long an evicted connection of an anonymous caller stays open, but is not
+	// served. Without this delay, an attacker could reconnect in a loop and use most of the CPU time.
+	evictionDelay = time.Second
+	// maxOpenEvicted is the maximum number of evicted connections that stay open. Further connections
+	// are closed without delay.
 	maxOpenEvicted = 256
 )
 
 // evict stops serving the connection and releases its capacity in the pool. If the caller is
-// anonymous, the connection is closed after evictionDelay, so that an attacker cannot reconnect
-// quickly. If the caller is not anonymous, evict closes the connection immediately. If
-// maxOpenEvicted evicted connections are still open, there is no delay either.
+// anonymous and fewer than maxOpenEvicted evicted connections are open, evict closes the connection
+// after evictionDelay.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()

@@ -21,9 +21,8 @@ type Options struct {
 	// its own share of the connections.
 	Connections   *admission.Pool
 	Authenticated bool
-	// HeaderTime is the maximum time to read the headers of a request. ReadTime is the maximum time to
-	// read the complete request. WriteTime is the maximum time to write the response. A handler can
-	// set an earlier deadline for its own response.
+	// HeaderTime and ReadTime limit the time to read the headers and the complete request. WriteTime
+	// limits the time to write the response. A handler can set an earlier deadline.
 	HeaderTime, ReadTime, WriteTime time.Duration
 	Shutdown                        Shutdown
 	// Log is the server's logger.
@@ -49,17 +48,9 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// Serve accepts connections from l and serves h on them until ctx ends. Then it shuts down the
-// server in two phases:
-//
-//  1. For the time Shutdown.Delay, the server continues to serve all requests. However, it closes
-//     each connection after its response. ShuttingDown returns true, so that the readiness check
-//     fails.
-//  2. The server accepts no more connections. The context that StoppingContext returns ends, so that
-//     handlers close WebSockets and event streams. Serve waits until all requests have completed.
-//
-// If connections are still in use Shutdown.DrainTime after the beginning of the second phase, Serve
-// closes them and returns an error. It also returns an error if it cannot accept connections.
+// Serve accepts connections from l and serves h until ctx ends. Then the server shuts down as
+// described in Shutdown. If connections are still in use after DrainTime, or l fails, Serve returns
+// an error.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	if opts.Shutdown.DrainTime == 0 {
 		opts.Shutdown.DrainTime = DefaultDrainTime

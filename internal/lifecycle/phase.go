@@ -22,8 +22,8 @@ func ShuttingDown(ctx context.Context) bool {
 }
 
 // StoppingContext returns a context that ends when the server stops accepting connections. Handlers
-// must then close WebSockets and event streams. If ctx does not belong to a request that Serve
-// handles, the returned context never ends.
+// must then close WebSockets and event streams. If ctx does not come from Serve, the context never
+// ends.
 func StoppingContext(ctx context.Context) context.Context {
 	if p, ok := ctx.Value(phasesKey{}).(phases); ok {
 		return p.stopping

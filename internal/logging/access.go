@@ -22,27 +22,23 @@ const (
 // principalHashLength is the length in bytes of the hash that replaces a principal's ID in the log.
 const principalHashLength = 6
 
-// AccessLog writes one log entry for each request. It is safe for concurrent use.
-//
-// When a server is overloaded, the access log must not use much CPU time. After the first
-// maxLinesPerSecond requests in a second, AccessLog therefore omits most entries. Later, it logs
-// how many entries it has omitted.
+// AccessLog writes one log entry for each request. It is safe for concurrent use. To save CPU time,
+// AccessLog omits most entries after maxLinesPerSecond requests in a second.
 type AccessLog struct {
 	log *slog.Logger
 	key []byte
 	now func() time.Time
 
 	mu sync.Mutex
-	// second is the time of the first request in the current period of one second. requests is the
-	// number of requests in this period. omitted is the number of entries that were omitted, but not
-	// yet reported in the log.
-	second            time.Time
+	// second is the time of the first request in the current period of one second.
+	second time.Time
+	// requests is the number of requests in this period. omitted is the number of omitted entries that
+	// the log does not report yet.
 	requests, omitted int
 }
 
 // NewAccessLog returns an access log that writes to log. The entries contain hashes instead of the
-// IDs of principals. secret is the key of the hashes. Servers with the same secret therefore log
-// the same hash for the same principal.
+// IDs of principals. secret is the key of the hashes.
 func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *AccessLog {
 	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
 }

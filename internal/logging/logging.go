@@ -16,8 +16,8 @@ const (
 	Text = "text"
 )
 
-// NewHandler returns a log handler that writes all entries with at least the given level to w. If
-// the context of an entry belongs to a trace, the handler adds the attribute traceId to the entry.
+// NewHandler returns a log handler that writes entries of at least the given level to w. If an
+// entry belongs to a trace, the handler adds the attribute traceId.
 func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
 	if format == Text {

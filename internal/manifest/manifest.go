@@ -20,19 +20,9 @@ const MaxBytes = 16 << 20
 // apolloFormat is the value of "format" in a manifest that Apollo's tool has written.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// Read reads a manifest and returns its trusted documents in the same order. It detects which of
-// two formats the manifest has:
-//
-//   - The npm package @apollo/generate-persisted-query-manifest writes
-//     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]}.
-//   - Relay's compiler (with the setting persistConfig.file) and GraphQL Code Generator write a JSON
-//     object that maps IDs to documents.
-//
-// Read omits duplicates. It does not validate the documents. graph.NewExecutor and
-// graph.CheckDocuments validate them.
-//
-// If the text is not a manifest, exceeds MaxBytes or contains no documents, Read returns an error.
-// It also returns an error if two different documents have the same ID.
+// Read returns the documents of a manifest in order, without duplicates. Read does not validate the
+// documents. If the manifest is invalid, empty or too long, or an ID has two documents, Read
+// returns an error.
 func Read(r io.Reader) ([]document.Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -46,6 +36,7 @@ func Read(r io.Reader) ([]document.Trusted, error) {
 		return nil, err
 	}
 	var all []document.Trusted
+	// A manifest has Apollo's format, or the format of Relay's compiler and GraphQL Code Generator.
 	if isApollo(members) {
 		all, err = apolloDocuments(members)
 	} else {

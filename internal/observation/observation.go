@@ -51,9 +51,8 @@ const (
 
 type requestKey struct{}
 
-// Request measures an HTTP request, or an operation on a WebSocket. It is also the context of the
-// request. Only one goroutine may use it at a time. On a nil Request, the methods that record
-// measurements do nothing.
+// Request measures an HTTP request or an operation on a WebSocket, and is its context. Only one
+// goroutine may use a Request at a time. A nil Request records nothing.
 type Request struct {
 	context.Context
 	observer  *Observer
@@ -80,12 +79,8 @@ func FromContext(ctx context.Context) *Request {
 	return r
 }
 
-// Begin begins to observe a request. It returns the context of the request and the Request that
-// measures it. If metrics and the access log are off and the trace span is not sampled, the Request
-// is nil.
-//
-// header contains the trace context that the client has sent. For an operation on a WebSocket,
-// method and path are empty.
+// Begin begins to observe a request. header contains the client's trace context. For an operation
+// on a WebSocket, method and path are empty. If nothing observes the request, the Request is nil.
 func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path string, header http.Header) (context.Context, *Request) {
 	if o == nil {
 		return ctx, nil
@@ -121,8 +116,7 @@ func (r *Request) SetEventStream() {
 }
 
 // Fail records an error that did not come from the GraphQL executor. If an admission pool refused
-// the request, pool is the name of this pool. If the executor has not counted the request as an
-// operation, Fail counts it.
+// the request, pool is the name of this pool.
 func (r *Request) Fail(code, pool string) {
 	if r == nil {
 		return
@@ -132,6 +126,7 @@ func (r *Request) Fail(code, pool string) {
 		r.entry.Codes = []string{code}
 		return
 	}
+	// The executor has not counted the request as an operation.
 	failed := observe.RefusedOperation(code)
 	failed.Duration = time.Since(r.start)
 	r.observer.EndOperation(r, failed)
@@ -168,8 +163,7 @@ func (o *Observer) BeginEvent(ctx context.Context) context.Context {
 }
 
 // EndOperation records a finished operation. The trace span of a query or mutation ends later, in
-// End. The trace span of a subscription ends here, as soon as the subscription has started. It does
-// not last until End, because a subscription can last for days.
+// End.
 func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation) {
 	if o.telemetry.Metrics != nil {
 		o.telemetry.Metrics.ObserveOperation(ctx, finished)
@@ -191,6 +185,7 @@ func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation)
 		return
 	}
 	r.entry.Operation, r.counted = finished, true
+	// The span of a subscription does not last until End, because a subscription can last for days.
 	if finished.Type == "subscription" && len(finished.Codes) == 0 {
 		r.span.End(&finished, r.transport)
 	}

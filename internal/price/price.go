@@ -145,9 +145,8 @@ func (p Prices) Dollars(u Units, times int64) *big.Rat {
 // significantDigits is the number of significant digits that PerMillion returns.
 const significantDigits = 4
 
-// PerMillion returns the price in dollars of executing an operation a million times. u is the
-// capacity that one execution consumes. The result is rounded to four significant digits, and is a
-// JSON number without an exponent.
+// PerMillion returns the price in dollars of a million operations that each consume u. The result
+// has at most four significant digits and no exponent.
 func (p Prices) PerMillion(u Units) json.Number {
 	exact := p.Dollars(u, 1_000_000)
 	if exact.Sign() == 0 {

@@ -22,9 +22,8 @@ func (b build) textFiles() []file {
 	return []file{{"LICENSE", 0o644, b.license}, {"THIRD_PARTY_LICENSES.txt", 0o644, b.notices}}
 }
 
-// writeArchives writes the archive of a platform to the directory out. For Linux, it also writes a
-// zip file for AWS Lambda. In the zip file, the program has the name bootstrap, because Lambda
-// requires this name.
+// writeArchives writes the archive of a platform to the directory out. For Linux, writeArchives
+// also writes a zip file for AWS Lambda.
 func (b build) writeArchives(out string) error {
 	if b.os == "windows" {
 		return writeZip(filepath.Join(out, b.archiveName()+".zip"), b.time, append(b.textFiles(), file{"README.md", 0o644, b.readme}, file{"ordergraph.exe", 0o755, b.binary}))
@@ -36,6 +35,7 @@ func (b build) writeArchives(out string) error {
 	if err := os.WriteFile(filepath.Join(out, b.archiveName()+".tar.gz"), archive, 0o644); err != nil || b.os != "linux" {
 		return err
 	}
+	// Lambda requires the file name bootstrap.
 	return writeZip(filepath.Join(out, "ordergraph_"+b.version+"_lambda_"+b.arch+".zip"), b.time, append(b.textFiles(), file{"bootstrap", 0o755, b.binary}))
 }
 

@@ -46,9 +46,8 @@ func (l *ociLayout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
 	return l.add(mediaType, content), err
 }
 
-// writeImage writes one OCI image for all Linux platforms among the builds. For each platform, the
-// image contains the program, the license texts and the CA certificates. If there is no Linux
-// build, writeImage writes no file.
+// writeImage writes one OCI image for all Linux platforms among the builds, with license texts and
+// CA certificates. If there is no Linux build, writeImage writes no file.
 func writeImage(out string, builds []build) error {
 	l := &ociLayout{}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}

@@ -20,10 +20,10 @@ import (
 const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
 // allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. The SBOM tool
-// reports some ISC and BSD licenses as 0BSD or BSD-Source-Code, so the list contains these IDs.
-// MPL-2.0 requires that users can get the source code of a module. They can, because Ordergraph
-// uses the modules unmodified, and each archive states their versions.
+// reports some ISC and BSD licenses as 0BSD or BSD-Source-Code.
 func allowedLicenses() []string {
+	// MPL-2.0 requires that users can get the source code. Each archive states the versions of the
+	// unmodified modules.
 	return []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-Source-Code", "ISC", "MIT", "MIT-0", "MPL-2.0"}
 }
 

@@ -1,10 +1,5 @@
-// Command release builds the files of a release from the last commit. A release consists of
-// archives, zip files for AWS Lambda, an OCI image, SBOMs and checksums. The command requires git,
-// make and go, but no container engine.
-//
-// The files depend only on the commit and on the version of Go. To ensure this, the command builds
-// each binary in two clones of the repository. If the two binaries differ, the command fails. It
-// also fails if a dependency has a license that is not allowed.
+// Command release builds the files of a release from the last commit. The command requires git,
+// make and go. If builds in two clones differ, or a license is not allowed, the command fails.
 package main
 
 import (

@@ -13,9 +13,8 @@ import (
 // never compared.
 var hashSeed = maphash.MakeSeed()
 
-// fingerprinter contains the body of a request and a decoder that reads the body. The zero value is
-// ready for use. A fingerprinter can be reused without allocating memory. It therefore does not
-// distort the memory allocations that a benchmark measures.
+// fingerprinter contains the body of a request and a decoder that reads the body. To keep
+// benchmarks accurate, a fingerprinter can be reused without allocating memory.
 type fingerprinter struct {
 	body bytes.Buffer
 	// unread is the part of body that the decoder has not read yet.
@@ -23,14 +22,8 @@ type fingerprinter struct {
 	decoder jsontext.Decoder
 }
 
-// fingerprint returns a hash of a DynamoDB request. Requests with the same meaning have the same
-// hash. The hash therefore ignores white space, the order of members in a JSON object, and the
-// order of elements in an array. The SDK writes the members of an object in random order. The keys
-// of a batch can have any order. If the body is not JSON, fingerprint returns false.
-//
-// The probability that two requests with different meanings have the same hash is about 2^-64. If
-// two equal strings are escaped differently, their hashes differ. This is harmless: the client then
-// sends one more request to DynamoDB.
+// fingerprint returns a hash of a DynamoDB request. The hash ignores white space and the order of
+// members and elements. If the body is not JSON, fingerprint returns false.
 func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
@@ -42,9 +35,8 @@ func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	return combineHashes(maphash.String(hashSeed, target), hash), errors.Is(err, io.EOF)
 }
 
-// hashValue returns the hash of the next JSON value. It adds the hashes of the elements of an
-// object or array, so their order has no effect. The order of an array must have no effect, because
-// two equal batches can contain their keys in different orders.
+// hashValue returns the hash of the next JSON value. The order of members and elements has no
+// effect, because equal requests can have different orders.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray
@@ -79,8 +71,7 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 }
 
 // combineHashes combines two hashes. Exchanging a and b changes the result. The function is the
-// finalizer of MurmurHash3, which is in the public domain. The finalizer mixes the bits, so that
-// sums of results rarely collide.
+// finalizer of MurmurHash3 (public domain), so that sums of results rarely collide.
 func combineHashes(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b
 	h ^= h >> 33

@@ -24,11 +24,9 @@ type HTTPClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client for the AWS SDK that replays the responses to reads. It sends all other
-// requests to DynamoDB. A write deletes all stored responses.
-//
-// A Client is safe for concurrent use. However, if a read and a write run concurrently, the Client
-// may store an outdated response to the read.
+// Client is an HTTP client that replays the responses to reads. A write deletes all stored
+// responses. A Client is safe for concurrent use, but a read during a write may store an outdated
+// response.
 type Client struct {
 	engine       HTTPClient
 	mu           sync.RWMutex
@@ -51,11 +49,10 @@ type storedResponse struct {
 }
 
 // WrapClient returns a DynamoDB client that sends its requests to the returned Client. If the
-// Client has no response to replay, the Client sends the request to DynamoDB. For this purpose, it
-// uses the HTTP client of db. The DynamoDB client retries requests and caches credentials as in
-// production.
+// Client has no response to replay, the Client uses the HTTP client of db.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
+	// The DynamoDB client retries requests and caches credentials as in production.
 	return dynamodb.NewFromConfig(aws.Config{
 		Region:       "us-east-1",
 		Credentials:  aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("replay", "replay", "")),
@@ -69,17 +66,13 @@ func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 // response.
 func (c *Client) RequestCount() int { return int(c.requestCount.Load()) }
 
-// ReplayTransactions makes c also replay the response to TransactWriteItems, so that a benchmark
-// can repeat the same change. c sends only the first transaction to DynamoDB. Each later
-// transaction gets the response to the first one and changes nothing. c does not compare the bodies
-// of the transactions, because each body contains new IDs. After a call of ReplayTransactions, a
-// transaction does not delete the stored responses.
+// ReplayTransactions makes c also replay the response to TransactWriteItems. Only the first
+// transaction is sent to DynamoDB. Each later transaction gets the same response, even if its body
+// differs.
 func (c *Client) ReplayTransactions() { c.replayTransactions.Store(true) }
 
-// Record deletes all stored responses and starts recording. From then on, c also stores the
-// response to each transaction, even if the transaction fails. After Rewind, a test can send the
-// same transactions again. c then replays the stored responses in the same order, and sends none of
-// these transactions to DynamoDB.
+// Record deletes all stored responses and starts storing the response to each transaction. After
+// Rewind, c replays the stored responses in the same order.
 func (c *Client) Record() {
 	c.recording.Store(true)
 	c.deleteResponses()
@@ -100,9 +93,8 @@ func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 // requestPool contains fingerprinters that are no longer in use, so that they can be reused.
 var requestPool = sync.Pool{New: func() any { return new(fingerprinter) }}
 
-// Do returns the stored response to a request, or sends the request to DynamoDB. It returns an
-// error if it cannot read the request's body, if the context has ended, or if DynamoDB cannot be
-// reached.
+// Do returns the stored response to a request, or sends the request to DynamoDB. If the body cannot
+// be read, the context has ended, or DynamoDB cannot be reached, Do returns an error.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	c.requestCount.Add(1)
 	if n, ok := r.Context().Value(requestCounterKey{}).(*atomic.Int64); ok {

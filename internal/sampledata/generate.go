@@ -51,11 +51,9 @@ const (
 	maxStatusWeight        = 1_000_000
 )
 
-// ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that the text does
-// not contain has the weight 0.
-//
-// If the text is malformed, contains a status twice, or contains no weight above 0,
-// ParseStatusWeights returns a commerce.InvalidError.
+// ParseStatusWeights parses weights such as "pending=1,delivered=9". A missing status has the
+// weight 0. If the text is invalid or has no weight above 0, ParseStatusWeights returns a
+// commerce.InvalidError.
 func ParseStatusWeights(s string) (StatusWeights, error) {
 	var w StatusWeights
 	total, named := uint(0), map[commerce.Status]bool{}
@@ -133,14 +131,12 @@ func (s Shape) Validate() error {
 	return nil
 }
 
-// Generator generates a dataset in parts. Each part can be generated any number of times. The
-// Generator keeps one number for each customer and each product in memory, but no orders. The
-// memory that it uses therefore does not depend on the number of orders.
-//
-// All IDs are derived from the Shape. Datasets of different Shapes therefore have different IDs,
-// and can be loaded into the same table.
+// Generator generates a dataset in parts. Each part can be generated any number of times. A
+// Generator keeps no orders in memory.
 type Generator struct {
 	shape Shape
+	// idTag is a part of the generated IDs. It depends on the Shape, so that datasets of different
+	// Shapes can be loaded into the same table.
 	idTag string
 	// seed is computed only from the values of the shape.
 	seed uint64
@@ -157,12 +153,8 @@ var ordersStart = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 // ordersPeriod is the length of the period in which all generated orders are placed.
 const ordersPeriod = 365 * 24 * time.Hour
 
-// NewGenerator returns a Generator for the shape s. It generates all orders once, to compute the
-// number of orders per customer and the reserved quantity per product. This takes about one second
-// per million orders.
-//
-// If the shape is invalid, NewGenerator returns the error of Shape.Validate. The largest shapes
-// take minutes. If ctx ends during this time, NewGenerator returns the error of ctx.
+// NewGenerator returns a Generator for the shape s. This takes about one second per million orders.
+// If s is invalid or ctx ends, NewGenerator returns an error.
 func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -172,6 +164,8 @@ func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 		shape: s, seed: binary.BigEndian.Uint64(hash[:]), idTag: strings.ToLower(base32.StdEncoding.EncodeToString(hash[8:13]))[:6],
 		orderCounts: make([]int32, s.Customers), reserved: make([]int32, s.Products),
 	}
+	// Generate all orders once, to count the orders per customer and the reserved quantity per
+	// product.
 	for n := range s.Orders {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -262,9 +256,8 @@ func (g *Generator) accountRep(customer int) commerce.EmployeeID {
 // customers, but at most 100.
 func (g *Generator) accountRepCount() int { return min(1+g.shape.Customers/500, 100) }
 
-// customersPerPart, productsPerPart and ordersPerPart are the maximum numbers of records in one
-// part of a generated dataset. A part of this size can be loaded with a few DynamoDB requests.
-// warehouseCount is the total number of warehouses.
+// customersPerPart, productsPerPart and ordersPerPart limit the number of records in one part, so
+// that a few DynamoDB requests can load a part.
 const (
 	customersPerPart = 50
 	productsPerPart  = 50
@@ -272,10 +265,8 @@ const (
 	warehouseCount   = 3
 )
 
-// MasterData returns all records except orders, in parts. The first part contains the warehouses
-// and employees. The next parts contain the products with their inventory, and the last parts
-// contain the customers. Load all these parts before the orders, because orders refer to
-// customers and products.
+// MasterData returns all records except orders, in parts. Load all these parts before the orders,
+// because orders refer to customers and products.
 func (g *Generator) MasterData() iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		if !yield(g.warehousesAndEmployees()) {

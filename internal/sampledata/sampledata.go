@@ -55,12 +55,8 @@ type file struct {
 	} `json:"orders"`
 }
 
-// Read reads a dataset in JSON. All records get the version 1. Each order gets one event, which has
-// the type imported.
-//
-// If the JSON, an ID or an amount is invalid, Read returns an error that contains the location of
-// the mistake. Read also returns an error if the time in an order's ID differs from the order's
-// placedAt. In addition, it returns the errors of commerce.Dataset.ComputeDerivedFields.
+// Read reads a dataset in JSON. All records get the version 1. Each order gets one event of type
+// imported. If the dataset is invalid, Read returns an error.
 func Read(r io.Reader) (commerce.Dataset, error) {
 	var f file
 	d := json.NewDecoder(r)
@@ -204,9 +200,8 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 	}
 }
 
-// importEventID returns the ID of an order's imported event. The event's ID is computed from the
-// order's ID, so that loading the same file twice does not create a second event. The event's ID
-// contains the same time as the order's ID.
+// importEventID returns the ID of an order's imported event. The ID depends only on the order's ID,
+// so loading a file twice does not create a second event.
 func importEventID(order commerce.OrderID) commerce.EventID {
 	event, _ := ulid.ParseStrict(string(order))
 	hash := sha256.Sum256([]byte("imported " + order))

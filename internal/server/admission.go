@@ -13,8 +13,7 @@ import (
 )
 
 // callerOf returns the admission.Caller of an authenticated request. All tokens of a customer share
-// one Caller, because the Caller's Key contains the customer's ID. Any other principal has its own
-// Caller, with the principal's ID as the Key.
+// one Caller. Any other principal has its own Caller.
 func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
 	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == commerce.RoleAnonymous}
@@ -24,9 +23,8 @@ func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	return c
 }
 
-// anonymousCaller returns the admission.Caller of a request whose token has not been verified. The
-// Caller's Key is the network address of the connection. If the server does not authenticate
-// requests, all requests have the same Caller.
+// anonymousCaller returns the admission.Caller of a request before the token is verified. If the
+// server does not authenticate requests, all requests have the same Caller.
 func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}

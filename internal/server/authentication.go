@@ -34,12 +34,8 @@ const challengeHeader = "WWW-Authenticate"
 // bearerChallenge is the value of challengeHeader in the response to a request without a token.
 const bearerChallenge = "Bearer"
 
-// authenticate verifies the token of a request. It returns the request with the principal in its
-// context. If authentication is off, it returns the request unchanged.
-//
-// The server calls authenticate before it reads the body or acquires capacity. Clients with invalid
-// tokens therefore cannot use up memory or capacity. auth.Authenticator limits how many signatures
-// are verified concurrently.
+// authenticate verifies the token of a request and adds the principal to the context. The server
+// calls authenticate before reading the body, so clients with invalid tokens cannot use up memory.
 func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 	if h.authentication.tokens == nil {
 		return r, nil
@@ -66,9 +62,8 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// watchToken calls end when the token of a connection is no longer valid, for example because the
-// token has expired. If the connection has no token, watchToken never calls end. The returned
-// function stop ends the watch.
+// watchToken calls end when the token of a connection is no longer valid. If the connection has no
+// token, watchToken never calls end. stop ends the watch.
 func (a authentication) watchToken(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
@@ -80,9 +75,8 @@ func (a authentication) watchToken(ctx context.Context, end func()) (stop func()
 	})
 }
 
-// identify authenticates a request. It reads the token only from the Authorization header. It never
-// reads the token from the URL, because proxies log URLs and browsers store them. remote is the
-// network address of the client, with a port.
+// identify authenticates a request. It never reads the token from the URL, because proxies and
+// browsers store URLs. remote is the client's network address with a port.
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
 	// Each caller has a share of the concurrent signature verifications. Before the verification, the
 	// token cannot identify the caller, so the network address is used instead.
@@ -111,10 +105,8 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 	return identity, nil
 }
 
-// verifyToken verifies a token and returns the identity in its claims. It returns the same errors
-// as auth.Authenticator.Authenticate. If the token is invalid, verifyToken logs the reason, but no
-// part of the token. The log level is debug, so that clients with invalid tokens cannot fill the
-// log.
+// verifyToken verifies a token and returns the identity in its claims. It returns the errors of
+// auth.Authenticator.Authenticate. The log never contains a part of the token.
 func (a authentication) verifyToken(ctx context.Context, token string) (auth.Identity, error) {
 	identity, err := a.tokens.Authenticate(ctx, token)
 	if err == nil && identity.Principal.Role == 0 {
@@ -122,6 +114,7 @@ func (a authentication) verifyToken(ctx context.Context, token string) (auth.Ide
 	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
+		// At the level debug, clients with invalid tokens cannot fill the log.
 		a.log.DebugContext(ctx, "a token was refused", "reason", err, "requestId", requestID(ctx))
 	case errors.Is(err, context.Canceled): // not logged, because the client has disconnected
 	case err != nil:

@@ -12,12 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
-// serveEventStream responds to a request with a stream of server-sent events. Each stream contains
-// the results of one operation. See
+// serveEventStream responds with the results of one operation as server-sent events. If the
+// operation cannot be started, the response is JSON with the errors. See
 // https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode.
-//
-// If the operation cannot be started, the response is not a stream. Instead, it has a JSON body
-// with the errors. The HTTP status then depends on the error, as in responses of type typeGraphQL.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Subscription
 	observation.FromContext(r.Context()).SetEventStream()
@@ -62,10 +59,9 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// startOperation reads a request and starts its operation. It returns the request with the
-// principal in its context. If the operation is a subscription, startOperation also sets *stream
-// and acquires a unit of admission.PoolSubscriptions and a unit of admission.PoolSockets. The
-// caller of startOperation must release both units.
+// startOperation reads a request and starts its operation. If the operation is a subscription,
+// startOperation sets *stream. The caller must then release one unit of admission.PoolSubscriptions
+// and one unit of admission.PoolSockets.
 func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Subscription) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {
@@ -98,12 +94,10 @@ func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stre
 
 // writeEvents writes the events of a subscription until the subscription or ctx ends. ctx ends when
 // the client disconnects, the server stops, or the token is no longer valid.
-//
-// If the subscription has ended, writeEvents also writes an event of type complete. If ctx has
-// ended, writeEvents omits this event, so that the client reconnects.
 func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *graph.Subscription) {
 	for {
 		result, more := stream.Next(ctx)
+		// Without an event of type complete, the client reconnects.
 		if ctx.Err() != nil {
 			return
 		}
@@ -179,8 +173,7 @@ func (s *eventStream) write(parts ...string) bool {
 }
 
 // startKeepAlive starts a timer that writes a comment whenever nothing has been written for
-// Limits.KeepAlive. The comments prevent proxies from closing an idle connection. They also let the
-// server detect that a client is gone, because writing to its connection fails.
+// Limits.KeepAlive. The comments keep idle connections open and detect disconnected clients.
 func (s *eventStream) startKeepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

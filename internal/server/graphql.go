@@ -143,9 +143,9 @@ func (h httpHandler) recordRefusal(ctx context.Context, refused *refusal) {
 	observation.FromContext(ctx).Fail(refused.code, refused.pool)
 }
 
-// mutationResponseDropped returns a short replacement for the response to a mutation. The server
-// sends it if admission.PoolResponses has no capacity for the full response. The replacement must
-// not make the client send the mutation again, because the mutation has already been executed.
+// mutationResponseDropped replaces the response to a mutation if admission.PoolResponses has no
+// capacity. The client must not send the mutation again, because the mutation has already been
+// executed.
 func mutationResponseDropped() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for its response: query the changed records, and do not send the mutation again", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
@@ -162,9 +162,9 @@ func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acce
 	return ctx, result, refused
 }
 
-// readRequest authenticates a request, reads its body, and charges the request to the caller's rate
-// limit. It returns the request with the principal in its context. The returned body has not been
-// decoded yet. acceptable reports whether the client accepts a supported media type.
+// readRequest authenticates a request, reads its body, and charges the caller's rate limit. The
+// returned body is not decoded yet. acceptable reports whether the client accepts a supported media
+// type.
 func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, receivedRequest, *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -199,10 +199,10 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 	}}, nil
 }
 
-// receiveBody reads the body of a POST request. It checks a GET or HEAD request for cross-site
-// request forgery (CSRF) instead. If receiveBody refuses a POST while the body arrives, it also
-// returns the part that has arrived, because this part counts against the rate limit.
+// receiveBody reads the body of a POST request, and checks other requests for CSRF. If receiveBody
+// refuses a POST, it returns the part that has arrived, for the rate limit.
 func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
+	// A POST with JSON needs no CSRF check, because a browser sends a CORS preflight first.
 	if r.Method == http.MethodPost {
 		if refused := checkContentHeaders(r.Header); refused != nil {
 			return nil, refused
@@ -305,25 +305,21 @@ func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 // memoryBytes returns how many bytes of memory the body uses while the client reads it.
 func (b responseBody) memoryBytes() int { return cap(b.rest) }
 
-// maxSpareCapacity limits the unused capacity of a response buffer, in bytes. The executor
-// allocates a buffer of the size of the operation's previous response. Without the limit, a short
-// response could keep a large buffer in memory until a slow client has read the response.
-//
-// If the unused capacity exceeds maxSpareCapacity plus a quarter of the data's length,
-// newResponseBody copies the data to a smaller buffer.
+// maxSpareCapacity limits the unused bytes of a response buffer. Without the limit, a short
+// response to a slow client could keep a large buffer in memory.
 const maxSpareCapacity = 4 << 10
 
 // dataPrefix is the start of a response body that has data and no errors.
 var dataPrefix = []byte(`{"data":`)
 
-// newResponseBody encodes a result as the body of a response. It may append to the slice
-// result.Data, so the caller must not use result.Data afterwards. It does not use encoding/json,
-// which would parse and copy the data again.
+// newResponseBody encodes a result as the body of a response. It may append to result.Data, so the
+// caller must not use result.Data afterwards.
 func newResponseBody(result graph.Result) responseBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
 		return responseBody{rest: encodeResult(result)}
 	}
 	rest := []byte(result.Data)
+	// The buffer has the size of the operation's previous response, which may have been longer.
 	if spare := cap(rest) - len(rest); spare > maxSpareCapacity+len(rest)/4 {
 		rest = append(make([]byte, 0, len(rest)+1), rest...)
 	}

@@ -22,13 +22,9 @@ const (
 	typeEventStream mediaType = "text/event-stream"
 )
 
-// negotiateMediaType returns the media type of the response. It chooses the supported type with the
-// highest weight in the Accept header. It returns false if the client accepts no supported type.
-//
-// If several types have the highest weight, a type that Accept names wins over a type that matches
-// only a wildcard. Among named types, typeGraphQL wins over typeJSON, and typeJSON wins over
-// typeEventStream. If Accept is missing or contains only wildcards, the result is typeJSON. A
-// wildcard never selects typeEventStream.
+// negotiateMediaType returns the supported type with the highest weight in the Accept header. If
+// Accept is missing or contains only wildcards, the result is typeJSON. If no supported type is
+// acceptable, the result is false.
 func negotiateMediaType(values []string) (mediaType, bool) {
 	// Most clients send one of these values.
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
@@ -42,6 +38,7 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 	for _, t := range []mediaType{typeGraphQL, typeJSON, typeEventStream} {
 		weight, rank := mediaTypeWeight(ranges, t)
 		named := rank == acceptRankExact
+		// A wildcard never selects typeEventStream.
 		if t == typeEventStream && !named {
 			continue
 		}
@@ -54,9 +51,8 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 	return best, bestWeight > 0
 }
 
-// Ranks of the media ranges in Accept. A more specific range has a higher rank: application/json
-// ranks above application/*, which ranks above */*. If several ranges match a type, the range with
-// the highest rank determines the type's weight.
+// Ranks of the media ranges in Accept. If several ranges match a type, the range with the highest
+// rank determines the type's weight.
 const (
 	acceptRankNone = iota
 	acceptRankAny

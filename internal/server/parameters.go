@@ -14,10 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxJSONValues is the maximum number of JSON values in a body. Without this limit, a body within
-// the byte limit could use megabytes after decoding: the list element "0," has two bytes in the
-// body, but uses about sixty bytes of memory. Typical requests contain at most a few hundred
-// values.
+// maxJSONValues is the maximum number of JSON values in a body. A value with two bytes in the body,
+// such as "0,", uses about sixty bytes of memory.
 const maxJSONValues = 10_000
 
 // tooManyJSONValues reports whether text may contain more than maxJSONValues JSON values. It counts
@@ -76,9 +74,8 @@ func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	}
 }
 
-// unmarshal decodes one JSON value from valid UTF-8 text. Two rules are the same as in
-// encoding/json. If an object contains a name twice, the last value is used. An unpaired surrogate
-// is replaced with U+FFFD.
+// unmarshal decodes one JSON value from valid UTF-8. As in encoding/json, the last of several equal
+// names is used, and U+FFFD replaces an unpaired surrogate.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

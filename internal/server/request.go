@@ -19,17 +19,11 @@ import (
 )
 
 // maxUncountedBody is the length in bytes up to which a body does not count against
-// admission.PoolRequestBodies.
-//
-// A request uses a slot of admission.PoolRequests only during its execution. While the client sends
-// the body or reads the response, other requests can use the slot. So slow clients do not block
-// fast clients. admission.PoolRequestBodies and admission.PoolResponses limit the memory that slow
-// clients use.
+// admission.PoolRequestBodies. This pool limits the memory that slow clients use.
 const maxUncountedBody = 16 << 10
 
-// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. maxURL must be
-// less than net/http's limit for request headers, because net/http would reject a long URL without
-// a JSON response.
+// maxURL is the maximum length of a URL in bytes. It must be less than net/http's limit for
+// headers, because net/http would respond without JSON.
 const maxURL = 16 << 10
 
 // decodeURL decodes a GraphQL request from a URL.
@@ -119,10 +113,9 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// readLongBody reads a body that is long or of unknown length. expected is the length of the body.
-// If the length is unknown, expected is the maximum length. After the first maxUncountedBody bytes,
-// readLongBody acquires expected units of admission.PoolRequestBodies. It releases the units when
-// the body has arrived.
+// readLongBody reads a body. expected is the body's length, or the maximum if the length is
+// unknown. After the first maxUncountedBody bytes, the body uses expected units of
+// admission.PoolRequestBodies until it has arrived.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))

@@ -215,9 +215,9 @@ func writeText(w http.ResponseWriter, status int, text string) {
 // probes do not read the table each time.
 const readinessTTL = time.Second
 
-// readiness returns the handler of the readiness check. The server is ready if it is not shutting
-// down, the table can be read, and the server's clock agrees with DynamoDB's clock. If the clocks
-// differ by more than table.MaxClockDifference, the server rejects all writes.
+// readiness returns the handler of the readiness check. The check fails if the server is shutting
+// down, the table cannot be read, or the clocks of the server and DynamoDB differ by more than
+// table.MaxClockDifference.
 func readiness(ping func(context.Context) error, onCheck func(ready bool), now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
 	var checked time.Time

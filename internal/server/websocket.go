@@ -155,13 +155,8 @@ func offeredSubprotocols(h http.Header) []string {
 	return all
 }
 
-// socket is one WebSocket. One goroutine reads the client's messages, and each operation has its
-// own goroutine.
-//
-// Messages to the client are not queued. Instead, each operation writes a message before it waits
-// for the next event, so it holds at most one message in memory. If the client does not read its
-// messages, only its own operations wait. If a write takes longer than Limits.AnswerTime, the
-// server closes the connection.
+// socket is one WebSocket. One goroutine reads messages, and each operation has its own goroutine.
+// Messages to the client are not queued, so a slow client blocks only its own operations.
 type socket struct {
 	handler webSocketHandler
 	conn    *websocket.Conn
@@ -277,9 +272,8 @@ func (s *socket) recoverPanic() {
 	}
 }
 
-// close closes the socket with a code and a reason. It waits up to closeTimeout for the client's
-// close frame. After the first call of close or abort, further calls have no effect. close always
-// returns false, so that message handlers can return its result.
+// close closes the socket and waits up to closeTimeout for the client's close frame. Only the first
+// call of close or abort has an effect. close returns false for use in message handlers.
 func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
@@ -359,9 +353,8 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		// The library has already sent a close frame. A client that is still sending could not read the
-		// close frame if the server closed the connection now. So s.close first waits for the client's
-		// close frame.
+		// The library has already sent a close frame. s.close keeps the connection open until a client
+		// that is still sending can read this frame.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
@@ -408,9 +401,8 @@ func (s *socket) initialise(m clientMessage) bool {
 	return true
 }
 
-// authenticate verifies the token of the client and reports whether the socket remains open. If the
-// token is invalid, authenticate closes the socket. If the token becomes invalid later, the socket
-// is closed at that time.
+// authenticate verifies the client's token and reports whether the socket remains open. If the
+// token is or becomes invalid, the socket is closed.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.handler.limits.RequestTime)
 	defer cancel()
@@ -439,10 +431,9 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// initHeaders returns the values of the headers that s.handler.initHeaders names. A header in the
-// payload of connection_init overrides the same header of the upgrade request. initHeaders returns
-// false if the payload contains a header twice. It also returns false if the value of a header is
-// neither a string nor a boolean.
+// initHeaders returns the headers that s.handler.initHeaders names. The payload of connection_init
+// overrides the upgrade request. If the payload repeats a header or contains a value that is
+// neither a string nor a boolean, initHeaders returns false.
 func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range s.handler.initHeaders {
@@ -573,9 +564,8 @@ func (s *socket) subscribe(m clientMessage) bool {
 // frame. WebSockets limit the whole reason to 123 bytes.
 const maxShownOperationID = 60
 
-// removeOperation cancels the operation with the given ID and removes it from s.operations. If o is
-// not nil, removeOperation removes only o, because a newer operation may use the same ID. It
-// reports whether it removed an operation.
+// removeOperation cancels and removes the operation with the given ID. If o is not nil, it removes
+// only o, because a newer operation may use the same ID.
 func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -665,11 +655,8 @@ func (s *socket) sendPong(payload []byte) bool {
 	return s.send(messagePong, "", payload)
 }
 
-// complete ends an operation. If errs contains errors, it sends a message of type error, and
-// otherwise a message of type complete.
-//
-// If the client has already completed the operation, complete sends nothing. It also sends nothing
-// while the socket is being closed, so that the client resumes a subscription on another server.
+// complete ends an operation with a message of type error or complete. While the socket is being
+// closed, complete sends nothing, so that the client resumes a subscription on another server.
 func (s *socket) complete(o *socketOperation, errs gqlerror.List) {
 	if !s.removeOperation(o.id, o) || s.ctx.Err() != nil {
 		return

@@ -8,24 +8,17 @@ import (
 	"time"
 )
 
-// Limits returns a setting for each field of the struct that limits points to. The setting is a
-// Limit if the field is an int, and a Timeout if it is a time.Duration. The field's tag contains
-// the other properties of the setting:
+// Limits returns a setting for each field of the struct that limits points to. If a field has an
+// incomplete tag, or a type other than int and time.Duration, Limits panics. Example:
 //
 //	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
-//
-// The value of "code" is the error code that a client receives if its request exceeds the limit. If
-// the error has its own HTTP status, the status follows in parentheses. If the client receives no
-// error, the tag contains "exceeded" instead of "code". The value of "exceeded" is the text of
-// Setting.Exceeded.
-//
-// Tags cannot contain backquotes, so Limits replaces single quotes in the values with backquotes.
-//
-// Limits panics if a field has another type or an incomplete tag.
 func Limits(limits any) (rows []Setting) {
 	for field, value := range reflect.ValueOf(limits).Elem().Fields() {
+		// Tags cannot contain backquotes, so they contain single quotes instead.
 		text := func(key string) string { return strings.ReplaceAll(field.Tag.Get(key), "'", "`") }
 		row := Setting{Name: text("env"), Meaning: text("meaning"), Exceeded: text("exceeded")}
+		// "code" contains the error code and its HTTP status. If the client receives no error, the tag
+		// contains "exceeded" instead.
 		if code, status, _ := strings.Cut(text("code"), " "); code != "" {
 			row.Exceeded = strings.TrimSpace("`" + code + "` " + status)
 		}

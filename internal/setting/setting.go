@@ -36,21 +36,17 @@ type Setting struct {
 const prefix = "ORDERGRAPH_"
 
 // FileSuffix is the suffix of an environment variable with the path of a file that contains a
-// secret. For example, if the variable X contains a secret, the variable X_FILE can name a file
-// with the secret instead.
+// secret. The variable X_FILE can replace the variable X.
 const FileSuffix = "_FILE"
 
-// Flag returns the name of the setting's flag. For example, the flag of ORDERGRAPH_MAX_BODY is
-// max-body. Flag returns an empty string if the setting is deprecated or if only the environment
-// can set it.
-//
-// The flag of a secret contains the path of a file with the secret. If the flag contained the
-// secret itself, other users of the machine could read it in the list of processes.
+// Flag returns the name of the setting's flag, such as max-body. If the setting has no flag, Flag
+// returns an empty string.
 func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
 	case s.AliasOf != "", s.EnvironmentOnly:
 		return ""
 	case s.Secret:
+		// The flag contains a file path, because other users can read flags in the list of processes.
 		return name + strings.ToLower(strings.ReplaceAll(FileSuffix, "_", "-"))
 	default:
 		return name
@@ -108,9 +104,8 @@ func (v Value) Set(text string) error {
 	return v.parse(text)
 }
 
-// ParsedBy returns a Value with the given parser. accepted describes the accepted texts. If parse
-// rejects a text, the error is, for example, `is "x": set it to on or off`. In this example,
-// accepted is "on or off".
+// ParsedBy returns a Value with the given parser. accepted describes the accepted texts in an
+// error, such as `is "x": set it to on or off`.
 func ParsedBy[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,

@@ -111,13 +111,8 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	return a
 }
 
-// Audit reads all records of a table and verifies that they are consistent. shards is the number of
-// shards of the table.
-//
-// Audit and the code that writes records share only the declarations in package model, such as key
-// templates. A bug in the writing code therefore cannot hide an inconsistency from Audit.
-//
-// If a request fails, Audit returns the error of the SDK.
+// Audit verifies that all records of a table are consistent. To detect bugs in the writing code,
+// Audit shares only package model with that code. If a request fails, Audit returns the error.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*AuditResult, error) {
 	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
 	if err := scan(ctx, db, table, nil, func(k Key, r Record) {

@@ -19,11 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// CommitRecorder is an HTTP client that records the events of orders. The event whose transaction
-// committed first comes first. If two transactions ran concurrently and wrote the same record,
-// CommitRecorder could not determine which of them committed first. DynamoDB cancels one of two
-// such transactions, but the test engines do not. CommitRecorder therefore either cancels such a
-// transaction itself, or executes all transactions one after the other.
+// CommitRecorder is an HTTP client that records the events of orders in the sequence of their
+// commits. Unlike DynamoDB, test engines do not cancel conflicting transactions, so CommitRecorder
+// must prevent conflicts.
 type CommitRecorder struct {
 	next            faults.HTTPClient
 	cancelConflicts bool
@@ -42,9 +40,9 @@ type CommitRecorder struct {
 	Cancelled map[string]int
 }
 
-// RecordCommits returns a client of db's engine, and the CommitRecorder that records the client's
-// commits. If conflict is true, the CommitRecorder cancels a transaction that conflicts with a
-// concurrent transaction. Otherwise, it executes all transactions one after the other.
+// RecordCommits returns a client of db's engine and its CommitRecorder. If conflict is true,
+// conflicting transactions are cancelled. Otherwise, all transactions are executed one after the
+// other.
 func RecordCommits(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *CommitRecorder) {
 	w := &CommitRecorder{cancelConflicts: conflict, lockedKeys: map[string]bool{}, Events: map[string][]string{}, Cancelled: map[string]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {

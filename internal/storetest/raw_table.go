@@ -213,9 +213,8 @@ func FormatDriftCounts(drifts []check.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// CanonicalNumber returns the value of a number attribute in a fixed format, so that tests can
-// compare numbers. DynamoDB may change the notation of a number, for example from 1.0 to 1. For a
-// value of another type, CanonicalNumber returns "".
+// CanonicalNumber returns a number attribute in a fixed format, because DynamoDB may change the
+// notation of a number. For a value of another type, CanonicalNumber returns "".
 func CanonicalNumber(v types.AttributeValue) string {
 	if n := (Record{"v": v}).Number("v"); n != nil {
 		return n.RatString()

@@ -24,9 +24,8 @@ type HTTPFunc func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// WithRequestHook returns a client of db's engine that calls hook before each request. The argument
-// of hook is the SDK's input struct, such as *dynamodb.QueryInput. If hook returns an error, the
-// client does not send the request, and the request fails with this error.
+// WithRequestHook returns a client of db's engine that calls hook with the SDK's input struct
+// before each request. If hook returns an error, the request fails without being sent.
 func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
@@ -51,9 +50,8 @@ func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// WithCountLimit returns a client of db's engine that reads at most the given number of records per
-// page of certain Queries. These are the Queries that count records or that set no limit. Without
-// WithCountLimit, a test would need 1 MB of records for a second page of such a Query.
+// WithCountLimit returns a client of db's engine that limits the records per page of a Query that
+// counts records or has no limit. A second page then needs fewer records.
 func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
@@ -86,10 +84,8 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns a RawTable of the same table, with a new Store. The Store's client calls the
-// given function before it sends a request. The arguments are the DynamoDB operation, the number of
-// earlier requests with this operation, and the request body. If the function returns a response,
-// the Store receives this response, and the request is not sent.
+// WithHTTPHook returns a copy of r with a Store that calls before for each request. earlier counts
+// the earlier requests of the operation. If before returns a response, the request is not sent.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

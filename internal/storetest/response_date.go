@@ -7,9 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// WithoutResponseDate returns a client of the same database as db. The client removes the header
-// Date from responses. A Store with a fake clock needs such a client. Otherwise, the Store would
-// refuse to write, because the time in Date differs from the fake time.
+// WithoutResponseDate returns a client that removes the header Date from responses. With this
+// header, a Store with a fake clock would refuse to write.
 func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
 }

@@ -36,12 +36,8 @@ const (
 // SmallOrderID returns the ID of order n of SmallDataset. The first order has the number 0.
 func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Duration(n)*time.Hour), n) }
 
-// SmallDataset returns a dataset with the given number of products and with SmallOrderCount orders.
-// Customer c1 has an account rep, and customer c2 does not.
-//
-// Order 0 is pending, order 1 is confirmed, order 2 is shipped, order 3 is cancelled, and order
-// BigOrderNumber is delivered. With 30 products, order BigOrderNumber has more line items than an
-// order record can embed.
+// SmallDataset returns a dataset with the given number of products. With 30 products, order
+// BigOrderNumber has more line items than an order record can embed.
 func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	t.Helper()
 	start := FirstOrderTime()

@@ -43,8 +43,7 @@ func ForEachEngine(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 }
 
 // ForEachEngineIfLong runs a test on the embedded store. If longtest.Enabled returns true, it also
-// runs the test on DynamoDB Local. Use it for code that does not depend on the engine, and for
-// tests that write too many records for DynamoDB Local.
+// runs the test on DynamoDB Local. Use it for tests that are slow on DynamoDB Local.
 func ForEachEngineIfLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	runOnEngines(t, Engines()[:longtest.Size(1, 2)], test)
 }
@@ -59,10 +58,8 @@ func runOnEngines(t *testing.T, engines []Engine, test func(t *testing.T, db *dy
 // ForEachEngine or ForEachEngineIfLong has started.
 func IsEmbedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
-// RunsCase reports whether t should run test case number i. On the embedded store, the result is
-// always true. DynamoDB Local is slow, so it runs only every n-th test case, unless
-// longtest.Enabled returns true. RunsCase may be called only in tests that ForEachEngine has
-// started.
+// RunsCase reports whether t should run test case i. DynamoDB Local is slow, so it runs only every
+// n-th case, unless longtest.Enabled returns true.
 func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%longtest.Size(n, 1) == 0 }
 
 // tableCount is the number of names that TableName has returned. It makes the names unique.
@@ -71,11 +68,8 @@ var tableCount atomic.Int64
 // TableName returns a table name that this process has not used before.
 func TableName() string { return fmt.Sprintf("test-%d", tableCount.Add(1)) }
 
-// NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses the
-// table's name.
-//
-// The table has no DynamoDB stream until OpenFeed enables it. A stream would slow down each write,
-// because DynamoDB Local searches the streams of all tables that ever existed.
+// NewTable creates a table and returns its Store. The table has no DynamoDB stream until OpenFeed
+// enables it, because streams slow down writes on DynamoDB Local.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	if opts.Table == "" {
@@ -107,12 +101,12 @@ func withoutStream(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// LoadDataset writes a dataset to the store's table. If the dataset is not empty, LoadDataset first
-// stores initial order counts. Without them, the Store would treat the table like a table that
-// other software created, and would not count its orders.
+// LoadDataset writes a dataset to the store's table.
 func LoadDataset(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
 	if len(dataset.Customers)+len(dataset.Products) > 0 {
+		// Without initial order counts, the Store would assume that other software created the table,
+		// and would not count orders.
 		if err := store.InitOrderCounts(context.Background()); err != nil {
 			t.Fatal(err)
 		}

@@ -7,12 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MutationDataset returns a dataset for tests of mutations. Customer ann has an account rep, and
-// customer bob does not. The four products have the SKUs mug, plate, yen and none. The product yen
-// is sold in JPY, and the product none has no stock.
-//
-// Warehouse north has 100 mugs, 50 plates and 10 units of the product yen. Warehouse south has only
-// 2 mugs. created is the time at which the customers were created.
+// MutationDataset returns a dataset for tests of mutations. created is the time at which the
+// customers were created.
 func MutationDataset(t testing.TB, created time.Time) commerce.Dataset {
 	t.Helper()
 	price := func(amount string, c commerce.Currency) commerce.Money {
@@ -31,6 +27,7 @@ func MutationDataset(t testing.TB, created time.Time) commerce.Dataset {
 		Products: []commerce.Product{
 			{SKU: "mug", Name: "Mug", Category: "Kitchen", UnitPrice: price("7.50", "USD"), Version: 1},
 			{SKU: "plate", Name: "Plate", Category: "Kitchen", UnitPrice: price("12.00", "USD"), Version: 1},
+			// The product none has no stock.
 			{SKU: "none", Name: "Nothing", Category: "Kitchen", UnitPrice: price("1.00", "USD"), Version: 1},
 			{SKU: "yen", Name: "Yen", Category: "Import", UnitPrice: price("500", "JPY"), Version: 1},
 		},

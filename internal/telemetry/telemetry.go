@@ -104,19 +104,16 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-// TrustOperation adds the name of a trusted operation to the allowed values of the label
-// "operation". For operations with any other name, the label has the value "other". TrustOperation
-// must not be called concurrently with other methods.
+// TrustOperation adds the name of a trusted operation to the values of the label "operation". All
+// other names become "other". Do not call TrustOperation concurrently with other methods.
 func (t *Telemetry) TrustOperation(name string) {
 	if name != "" {
 		t.operationNames[name] = struct{}{}
 	}
 }
 
-// ObserveOperation counts an operation and records its duration. name is the operation's name if
-// the operation is trusted, and otherwise empty. operationType is query, mutation or subscription,
-// or unknown if the document was rejected. code is the code of the first error, or empty if there
-// is no error.
+// ObserveOperation counts an operation and records its duration. If the operation is not trusted,
+// name is empty. If there is no error, code is empty.
 func (t *Telemetry) ObserveOperation(ctx context.Context, name, operationType, code string, d time.Duration) {
 	if code == "" {
 		code = codeOK

@@ -57,9 +57,8 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// Configure sets OTEL_* variables of this process until the test ends, so that the OpenTelemetry
-// SDK sends traces to the Collector. The parameter variables lists further variables to set: a
-// name, its value, the next name, and so on.
+// Configure sets OTEL_* variables until the test ends, so that the SDK sends traces to the
+// Collector. variables lists further names, each followed by its value.
 func (c *Collector) Configure(t testing.TB, variables ...string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -171,8 +170,7 @@ func value(v *common.AnyValue) string {
 const treeWidth = 98
 
 // Tree formats spans as a tree, without times and IDs. Concurrent spans can start in any order, so
-// Tree does not sort children by time. It sorts them by the attribute ordergraph.wave (the number
-// of the round trip), and then by access pattern.
+// Tree sorts them by round trip and access pattern.
 func Tree(spans []*Span) string {
 	var tree strings.Builder
 	writeTree(&tree, spans, "")

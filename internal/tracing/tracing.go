@@ -48,12 +48,8 @@ type Tracer struct {
 	log        *slog.Logger
 }
 
-// New returns a Tracer. The OTEL_* environment variables configure the exporter, the sampler, the
-// propagators and the resource. If a variable is invalid, New returns an error. version is the
-// version of the program.
-//
-// New sets OpenTelemetry's global error handler, because the SDK reports failed exports to this
-// handler. The handler logs failed exports at most once a minute.
+// New returns a Tracer. The OTEL_* environment variables configure it. If a variable is invalid,
+// New returns an error. New also sets OpenTelemetry's global error handler.
 func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
@@ -64,6 +60,7 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES is invalid: set it to name=value pairs with commas between them: %w", err)
 	}
+	// The SDK reports failed exports to this handler, which logs them at most once a minute.
 	otel.SetErrorHandler(&failedExportLog{log: log, now: time.Now})
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(described))
 	return &Tracer{
@@ -146,9 +143,8 @@ type Span struct{ span otrace.Span }
 // SpanFromContext returns the span in ctx.
 func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
 
-// Start starts the span of an operation. The parent of the span is the client's span in the
-// header's trace context. A span in ctx is ignored. The returned context contains the new span, so
-// that the spans of DynamoDB requests become its children.
+// Start starts the span of an operation, as a child of the client's span in header. Start ignores a
+// span in ctx. The returned context contains the new span.
 func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -157,9 +153,8 @@ func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context
 	return t.start(t.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
 }
 
-// StartEvent starts the span of an operation that is executed for one event of a subscription. ctx
-// contains the span that started the subscription. The new span begins a new trace, and links to
-// the span in ctx.
+// StartEvent starts the span of an operation for one event of a subscription. The span begins a new
+// trace, and links to the span in ctx.
 func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}

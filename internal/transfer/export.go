@@ -20,9 +20,8 @@ const defaultSegments = 4
 
 // ExportOptions configure an export.
 type ExportOptions struct {
-	// Segments is the number of table segments that are scanned in parallel, from 1 to
-	// bulk.MaxSegments. If Segments is 0, a new export uses defaultSegments, and a resumed export uses
-	// the number of segments of the interrupted export.
+	// Segments is the number of table segments that are scanned in parallel. If Segments is 0, a new
+	// export uses defaultSegments, and a resumed export keeps its number.
 	Segments int
 	// Overwrite reports whether the export may replace an existing file. The file is replaced only
 	// when the export is complete.
@@ -122,14 +121,9 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 	})
 }
 
-// ExportFile writes the table's records to a file, or resumes an interrupted export to this file.
-// It writes to FILE.part, and renames FILE.part to FILE when the export is complete. Until then, an
-// existing FILE remains unchanged.
-//
-// If FILE exists and opts.Overwrite is false, ExportFile returns an error that describes what to
-// do. It also returns such an error if the interrupted export belongs to another table or has
-// another number of segments. If the progress cannot be saved, it returns a SaveError. It also
-// returns the errors of the file and of dynamo.Store.Export.
+// ExportFile exports a table to a file, or resumes an interrupted export. An existing file is
+// replaced only with opts.Overwrite, and only at the end. If the progress cannot be saved,
+// ExportFile returns a SaveError.
 func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (ExportResult, error) {
 	table, err := store.TableID(ctx)
 	if err != nil {
@@ -199,10 +193,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// initialExportProgress returns the progress at the beginning of an export. If an interrupted
-// export can be resumed, initialExportProgress returns the saved progress. Otherwise, it returns
-// the progress of a new export. complete reports whether an earlier export wrote the whole file,
-// but did not remove its progress file.
+// initialExportProgress returns the saved progress of an interrupted export, or the progress of a
+// new export. If only the progress file of a finished export must be removed, complete is true.
 func initialExportProgress(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix

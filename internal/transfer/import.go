@@ -36,18 +36,17 @@ type ImportResult struct {
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is the progress so far. Checksum is the checksum of the lines before Done.Offset. If these
-	// lines have changed, the import cannot be resumed. Later lines may change, because an operator
-	// may have to correct an invalid line.
-	Done     bulk.ImportResult `json:"done"`
-	Checksum uint64            `json:"checksum"`
+	// Done is the progress so far.
+	Done bulk.ImportResult `json:"done"`
+	// Checksum is the checksum of the lines before Done.Offset. If these lines have changed, the
+	// import cannot be resumed.
+	Checksum uint64 `json:"checksum"`
 }
 
 func importProgressFile(name string) string { return name + ".import-progress" }
 
 // Import writes the records in r to the table. If r contains a dataset or a compressed file, Import
-// returns an error that names the command to use instead. It also returns the errors of
-// dynamo.Store.Import.
+// returns an error. It also returns the errors of dynamo.Store.Import.
 func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	return importWithoutProgress(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
 }
@@ -77,14 +76,9 @@ func (o ImportOptions) reportProgress(done bulk.ImportResult, size int64) {
 	}
 }
 
-// ImportFile writes the records of a file to the table. If an earlier import of this file was
-// interrupted or stopped at an invalid line, ImportFile resumes it. The result then includes the
-// lines of the earlier import. A dry run always starts at the beginning of the file and does not
-// save its progress.
-//
-// If the file is not a complete export, or if the earlier import had other options, ImportFile
-// returns an error that describes what to do. If the progress cannot be saved, it returns a
-// SaveError. It also returns the errors of the file and of dynamo.Store.Import.
+// ImportFile imports the records of a file, or resumes an unfinished import. If the file is
+// incomplete or the options have changed, ImportFile returns an error. If the progress cannot be
+// saved, ImportFile returns a SaveError.
 func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (ImportResult, error) {
 	if err := checkComplete(name); err != nil {
 		return ImportResult{}, err
@@ -98,6 +92,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	if err != nil {
 		return ImportResult{}, err
 	}
+	// A dry run always starts at the beginning of the file and does not save its progress.
 	if opts.DryRun || !info.Mode().IsRegular() {
 		size := int64(0)
 		if info.Mode().IsRegular() {

@@ -57,9 +57,8 @@ var DeclaredUserErrors = func() map[string][]string {
 	return types
 }()
 
-// RecordSelection returns a GraphQL selection set, without braces, for the type with the given name.
-// The selection set contains only the fields that are stored in the type's own DynamoDB record. The
-// first letter of the name may be lower case.
+// RecordSelection returns a GraphQL selection set without braces. It contains only the fields that
+// are stored in the type's own DynamoDB record. The first letter of the name may be lower case.
 func RecordSelection(name string) string {
 	var fields []string
 	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]
@@ -225,9 +224,9 @@ func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	return a, nil
 }
 
-// SendWithRetries sends a mutation until it gets a response, at most attempts times. It returns the
-// response and the number of attempts. If all attempts fail, it returns ErrUnknownOutcome. If a
-// response is not valid, it returns ErrUnexpectedResponse immediately.
+// SendWithRetries sends a mutation until it gets a response, and returns the number of attempts. If
+// all attempts fail, it returns ErrUnknownOutcome. After an invalid response, it returns
+// ErrUnexpectedResponse.
 func (c *Client) SendWithRetries(ctx context.Context, url func() string, m Mutation, attempts int) (Response, int, error) {
 	var err error
 	for n := 1; n <= attempts; n++ {

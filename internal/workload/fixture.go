@@ -7,9 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Fixture describes the size of a small dataset without orders. The customers have the IDs c0, c1
-// and so on. The IDs of products begin with p, of warehouses with w, and of employees with e. Every
-// warehouse has Stock units of every product.
+// Fixture describes a small dataset without orders. The customers have the IDs c0, c1 and so on.
+// Other IDs begin with p, w or e. Every warehouse has Stock units of every product.
 type Fixture struct{ Customers, Products, Warehouses, Employees, Stock int }
 
 // Dataset returns the dataset that the Fixture describes.

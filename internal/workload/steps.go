@@ -51,9 +51,8 @@ type StepGenerator struct {
 
 func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
-// mostly returns true in n-1 of n cases. It returns false only for the greatest random number. Test
-// tools choose small random numbers when they simplify a failing test, so the simplified test
-// contains only the usual cases.
+// mostly returns true in n-1 of n cases. Test tools simplify a failing test with small random
+// numbers, so only the greatest number is an unusual case.
 func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
 // existingID usually returns the ID of a record in the Fixture. In one of 8 cases, it returns the
@@ -65,8 +64,8 @@ func (s StepGenerator) existingID(prefix string, n int) string {
 	return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
 }
 
-// newID usually returns one of 8 IDs for a new record. Another step may already have created a
-// record with this ID. In one of 8 cases, newID returns the ID of a record in the Fixture.
+// newID usually returns one of 8 IDs for a new record. Several steps may get the same ID. In one of
+// 8 cases, newID returns the ID of a record in the Fixture.
 func (s StepGenerator) newID(prefix string) string {
 	if s.mostly(8) {
 		return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
@@ -97,9 +96,8 @@ func (s StepGenerator) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next generates a step for a mutation. field is the name of the mutation. name must be different
-// for each step. If the mutation supports an idempotency key, Next chooses at random: the key is
-// name, several steps share the key, or the step has no key.
+// Next generates a step for the mutation field. name must be different for each step, because it
+// may be the idempotency key. Some steps share a key or have no key.
 func (s StepGenerator) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
 	in := step.Input

@@ -2,9 +2,8 @@
 //
 //	with <command> [argument]...
 //
-// The environment of the other command contains the endpoint, the region and the credentials of
-// DynamoDB Local. They are in variables that begin with AWS_. Tests that are not written in Go use
-// this program.
+// The other command finds DynamoDB Local through its AWS_ variables. Tests that are not written in
+// Go use this program.
 package main
 
 import (

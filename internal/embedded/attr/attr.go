@@ -204,9 +204,8 @@ var (
 // DynamoDB's message.
 func (i Item) Normalize() (Item, error) { return i, i.normalize(1, MaxNesting) }
 
-// normalize validates and normalizes the values of an item or map. depth is the nesting depth of
-// these values, and limit is the maximum depth. If several values are invalid, normalize returns
-// the error of the first attribute in alphabetical order.
+// normalize validates and normalizes the values of an item or map at the given depth. If several
+// values are invalid, it returns the error of the alphabetically first attribute.
 func (i Item) normalize(depth, limit int) error {
 	if _, ok := i[""]; ok {
 		return errEmptyName
@@ -280,8 +279,7 @@ func (v Value) normalizeSet() (_ Value, err error) {
 }
 
 // duplicateError returns the error for a set in which element i equals an earlier element. In
-// DynamoDB's current wording, all elements are quoted, and the elements before i are sorted. In the
-// older wording, the elements have no quotes and keep their order.
+// DynamoDB's current wording, the elements are quoted, and the elements before i are sorted.
 func (v Value) duplicateError(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {
@@ -341,8 +339,8 @@ func (v Value) Equal(w Value) bool {
 // operands of "<".
 func (k Kind) Ordered() bool { return k == String || k == Number || k == Binary }
 
-// Compare returns a negative number if v is less than w, 0 if they are equal, and a positive number
-// if v is greater. Both values must have the same type, and Ordered must return true for this type.
+// Compare compares two values of the same ordered type (see Ordered). The result is negative if v <
+// w, 0 if v equals w, and positive if v > w.
 func (v Value) Compare(w Value) int {
 	if v.Kind == Number {
 		return parseDecimal(v.Text).compare(parseDecimal(w.Text))

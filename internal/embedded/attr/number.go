@@ -176,9 +176,8 @@ func (d decimal) compare(e decimal) int {
 	return order * d.sign()
 }
 
-// size returns the size of the number in bytes, as DynamoDB calculates it. A number needs one byte,
-// and a minus sign needs another byte. Every two digits before the decimal point need one byte, and
-// so do every two digits after it. Leading and trailing zeros do not count.
+// size returns the size of the number in bytes, as DynamoDB calculates it: one byte, another byte
+// for a minus sign, and another for each two digits before or after the decimal point.
 func (d decimal) size() int {
 	whole := min(max(d.magnitude, 0), len(d.digits))
 	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2
@@ -236,9 +235,8 @@ func (d decimal) appendSortableBytes(b []byte) []byte {
 	return b
 }
 
-// AppendSortableBytes appends an encoding of the value to b. Encoded values of the same type sort
-// in the order of the values. The encoding of one value is never a prefix of the encoding of
-// another value. The value must be a String, Number or Binary.
+// AppendSortableBytes appends an encoding of a String, Number or Binary to b. Encodings of the same
+// type sort like the values. No encoding is a prefix of another encoding.
 func (v Value) AppendSortableBytes(b []byte) []byte {
 	if v.Kind == Number {
 		return parseDecimal(v.Text).appendSortableBytes(b)

@@ -70,9 +70,7 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	u.Add(w.Table, factor*writeUnits(max(w.OldSize, w.NewSize)), indexes)
 }
 
-// indexUnits returns the capacity units that a change to an item consumes in an index. If the
-// change adds, deletes or modifies the index entry, DynamoDB counts one write. If the key of the
-// index entry changes, DynamoDB counts two writes: it deletes the old entry and adds a new one.
+// indexUnits returns the write capacity units that a change to an item consumes in an index.
 func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
 	before, after := x.ProjectedItem(w.Old), x.ProjectedItem(w.New)
@@ -84,6 +82,7 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 	case to == nil:
 		return writeUnits(before.Size())
 	case !bytes.Equal(from, to):
+		// DynamoDB deletes the old entry and adds a new one, because the key of an entry cannot change.
 		return writeUnits(before.Size()) + writeUnits(after.Size())
 	case maps.EqualFunc(before, after, attr.Value.Equal):
 		return 0
@@ -95,9 +94,8 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 // size is the item's size in bytes.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// ReadUnits returns the read capacity units for items. size is the total size of the items in
-// bytes. A consistent read consumes one unit for each 4 KB or part of 4 KB. An eventually
-// consistent read consumes half as much.
+// ReadUnits returns the read capacity units for items of the given total size in bytes. A
+// consistent read needs one unit for each started 4 KB. Other reads need half.
 func ReadUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {

@@ -19,10 +19,8 @@ type KeyAttribute struct {
 // KeyRange is the range of keys that a key condition selects. It consists of one partition, and
 // optionally of bounds for the sort key.
 type KeyRange struct {
-	// A partition key and a sort key can have several attributes. Partition contains the values of
-	// the partition key attributes. Equal contains the values of the sort key attributes with an
-	// equality condition. Prefix, Low and High apply to the first sort key attribute that has no
-	// value in Equal.
+	// Partition contains the values of the partition key. Equal contains the values of sort key
+	// attributes with an equality condition. The fields below apply to the next sort key attribute.
 	Partition, Equal []attr.Value
 	// Prefix is the operand of begins_with, or nil if the key condition does not use begins_with.
 	Prefix *attr.Value

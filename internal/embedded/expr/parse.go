@@ -386,9 +386,8 @@ func (s *parser) value() *literal {
 	return &literal{v}
 }
 
-// checkOverlap records an error if two paths are equal, or if one path leads into the value of
-// another path. It also records an error if two paths use the same value both as a list and as a
-// map.
+// checkOverlap records an error if one path begins with another path, or if two paths use the same
+// value both as a list and as a map.
 func (s *parser) checkOverlap(paths []Path) {
 	for i, a := range paths {
 		for _, b := range paths[:i] {

@@ -415,9 +415,8 @@ func checkParentExists(item attr.Item, path Path) error {
 	return editNested(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// editNested calls edit with the list or map that contains the last element of the path, and stores
-// the result in item. It replaces all lists and maps on the path by copies, because the item before
-// the update shares them. The path must have at least two elements.
+// editNested calls edit with the list or map that contains the last element of the path (at least
+// two elements). It edits copies, because the item before the update shares the values.
 func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {

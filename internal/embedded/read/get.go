@@ -35,9 +35,9 @@ func NewGet(projection *string, p *expr.Placeholders) (*Get, error) {
 	return g, wire.AsInvalid(err)
 }
 
-// SetTable sets the table and the key of the read, and validates the projection. If the key does
-// not match the table's key schema, SetTable returns schema.ErrKeySchema. If a value of the key is
-// invalid, it returns an error about the value.
+// SetTable sets the table and the key of the read. If the key does not match the table's key
+// schema, SetTable returns schema.ErrKeySchema. Other errors describe an invalid value or
+// projection.
 func (g *Get) SetTable(t *schema.Table, key attr.Item) (err error) {
 	g.Table = t
 	if err := t.CheckKeyPaths(g.projection); err != nil {

@@ -300,9 +300,8 @@ func prefixSuccessor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter limits the range to the keys that follow ExclusiveStartKey. mismatch is the error
-// message if ExclusiveStartKey does not fit the table or index. outside is the error message if
-// ExclusiveStartKey is not in the range.
+// startAfter limits the range to the keys that follow ExclusiveStartKey. The error messages are
+// mismatch for a key of another table or index, and outside for a key outside the range.
 func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {

@@ -47,9 +47,9 @@ func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 // ErrKeySchema means that the attributes of a key do not match the key schema of the table.
 var ErrKeySchema = errors.New("The provided key element does not match the schema")
 
-// EncodeRequestKey validates and encodes the key in a request. If the attributes of the key do not
-// match the table's key schema, it returns ErrKeySchema. If a value of the key is invalid, it
-// returns an error about the value.
+// EncodeRequestKey validates and encodes the key in a request. If the key does not match the
+// table's key schema, EncodeRequestKey returns ErrKeySchema. Other errors describe an invalid
+// value.
 func (t *Table) EncodeRequestKey(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
@@ -57,9 +57,8 @@ func (t *Table) EncodeRequestKey(key attr.Item) ([]byte, error) {
 	return t.KeyBytes(key)
 }
 
-// KeyBytes encodes a key whose values are already normalized. If the attributes of the key do not
-// match the table's key schema, it returns ErrKeySchema. If a value is empty or too long, it
-// returns an error about the value.
+// KeyBytes encodes a key whose values are normalized. If the key does not match the table's key
+// schema, KeyBytes returns ErrKeySchema. Other errors describe an invalid value.
 func (t *Table) KeyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.Key) {
 		return nil, ErrKeySchema
@@ -92,11 +91,11 @@ func (t *Table) CheckKeySizes(item attr.Item) error {
 	return nil
 }
 
-// KeyFault is an error about the key attributes of an item. Early reports whether DynamoDB detects
-// the error before it executes the request. If Early is false and the request is a transaction, the
-// error becomes a cancellation reason.
+// KeyFault is an error about the key attributes of an item.
 type KeyFault struct {
 	error
+	// Early reports whether DynamoDB detects the error before it executes the request. In a
+	// transaction, any other error becomes a cancellation reason.
 	Early bool
 }
 
@@ -185,16 +184,14 @@ func (t *Table) ExtractKey(item attr.Item) attr.Item {
 	return key
 }
 
-// If a partition key has at least longKeyBytes bytes, hashByte ignores the last unhashedSuffixBytes
-// bytes. Such a key often ends with a ULID, which consists of 10 characters for the time and 16
-// random characters. hashByte then uses only the first 7 characters of the ULID, which change every
-// 33 seconds. So the keys of items that are created at about the same time have the same hash.
-// These keys are neighbors in the file, so writes of new items change few pages.
-//
-// If you change one of these numbers, change formatVersion, too: the keys in the file depend on the
-// numbers.
+// The keys in the file depend on these numbers. If you change one of the numbers, also change
+// formatVersion.
 const (
-	longKeyBytes        = 28
+	// longKeyBytes is the minimum size of a partition key whose last bytes hashByte ignores. Such a
+	// key often ends with a ULID.
+	longKeyBytes = 28
+	// unhashedSuffixBytes is the number of ignored bytes. ULIDs of the same 33 seconds differ only in
+	// these bytes. Their items are neighbors in the file, so writing them changes few pages.
 	unhashedSuffixBytes = 21
 )
 

@@ -44,9 +44,8 @@ func (c *Change) IsNoOp() bool {
 	return bytes.Equal(c.Encoded, c.OldStored)
 }
 
-// fillPercent is the fraction of a page that remains in use when bbolt splits the page. A high
-// value saves space. The rest of the page is seldom needed, because IDs begin with the time. So
-// most new items are at the end of a range of keys.
+// fillPercent is the fraction of a page that remains in use when bbolt splits the page. Most new
+// items come last in a range of keys, so other pages need little free space.
 const fillPercent = 0.9
 
 // Store writes the new item and the data that is derived from the item: index entries, time to live

@@ -16,12 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// recordHeaderBytes is the size of the header of a stored record: a time in milliseconds (8 bytes)
-// and flags (1 byte). Three fields follow the header: the item's key as JSON, the new image and the
-// old image. An image has the format of a stored item.
-//
-// Each field begins with its length (4 bytes). The length of an absent field is 0. The key is
-// absent if the record has an image, because the image contains the key.
+// recordHeaderBytes is the size of a stored record's header: a time in milliseconds and the flags.
 const recordHeaderBytes = 8 + 1
 
 // The flags of a stored record.
@@ -52,6 +47,7 @@ func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	if expired {
 		flags |= flagExpired
 	}
+	// An image contains the key, so only a record without an image needs the key.
 	if before == nil && after == nil {
 		item := a.New
 		if item == nil {
@@ -61,6 +57,7 @@ func encode(a *storage.Change, expired bool, now time.Time) []byte {
 	}
 	b := make([]byte, 0, recordHeaderBytes+12+len(keys)+len(after)+len(before))
 	b = append(binary.BigEndian.AppendUint64(b, uint64(now.UnixMilli())), flags)
+	// Each part begins with its length (4 bytes). The length of an absent part is 0.
 	for _, part := range [][]byte{keys, after, before} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
 	}

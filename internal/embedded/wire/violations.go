@@ -42,9 +42,8 @@ func (v *Violations) AddMissing(field string) { v.Add("null", field, "Member mus
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-// CheckTableName validates the name or Amazon Resource Name of a table. If the name is missing or
-// invalid, it returns false. CheckTableName must be the first check of v, because it could also
-// return false after an earlier violation.
+// CheckTableName validates the name or Amazon Resource Name of a table. It must be the first check
+// of v, because an earlier violation could make it return false.
 func (v *Violations) CheckTableName(name *string) bool {
 	if name == nil {
 		v.AddMissing("tableName")
@@ -78,9 +77,8 @@ func (v *Violations) CheckEnum(value, field string, values ...string) {
 	}
 }
 
-// CheckListLength validates the length n of a list, which must be between 1 and most. It reports
-// whether the length is valid. value is a function that returns the list in the notation of error
-// messages.
+// CheckListLength reports whether the length n of a list is from 1 to most. value returns the list
+// in the notation of error messages.
 func (v *Violations) CheckListLength(n, most int, field string, value func() string) bool {
 	switch {
 	case n == 0:

@@ -1,11 +1,8 @@
-// Command pack packs a built user interface into one zip file. The zip file is committed to the
-// repository. Usage:
+// Command pack packs a built user interface into one zip file. Usage:
 //
 //	pack <build directory> <zip file>
 //
-// The same input produces the same bytes on every machine: pack sorts the file names, and sets
-// fixed modification times and file modes. However, another version of Go may produce other bytes
-// if its compressor has changed.
+// With the same version of Go, the same input produces the same bytes.
 package main
 
 import (
@@ -20,8 +17,8 @@ import (
 	"time"
 )
 
-// zipEntryTime is the modification time of all files in the zip file. The time is fixed so that the
-// zip file depends only on the content of the files. It is the earliest time of the zip format.
+// zipEntryTime is the modification time of all files in the zip file. The time is fixed, so that
+// the zip file depends only on the content.
 var zipEntryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
