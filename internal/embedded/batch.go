@@ -40,6 +40,9 @@ func (in *batchWriteInput) check() error {
 	v.CheckReturnMetrics(in.ReturnItemCollectionMetrics)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
+		if !isTableName(name) {
+			v.Add("'{"+name+"=["+formatWrites(in.RequestItems[name])+"]}'", "requestItems", tableNameConstraint)
+		}
 		n := len(in.RequestItems[name])
 		total += n
 		if n < 1 || n > maxBatchWrites {
@@ -64,6 +67,31 @@ func (in *batchWriteInput) check() error {
 		}
 	}
 	return nil
+}
+
+// formatWrites formats the writes to one table for an error message, like DynamoDB does.
+func formatWrites(all []writeRequest) string {
+	var texts []string
+	for _, r := range all {
+		switch {
+		case r.PutRequest != nil:
+			texts = append(texts, "WriteRequest(putRequest=PutRequest(item="+formatItem(r.PutRequest.Item)+"))")
+		case r.DeleteRequest != nil:
+			texts = append(texts, "WriteRequest(deleteRequest=DeleteRequest(key="+formatItem(r.DeleteRequest.Key)+"))")
+		default:
+			texts = append(texts, "WriteRequest()")
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// formatItem formats an item for an error message.
+func formatItem(item attr.Item) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(item)) {
+		texts = append(texts, name+"="+string(item[name].AppendJSON(nil)))
+	}
+	return "{" + strings.Join(texts, ", ") + "}"
 }
 
 // check validates one write of a batch.
@@ -179,6 +207,15 @@ type keysAndAttributes struct {
 
 var tableNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
+// isTableName reports whether a key of RequestItems is a valid table name or an ARN.
+func isTableName(name string) bool {
+	return tableNamePattern.MatchString(name) || strings.HasPrefix(name, "arn:")
+}
+
+// tableNameConstraint is the part of DynamoDB's error message about an invalid table name in
+// RequestItems.
+const tableNameConstraint = "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"
+
 // batchGetInput contains the parameters of BatchGetItem.
 type batchGetInput struct {
 	RequestItems           map[string]*keysAndAttributes
@@ -189,12 +226,12 @@ type batchGetInput struct {
 func (in *batchGetInput) check() error {
 	v := &wire.Violations{}
 	for name := range in.RequestItems {
-		if !tableNamePattern.MatchString(name) && !strings.HasPrefix(name, "arn:") {
+		if !isTableName(name) {
 			echo, err := json.Marshal(in.RequestItems, json.Deterministic(true))
 			if err != nil {
 				return err
 			}
-			v.Add(wire.Quote(string(echo)), "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]")
+			v.Add(wire.Quote(string(echo)), "requestItems", tableNameConstraint)
 			break
 		}
 	}

@@ -177,8 +177,8 @@ func TestOpenOtherFiles(t *testing.T) {
 		{"a store with invalid pages", write("invalid", invalid), "damaged or is not a store"},
 		{"a directory", dir, "is a directory"},
 		{"a missing directory", filepath.Join(dir, "missing", "store"), "no such file or directory"},
-		{"an older format", database("older", version("1")), `format version "1", but this program supports only version "3"`},
-		{"a newer format", database("newer", version("4")), `format version "4", but this program supports only version "3"`},
+		{"an older format", database("older", version("1")), `format version "1", but this program supports only version "4"`},
+		{"a newer format", database("newer", version("5")), `format version "5", but this program supports only version "4"`},
 		{"a database of another program", database("other", func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("settings"))
 			return err

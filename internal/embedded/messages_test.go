@@ -146,6 +146,9 @@ func TestMessages(t *testing.T) {
 		{"BatchGetItem", `{"RequestItems":{"a!":{"Keys":[{"pk":{"S":"a"}}]}},"ReturnConsumedCapacity":"X"}`,
 			`2 validation errors detected: Value '{"a!":{"Keys":[{"pk":{"S":"a"}}]}}' at 'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: ` +
 				"[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]; " + capacity},
+		{"BatchWriteItem", `{"RequestItems":{"a!":[{"PutRequest":{"Item":{"pk":{"S":"a"},"n":{"N":"1"}}}},{"DeleteRequest":{"Key":{"pk":{"S":"b"}}}}]}}`,
+			one + `Value '{a!=[WriteRequest(putRequest=PutRequest(item={n={"N":"1"}, pk={"S":"a"}})), WriteRequest(deleteRequest=DeleteRequest(key={pk={"S":"b"}}))]}' at 'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: ` +
+				"[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"},
 
 		// Transactions report the first error of the first action, before they look for tables.
 		{"TransactWriteItems", transaction(`{}`), "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"},
@@ -217,6 +220,8 @@ func TestMessages(t *testing.T) {
 				"The AttributeValue for a key attribute cannot contain an empty string value. IndexName: a-local, IndexKey: a"},
 		{"Query", `{"TableName":"local","IndexName":"global","ConsistentRead":true,"KeyConditionExpression":"a = :a","ExpressionAttributeValues":{":a":{"S":"a"}}}`,
 			"Consistent reads are not supported on global secondary indexes"},
+		{"UpdateTable", `{"TableName":"hash","AttributeDefinitions":[{"AttributeName":"g","AttributeType":"S"}],"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"index","KeySchema":[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"pk","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}}]}`,
+			"One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [g, pk], AttributeDefinitions: [g]"},
 		{"UpdateTable", `{"TableName":"local","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"a-local"}}]}`,
 			"Cannot delete an index that is not a GlobalSecondaryIndex"},
 	} {

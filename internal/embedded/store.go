@@ -15,12 +15,12 @@
 // # Layout of the file
 //
 // Every table has a bucket, which contains these buckets:
-//   - items contains the items. A key is one hash byte, followed by the partition key and the sort
-//     key. The value is the item's size and JSON. The bytes of a key sort like the values of the key.
-//     So an item collection is one range of keys, and a segment of a Scan is a range of hash bytes.
-//     ULIDs that were created at about the same time have the same hash byte, so they are neighbors.
-//   - Each index has a bucket. A key is the item's key in the index, followed by the item's key in
-//     the table. The value is the item's key in the table.
+//   - items contains the items. A key is a hash of the partition key, followed by the sort key. The
+//     value is the item's size and JSON. The bytes of a sort key sort like the values of the sort key.
+//     So an item collection is one range of keys, and a segment of a Scan is a range of the first
+//     byte of the hash. Items that were created at about the same time are often neighbors.
+//   - Each index has a bucket. A key is the item's key in the index, followed by a hash of the item's
+//     key in the table. The value is the item's key in the table.
 //   - expiry contains the times to live in ascending order.
 //
 // Four buckets belong to the complete store:
@@ -109,7 +109,7 @@ var (
 )
 
 // formatVersion is the version of the file's layout.
-const formatVersion = "3"
+const formatVersion = "4"
 
 // initialMmapBytes is the address space that the store reserves for the memory mapping of its file.
 // If the file outgrows the mapping, the write waits for all running reads.
@@ -260,13 +260,24 @@ func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		// The client never connects to this endpoint, because the store is its HTTP client. Hosts
 		// in the domain .invalid do not exist (RFC 2606), so a connection by mistake would fail.
-		BaseEndpoint: aws.String("http://embedded.invalid"),
-		Region:       schema.Region,
-		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
-		HTTPClient:   s,
+		BaseEndpoint:             aws.String("http://embedded.invalid"),
+		IdempotencyTokenProvider: timeOrderedTokens{},
+		Region:                   schema.Region,
+		Credentials:              credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
+		HTTPClient:               s,
 		// Do not retry: a request that fails within the process would fail again.
 		Retryer: aws.NopRetryer{},
 	}, optFns...)
+}
+
+// timeOrderedTokens generates ClientRequestToken values that sort by time. The store keeps the
+// tokens of ten minutes, so new tokens are neighbors in the file and change few pages.
+type timeOrderedTokens struct{}
+
+// GetIdempotencyToken returns a UUID of version 7.
+func (timeOrderedTokens) GetIdempotencyToken() (string, error) {
+	id, err := uuid.NewV7()
+	return id.String(), err
 }
 
 // Do executes one HTTP request of the SDK. If the context of the request ends before the response

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,23 +13,24 @@ import (
 // EncodePartition returns the prefix that the encoded keys of one partition have in common.
 // partition contains the values of the partition key.
 func EncodePartition(partition []attr.Value) []byte {
-	b := []byte{0}
+	b := newKey()
 	for _, v := range partition {
 		b = v.AppendSortableBytes(b)
 	}
-	b[0] = hashByte(b[1:])
-	return b
+	return hashPartition(b)
 }
 
 // EncodeKey encodes the key of an item for the database file. The parameter key lists the key
-// attributes of the table or index.
+// attributes of the table or index, beginning with the partition key.
 func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
-	b := []byte{0}
-	for i, k := range key {
+	b := newKey()
+	for len(key) > 0 && !key[0].Sort {
+		b = item[key[0].Name].AppendSortableBytes(b)
+		key = key[1:]
+	}
+	b = hashPartition(b)
+	for _, k := range key {
 		b = item[k.Name].AppendSortableBytes(b)
-		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // k is the last attribute of the partition key
-			b[0] = hashByte(b[1:])
-		}
 	}
 	return b
 }
@@ -41,8 +43,14 @@ func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 			return nil
 		}
 	}
-	return append(EncodeKey(x.Key, item), key...)
+	hash := sha256.Sum256(key)
+	return append(EncodeKey(x.Key, item), hash[:entrySuffix]...)
 }
+
+// entrySuffix is the length of the hash that ends the key of an index entry. The hash identifies the
+// item, so entries with equal index keys differ. If you change the number, also change
+// formatVersion.
+const entrySuffix = 16
 
 // ErrKeySchema means that the attributes of a key do not match the key schema of the table.
 var ErrKeySchema = errors.New("The provided key element does not match the schema")
@@ -184,22 +192,39 @@ func (t *Table) ExtractKey(item attr.Item) attr.Item {
 	return key
 }
 
+// A stored key begins with a hash of the partition key. The hash is shorter than most partition
+// keys, so a page of the file contains more keys.
+//
 // The keys in the file depend on these numbers. If you change one of the numbers, also change
 // formatVersion.
 const (
-	// longKeyBytes is the minimum size of a partition key whose last bytes hashByte ignores. Such a
-	// key often ends with a ULID.
+	// partitionBytes is the size of the hash: one byte that distributes the partitions over the file,
+	// then timeBytes for long keys, then the beginning of the SHA-256 of the partition key.
+	partitionBytes = 20
+	// longKeyBytes is the minimum size of a partition key that probably ends with a ULID.
 	longKeyBytes = 28
-	// unhashedSuffixBytes is the number of ignored bytes. ULIDs of the same 33 seconds differ only in
-	// these bytes. Their items are neighbors in the file, so writing them changes few pages.
-	unhashedSuffixBytes = 21
+	// tailBytes is the number of last bytes that the first byte of the hash ignores in a long key.
+	// ULIDs of the same 33 seconds differ only in these bytes. Their items are neighbors in the file,
+	// so writing them changes few pages.
+	tailBytes = 21
+	// timeBytes is the number of bytes that the hash copies from the beginning of these last bytes. In
+	// a ULID, they are the end of the time, so neighbors are sorted by time.
+	timeBytes = 3
 )
 
-// hashByte returns a hash of one byte. partition is the encoded partition key.
-func hashByte(partition []byte) byte {
+// newKey returns a key with space for the hash. The capacity is sufficient for usual keys.
+func newKey() []byte { return make([]byte, partitionBytes, 6*partitionBytes) }
+
+// hashPartition replaces the encoded partition key in b by its hash. The partition key follows the
+// space that newKey reserves for the hash.
+func hashPartition(b []byte) []byte {
+	partition, hash := b[partitionBytes:], b[:1]
+	sum, head := sha256.Sum256(partition), partition
 	if len(partition) >= longKeyBytes {
-		partition = partition[:len(partition)-unhashedSuffixBytes]
+		head = partition[:len(partition)-tailBytes]
+		hash = append(hash, partition[len(head):][:timeBytes]...)
 	}
-	h := crc32.ChecksumIEEE(partition)
-	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
+	h := crc32.ChecksumIEEE(head)
+	hash[0] = byte(h ^ h>>8 ^ h>>16 ^ h>>24)
+	return append(hash, sum[:partitionBytes-len(hash)]...)
 }

@@ -105,6 +105,10 @@ func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 			if at(u.Create.IndexName) >= 0 || isLocal(u.Create.IndexName) {
 				return wire.Invalid("Attempting to create an index which already exists")
 			}
+			// The request must define all attributes of the new key, even if the table already defines them.
+			if err := checkSchema("for index "+u.Create.IndexName, in.AttributeDefinitions, u.Create.KeySchema); err != nil {
+				return err
+			}
 			for _, x := range in.AttributeDefinitions {
 				if !slices.Contains(d.AttributeDefinitions, x) {
 					d.AttributeDefinitions = append(slices.Clone(d.AttributeDefinitions), x)
