@@ -167,16 +167,16 @@ func TestParallelReturnsPanicAsError(t *testing.T) {
 	}
 }
 
-// Wait never lowers the wave of a span.
-func TestWavesOnlyRise(t *testing.T) {
+// Wait never lowers the round trip of a span.
+func TestRoundTripsOnlyRise(t *testing.T) {
 	ctx := (&trace.Trace{}).NewContext(t.Context())
 	span := trace.SpanFromContext(ctx)
-	span.WaitForWave(3)
-	span.WaitForWave(1)
-	if got := span.LastWave(); got != 3 {
-		t.Errorf("wave is %d, want 3", got)
+	span.WaitForRoundTrip(3)
+	span.WaitForRoundTrip(1)
+	if got := span.LastRoundTrip(); got != 3 {
+		t.Errorf("the round trip is %d, want 3", got)
 	}
-	if got := trace.SpanFromContext(span.Fork(ctx)).LastWave(); got != 3 {
-		t.Errorf("the wave of a fork is %d, want 3", got)
+	if got := trace.SpanFromContext(span.Fork(ctx)).LastRoundTrip(); got != 3 {
+		t.Errorf("the round trip of a fork is %d, want 3", got)
 	}
 }

@@ -225,7 +225,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 		}
 		roundTrips := 0
 		for _, r := range trace.Requests() {
-			roundTrips = max(roundTrips, r.Wave)
+			roundTrips = max(roundTrips, r.RoundTrip)
 		}
 		if roundTrips > c.roundTrips {
 			t.Errorf("a page of %d over %d shards took %d round trips and %d requests, want at most %d round trips", c.limit, c.shards, roundTrips, len(trace.Requests()), c.roundTrips)

@@ -101,7 +101,7 @@ func TestPermissionsOfTheSchema(t *testing.T) {
 var lastLine = regexp.MustCompile(`Access:|\b[AW]P\d+`)
 
 // The description of a type ends with a line that lists the roles with access. The description of a
-// field ends so if its roles differ. The line begins with the access pattern or the write pattern.
+// field ends so if its roles differ. The line begins with the cost.
 func TestDescriptionsEndWithRoles(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	sentence := func(permission string) string {

@@ -402,7 +402,7 @@ func (m *accessMatrix) executeRequest(principal commerce.Principal, about record
 	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
-		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.Wave, r.Pattern, r.Operation, r.Key, r.Items)
+		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.RoundTrip, r.Pattern, r.Operation, r.Key, r.Items)
 	}
 	return observation{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
 }

@@ -314,7 +314,7 @@ func TestBudgetsOfOwnRecords(t *testing.T) {
 		result, requests := executeAs(t, e, ann, c.r)
 		var got []string
 		for _, r := range requests {
-			got = append(got, fmt.Sprintf("%d %s %s", r.Wave, r.Pattern, r.Operation))
+			got = append(got, fmt.Sprintf("%d %s %s", r.RoundTrip, r.Pattern, r.Operation))
 		}
 		if text := strings.Join(got, ", "); text != c.want || result.Outcome != Executed {
 			t.Errorf("%s\n  took %s\n  want %s\n  %.300s %v", c.r.Query, text, c.want, result.Data, result.Errors)

@@ -354,7 +354,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 func requestsOf(e explain.Explanation) string {
 	var b strings.Builder
 	for _, r := range e.Requests {
-		fmt.Fprintf(&b, "%d %s %s %s: %s: %d items, %v units\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Path, r.Items, r.ReadUnits)
+		fmt.Fprintf(&b, "%d %s %s %s: %s: %d items, %v units\n", r.RoundTrip, r.AccessPattern, r.Operation, r.Key, r.Path, r.Items, r.ReadUnits)
 	}
 	return b.String()
 }

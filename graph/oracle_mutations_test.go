@@ -188,7 +188,7 @@ func TestPayloadsArePlanned(t *testing.T) {
 		if r.AccessPattern[0] == 'A' {
 			requests = append(requests, r.AccessPattern+" "+r.Operation+" "+r.Path)
 		}
-		last = max(last, r.Wave)
+		last = max(last, r.RoundTrip)
 	}
 	slices.Sort(requests)
 	want := []string{"AP10 BatchGetItem placeOrder.order.items.nodes.product", "AP2 Query placeOrder.order.customer.orders", "AP27 Query placeOrder.order.timeline", "AP6 GetItem placeOrder.order.customer"}

@@ -159,8 +159,8 @@ func TestMutationDescriptionsNameWritePatterns(t *testing.T) {
 			t.Errorf("%s: there is no mutation %s", p.ID, p.Mutation)
 			continue
 		}
-		if !strings.Contains(f.Description, "\n\nWrite pattern "+p.ID+": one transaction. ") {
-			t.Errorf("the last line of the description of %s does not begin with %s: %q", p.Mutation, p.ID, f.Description)
+		if !strings.Contains(f.Description, "\n\nCost: one DynamoDB transaction (write pattern "+p.ID+"). ") {
+			t.Errorf("the last line of the description of %s does not name %s: %q", p.Mutation, p.ID, f.Description)
 		}
 	}
 }

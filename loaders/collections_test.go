@@ -364,8 +364,8 @@ func TestPlannedOrderCounts(t *testing.T) {
 		t.Errorf("counts %v, want %v", got, want)
 	}
 	checkCounts(t, trace, []string{"AP21 Query", "AP6 BatchGetItem", "AP2 Query"})
-	if all := trace.Requests(); all[len(all)-1].Pattern != "AP2" || all[len(all)-1].Wave != 2 {
-		t.Errorf("the count is %s in round trip %d, want AP2 in 2", all[len(all)-1].Pattern, all[len(all)-1].Wave)
+	if all := trace.Requests(); all[len(all)-1].Pattern != "AP2" || all[len(all)-1].RoundTrip != 2 {
+		t.Errorf("the count is %s in round trip %d, want AP2 in 2", all[len(all)-1].Pattern, all[len(all)-1].RoundTrip)
 	}
 }
 

@@ -119,7 +119,7 @@ func (p *plannedRead[K, V]) run() {
 	}
 	found := make([]FoundValue[K, V], 0, len(p.keys))
 	span := trace.SpanFromContext(p.own.ctx)
-	requestedIn := span.LastWave()
+	requestedIn := span.LastRoundTrip()
 	ctx := span.Fork(p.own.ctx)
 	for i, key := range p.keys {
 		location := valueRef[K, V]{&p.own, i}
@@ -128,7 +128,7 @@ func (p *plannedRead[K, V]) run() {
 		}
 		if v, err := location.value(); err == nil {
 			found = append(found, FoundValue[K, V]{key, v.value})
-			trace.SpanFromContext(ctx).WaitForWave(v.availableInWave(requestedIn))
+			trace.SpanFromContext(ctx).WaitForRoundTrip(v.availableInRoundTrip(requestedIn))
 		}
 	}
 	if ctx.Err() == nil {

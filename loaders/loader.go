@@ -39,7 +39,7 @@ type Loader[K comparable, V any] struct {
 	known smallMap[K, valueRef[K, V]]
 	// unplanned collects keys that no query plan has added, and reads them in batches. It is nil until
 	// the first such key is loaded.
-	unplanned *dataloader.Loader[K, valueWithWaves[V]]
+	unplanned *dataloader.Loader[K, valueWithRoundTrips[V]]
 }
 
 // initSingle initializes a loader whose keys cannot share a DynamoDB request. The function read
@@ -95,18 +95,20 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// valueWithWaves is a value with the round trips of its read, for the explain output.
-type valueWithWaves[V any] struct {
+// valueWithRoundTrips is a value with the round trips of its read, for the explain output.
+type valueWithRoundTrips[V any] struct {
 	value V
-	// wave is the ordinal number of the round trip that returned the value. waves is the number of
+	// roundTrip is the number of the round trip that returned the value. roundTrips is the number of
 	// consecutive round trips of the read.
-	wave, waves int
+	roundTrip, roundTrips int
 }
 
-// availableInWave returns the round trip in which a caller receives the value. wave is the caller's
-// last round trip before the request. If another caller started the read later, the delay does not
-// count.
-func (v valueWithWaves[V]) availableInWave(wave int) int { return min(v.wave, wave+v.waves) }
+// availableInRoundTrip returns the round trip in which a caller receives the value. roundTrip is
+// the caller's last round trip before the request. If another caller started the read later, the
+// delay does not count.
+func (v valueWithRoundTrips[V]) availableInRoundTrip(roundTrip int) int {
+	return min(v.roundTrip, roundTrip+v.roundTrips)
+}
 
 // Load returns the value of a key. If the value was not read before, Load reads it.
 //
@@ -138,7 +140,7 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 		b.keys = []K{key}
 	} else {
 		if l.unplanned == nil {
-			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, valueWithWaves[V]](maxBatchWait))
+			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, valueWithRoundTrips[V]](maxBatchWait))
 		}
 		b.unplanned = l.unplanned.Load(ctx, key)
 	}
@@ -149,12 +151,12 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 
 // readUnplanned reads a batch of keys that no query plan has added. first is the context of the
 // caller that added the first key.
-func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[valueWithWaves[V]] {
+func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[valueWithRoundTrips[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
-	out := make([]*dataloader.Result[valueWithWaves[V]], len(keys))
+	out := make([]*dataloader.Result[valueWithRoundTrips[V]], len(keys))
 	for i := range keys {
 		v, err := valueRef[K, V]{b, i}.value()
-		out[i] = &dataloader.Result[valueWithWaves[V]]{Data: v, Error: err}
+		out[i] = &dataloader.Result[valueWithRoundTrips[V]]{Data: v, Error: err}
 	}
 	return out
 }
@@ -188,7 +190,7 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 
 // prime stores the values of several keys that were already read.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.LookupResult[V]) {
-	b := &batch[K, V]{results: values, wave: trace.SpanFromContext(ctx).LastWave()}
+	b := &batch[K, V]{results: values, roundTrip: trace.SpanFromContext(ctx).LastRoundTrip()}
 	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,25 +213,25 @@ type batch[K comparable, V any] struct {
 	keys []K
 	// unplanned waits for the value of a key that no query plan has added. It is nil in a batch of
 	// planned keys.
-	unplanned dataloader.Thunk[valueWithWaves[V]]
+	unplanned dataloader.Thunk[valueWithRoundTrips[V]]
 
 	// These fields contain the result of the read.
-	results     []dynamo.LookupResult[V]
-	err         error
-	wave, waves int
+	results               []dynamo.LookupResult[V]
+	err                   error
+	roundTrip, roundTrips int
 }
 
 func (b *batch[K, V]) read() {
 	if b.unplanned != nil {
 		b.loader.unplanned.Flush()
 		v, err := b.unplanned()
-		b.results, b.wave, b.waves = []dynamo.LookupResult[V]{{Value: v.value, Err: err}}, v.wave, v.waves
+		b.results, b.roundTrip, b.roundTrips = []dynamo.LookupResult[V]{{Value: v.value, Err: err}}, v.roundTrip, v.roundTrips
 		return
 	}
 	ctx := trace.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
 	b.results, b.err = b.loader.read(ctx, b.keys)
-	b.wave = trace.SpanFromContext(ctx).LastWave()
-	b.waves = b.wave - trace.SpanFromContext(b.ctx).LastWave()
+	b.roundTrip = trace.SpanFromContext(ctx).LastRoundTrip()
+	b.roundTrips = b.roundTrip - trace.SpanFromContext(b.ctx).LastRoundTrip()
 }
 
 // read reads the keys of a batch. If a reader panics, read returns the panic as an error.
@@ -266,11 +268,11 @@ type valueRef[K comparable, V any] struct {
 }
 
 // value reads the batch if it was not read yet, and returns the value.
-func (p valueRef[K, V]) value() (valueWithWaves[V], error) {
+func (p valueRef[K, V]) value() (valueWithRoundTrips[V], error) {
 	b := p.batch
 	b.once.Do(b.read)
 	if b.err != nil {
-		return valueWithWaves[V]{}, b.err
+		return valueWithRoundTrips[V]{}, b.err
 	}
-	return valueWithWaves[V]{b.results[p.index].Value, b.wave, b.waves}, b.results[p.index].Err
+	return valueWithRoundTrips[V]{b.results[p.index].Value, b.roundTrip, b.roundTrips}, b.results[p.index].Err
 }

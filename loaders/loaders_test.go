@@ -244,7 +244,7 @@ func TestAPlanIsOneBatch(t *testing.T) {
 			}
 			checkRequests(t, trace, c.want...)
 			for _, r := range trace.Requests() {
-				if r.Wave != 1 {
+				if r.RoundTrip != 1 {
 					t.Errorf("%s waited for another request", r.Operation)
 				}
 			}
@@ -372,8 +372,8 @@ func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 			checkCustomer(t, c, err, id)
 		}
 	}
-	if waves := trace.Requests(); waves[0].Wave != 1 || waves[1].Wave != 2 {
-		t.Errorf("round trips %d and %d, want 1 and 2", waves[0].Wave, waves[1].Wave)
+	if roundTrips := trace.Requests(); roundTrips[0].RoundTrip != 1 || roundTrips[1].RoundTrip != 2 {
+		t.Errorf("round trips %d and %d, want 1 and 2", roundTrips[0].RoundTrip, roundTrips[1].RoundTrip)
 	}
 }
 
@@ -544,8 +544,8 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	items := 0
 	for i, r := range trace.Requests() {
 		items += r.Items
-		if r.Wave != i+1 {
-			t.Errorf("attempt %d counts as round trip %d", i+1, r.Wave)
+		if r.RoundTrip != i+1 {
+			t.Errorf("attempt %d counts as round trip %d", i+1, r.RoundTrip)
 		}
 	}
 	if items != len(ids) {
@@ -754,8 +754,8 @@ func TestListsOfOneLevel(t *testing.T) {
 	}
 	checkRequests(t, trace, "AP2 Query", "AP2 Query", "AP2 Query", "AP2 Query", "AP30 GetItem")
 	for i, r := range trace.Requests() {
-		if want := 1 + i/len(all); r.Wave != want {
-			t.Errorf("%s is in round trip %d, want %d", r.Key, r.Wave, want)
+		if want := 1 + i/len(all); r.RoundTrip != want {
+			t.Errorf("%s is in round trip %d, want %d", r.Key, r.RoundTrip, want)
 		}
 	}
 }
@@ -770,8 +770,8 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 	}
 	// Statuses are read in lifecycle order, in four groups.
 	for _, r := range trace.Requests()[:5] {
-		if r.Pattern != "AP7" || r.Wave > 4 {
-			t.Errorf("%s in round trip %d, want AP7 in 4 at most", r.Pattern, r.Wave)
+		if r.Pattern != "AP7" || r.RoundTrip > 4 {
+			t.Errorf("%s in round trip %d, want AP7 in 4 at most", r.Pattern, r.RoundTrip)
 		}
 	}
 }

@@ -64,16 +64,16 @@ func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
 }
 
-// maxPasses is the maximum number of times that the orders are counted. They are counted again only
+// maxRecountPasses is the maximum number of times that the orders are counted. They are counted again only
 // if an order changed during the previous count.
-const maxPasses = 20
+const maxRecountPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
 	if v.isRepaired {
 		v.counted.Record, err = v.counter.ReadCountsRecord(ctx, v.part)
 		return err
 	}
-	for v.counted.Uncertainty = counting.ReasonOrdersChanged; v.counted.Uncertainty == counting.ReasonOrdersChanged && v.pass < maxPasses; v.pass++ {
+	for v.counted.Uncertainty = counting.ReasonOrdersChanged; v.counted.Uncertainty == counting.ReasonOrdersChanged && v.pass < maxRecountPasses; v.pass++ {
 		if v.counted, err = v.counter.Count(ctx, v.part, v.pass); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	slots := make(chan struct{}, limit)
 	forks := make([]context.Context, n)
 	// In a Trace, the calls wait for the caller's earlier requests, but not for each other.
-	span.ResolveWave()
+	span.ResolveRoundTrip()
 	for i := range forks {
 		forks[i] = span.Fork(ctx)
 	}
@@ -40,7 +40,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	}
 	group.Wait()
 	for _, forked := range forks {
-		span.WaitForWave(trace.SpanFromContext(forked).LastWave())
+		span.WaitForRoundTrip(trace.SpanFromContext(forked).LastRoundTrip())
 	}
 	return context.Cause(ctx)
 }

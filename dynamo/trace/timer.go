@@ -9,13 +9,13 @@ import (
 // Timer measures one DynamoDB request. It reports the result to the Observer of the table, and to
 // the Trace and the Usage of the context.
 type Timer struct {
-	observer Observer
-	span     *Span
-	usage    *Usage
-	target   Target
-	wave     int
-	start    time.Time
-	enabled  bool
+	observer  Observer
+	span      *Span
+	usage     *Usage
+	target    Target
+	roundTrip int
+	start     time.Time
+	enabled   bool
 }
 
 // StartTimer starts to measure a request, and returns the context for the request. If nothing needs
@@ -31,8 +31,8 @@ func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Tim
 	}
 	timer := Timer{observer: o, span: span, usage: usage, target: t, enabled: true}
 	if span != nil {
-		span.ResolveWave()
-		timer.wave = span.loadLastWave() + 1
+		span.ResolveRoundTrip()
+		timer.roundTrip = span.loadLastRoundTrip() + 1
 	}
 	if o != nil {
 		ctx = o.BeginRequest(&observedContext{ctx, t}, t)
@@ -60,10 +60,10 @@ func (t *Timer) Stop(ctx context.Context, r Request, err error) {
 	if !t.enabled {
 		return
 	}
-	r.Target, r.Wave, r.Path, r.Duration = t.target, t.wave, t.span.Path(), time.Since(t.start)
+	r.Target, r.RoundTrip, r.Path, r.Duration = t.target, t.roundTrip, t.span.Path(), time.Since(t.start)
 	if t.span != nil && (err == nil || r.ReadUnits+r.WriteUnits > 0) {
 		t.span.trace.add(r)
-		t.span.WaitForWave(t.wave)
+		t.span.WaitForRoundTrip(t.roundTrip)
 	}
 	if t.observer != nil {
 		r.WriteUnits = cmp.Or(r.ReportedWriteUnits, r.WriteUnits)

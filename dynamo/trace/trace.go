@@ -49,21 +49,22 @@ type Request struct {
 	ReportedWriteUnits float64
 	// Duration includes retries.
 	Duration time.Duration
-	// Wave is the number of the request's round trip. If the request waits for earlier requests, Wave
-	// is their highest wave plus 1. Otherwise, Wave is 1. Without a Trace, Wave is 0.
-	Wave int
+	// RoundTrip is the number of the request's round trip. If the request waits for earlier requests,
+	// RoundTrip is their highest round trip plus 1. Otherwise, RoundTrip is 1. Without a Trace,
+	// RoundTrip is 0.
+	RoundTrip int
 }
 
-// Requests returns the recorded requests, sorted by wave, GraphQL path, access pattern and key. The
-// order does not depend on which of several concurrent requests ended first.
+// Requests returns the recorded requests, sorted by round trip, GraphQL path, access pattern and
+// key. The order does not depend on which of several concurrent requests ended first.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	requests := slices.Clone(t.requests)
 	slices.SortStableFunc(requests, func(a, b Request) int {
 		switch {
-		case a.Wave != b.Wave:
-			return a.Wave - b.Wave
+		case a.RoundTrip != b.RoundTrip:
+			return a.RoundTrip - b.RoundTrip
 		case a.Path != b.Path:
 			return cmp.Compare(a.Path, b.Path)
 		default:
@@ -79,14 +80,14 @@ func (t *Trace) add(r Request) {
 	t.requests = append(t.requests, r)
 }
 
-// lastWave returns the highest Request.Wave of the recorded requests. If no request has been
-// recorded, it returns 0.
-func (t *Trace) lastWave() int {
+// lastRoundTrip returns the highest Request.RoundTrip of the recorded requests. If no request has
+// been recorded, it returns 0.
+func (t *Trace) lastRoundTrip() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := 0
 	for _, r := range t.requests {
-		last = max(last, r.Wave)
+		last = max(last, r.RoundTrip)
 	}
 	return last
 }
@@ -98,15 +99,15 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// lastWave is the highest Request.Wave of the requests that the next request waits for. lastWave
-	// is 0 if there are none, and unknownWave if they are not known yet.
-	lastWave int
+	// lastRoundTrip is the highest Request.RoundTrip of the requests that the next request waits for.
+	// lastRoundTrip is 0 if there are none, and unknownRoundTrip if they are not known yet.
+	lastRoundTrip int
 }
 
-// unknownWave is the initial value of Span.lastWave in a Span that ForkUnplanned created. When the
-// first request of this Span starts, the Trace assumes that it waits for all requests recorded so
-// far.
-const unknownWave = -1
+// unknownRoundTrip is the initial value of Span.lastRoundTrip in a Span that ForkUnplanned created.
+// When the first request of this Span starts, the Trace assumes that it waits for all requests
+// recorded so far.
+const unknownRoundTrip = -1
 
 type spanKey struct{}
 
@@ -128,7 +129,7 @@ func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.loadLastWave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastRoundTrip: s.loadLastRoundTrip()})
 }
 
 // WithPath is like Fork, but sets the path of the new Span.
@@ -136,7 +137,7 @@ func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.loadLastWave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastRoundTrip: s.loadLastRoundTrip()})
 }
 
 // ForkUnplanned returns ctx with a new Span for a read whose dependencies are unknown. The Trace
@@ -145,16 +146,16 @@ func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastRoundTrip: unknownRoundTrip})
 }
 
-// LastWave returns the highest Request.Wave of the requests that the next request of the Span waits
-// for. If there are none, or if they are not known yet, the result is 0.
-func (s *Span) LastWave() int {
+// LastRoundTrip returns the highest Request.RoundTrip of the requests that the next request of the
+// Span waits for. If there are none, or if they are not known yet, the result is 0.
+func (s *Span) LastRoundTrip() int {
 	if s == nil {
 		return 0
 	}
-	return max(0, s.loadLastWave())
+	return max(0, s.loadLastRoundTrip())
 }
 
 // Path returns the name that the caller gave to the data that the Span reads.
@@ -165,29 +166,29 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// WaitForWave records that the next request of the Span waits for a request in the given wave.
-// Request.Wave explains waves.
-func (s *Span) WaitForWave(wave int) {
+// WaitForRoundTrip records that the next request of the Span waits for a request in the given round
+// trip. Request.RoundTrip explains round trips.
+func (s *Span) WaitForRoundTrip(roundTrip int) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastWave = max(s.lastWave, wave)
+	s.lastRoundTrip = max(s.lastRoundTrip, roundTrip)
 }
 
-// ResolveWave makes the next request of a Span from ForkUnplanned wait for all requests recorded so
-// far. Call ResolveWave before concurrent Forks. Otherwise, the Trace would record that the Forks
-// wait for each other.
-func (s *Span) ResolveWave() {
-	if s == nil || s.loadLastWave() != unknownWave {
+// ResolveRoundTrip makes the next request of a Span from ForkUnplanned wait for all requests
+// recorded so far. Call ResolveRoundTrip before concurrent Forks. Otherwise, the Trace would record
+// that the Forks wait for each other.
+func (s *Span) ResolveRoundTrip() {
+	if s == nil || s.loadLastRoundTrip() != unknownRoundTrip {
 		return
 	}
-	s.WaitForWave(s.trace.lastWave())
+	s.WaitForRoundTrip(s.trace.lastRoundTrip())
 }
 
-func (s *Span) loadLastWave() int {
+func (s *Span) loadLastRoundTrip() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lastWave
+	return s.lastRoundTrip
 }

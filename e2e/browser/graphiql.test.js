@@ -164,7 +164,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
     const headings = panel.locator('th[scope=rowgroup]')
     const rows = panel.locator('th[scope=row]')
 
-    requests = [1, 1, 2].map((wave) => ({ ...request, wave }))
+    requests = [1, 1, 2].map((roundTrip) => ({ ...request, roundTrip }))
     price = 1234.6
     await run(page)
     await rows.nth(2).waitFor()

@@ -28,16 +28,16 @@ type Request struct {
 	ReadUnits     float64 `json:"readUnits"`
 	WriteUnits    float64 `json:"writeUnits"`
 	DurationMs    float64 `json:"durationMs"`
-	// Wave is the number of the round trip to DynamoDB, starting at 1. Requests with the same
+	// RoundTrip is the number of the round trip to DynamoDB, starting at 1. Requests with the same
 	// number can run at the same time.
-	Wave int `json:"wave"`
+	RoundTrip int `json:"roundTrip"`
 }
 
 // Totals contains the totals over all DynamoDB requests of an operation.
 type Totals struct {
 	Requests int `json:"requests"`
 	// RoundTrips is the number of round trips to DynamoDB that must take place one after another.
-	// It is the highest Wave of all requests.
+	// It is the highest RoundTrip of all requests.
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
@@ -54,10 +54,10 @@ func Describe(t *trace.Trace, prices price.Prices) Explanation {
 	for i, r := range requests {
 		e.Requests[i] = Request{
 			AccessPattern: r.Pattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
-			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, Wave: r.Wave,
+			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, RoundTrip: r.RoundTrip,
 			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
 		}
-		e.Totals.RoundTrips = max(e.Totals.RoundTrips, r.Wave)
+		e.Totals.RoundTrips = max(e.Totals.RoundTrips, r.RoundTrip)
 		e.Totals.ReadUnits += r.ReadUnits
 		e.Totals.WriteUnits += r.WriteUnits
 	}

@@ -288,7 +288,7 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 		var second string
 		for _, r := range got.Extensions.Explain.Requests {
 			if r.Operation == "TransactWriteItems" {
-				second += r.Path + fmt.Sprintf(" %d ", r.Wave)
+				second += r.Path + fmt.Sprintf(" %d ", r.RoundTrip)
 			}
 		}
 		if !strings.HasPrefix(second, "a 2 b ") {

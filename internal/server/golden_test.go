@@ -95,7 +95,7 @@ type answer struct {
 type explained struct {
 	Requests []struct {
 		AccessPattern, Operation, Index, Key, Path string
-		Items, Wave                                int
+		Items, RoundTrip                           int
 		ReadUnits, WriteUnits, DurationMs          float64
 	}
 	Totals struct {
@@ -178,7 +178,7 @@ func (e explained) String() string {
 		if index == "" {
 			index = "table"
 		}
-		fmt.Fprintf(&b, "%d. %s %s %s [%s] for %s: %d items, %v read units", r.Wave, r.AccessPattern, r.Operation, index, r.Key, r.Path, r.Items, r.ReadUnits)
+		fmt.Fprintf(&b, "%d. %s %s %s [%s] for %s: %d items, %v read units", r.RoundTrip, r.AccessPattern, r.Operation, index, r.Key, r.Path, r.Items, r.ReadUnits)
 		if r.WriteUnits > 0 {
 			fmt.Fprintf(&b, ", %v write units", r.WriteUnits)
 		}

@@ -64,8 +64,8 @@ func conditionFailed(err error) bool {
 	})
 }
 
-// requestKey identifies the metrics for the DynamoDB requests of one pattern and operation.
-type requestKey struct{ pattern, operation string }
+// requestMetricsKey identifies the metrics for the DynamoDB requests of one pattern and operation.
+type requestMetricsKey struct{ pattern, operation string }
 
 // requestMetrics contains the metrics for the DynamoDB requests of one pattern and operation. The
 // first such request creates them, so that metrics without requests are not exported.
@@ -82,7 +82,7 @@ type requestVectors struct {
 	duration        *prometheus.HistogramVec
 	// known contains a key for each combination of a declared pattern and an operation. The map does
 	// not change after its creation.
-	known map[requestKey]*requestMetrics
+	known map[requestMetricsKey]*requestMetrics
 	other *requestMetrics
 }
 
@@ -92,11 +92,11 @@ const otherLabel = "other"
 func newRequestVectors(all [metricCount]metric) *requestVectors {
 	v := &requestVectors{
 		requests: all[metricDynamoDBRequests].counter(), units: all[metricCapacityUnits].counter(), duration: all[metricDynamoDBRequestDuration].histogram(),
-		known: map[requestKey]*requestMetrics{}, other: &requestMetrics{},
+		known: map[requestMetricsKey]*requestMetrics{}, other: &requestMetrics{},
 	}
 	for _, pattern := range patternIDs() {
 		for _, operation := range []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"} {
-			v.known[requestKey{pattern, operation}] = &requestMetrics{}
+			v.known[requestMetricsKey{pattern, operation}] = &requestMetrics{}
 		}
 	}
 	return v
@@ -115,10 +115,10 @@ func patternIDs() (ids []string) {
 
 // metricsFor returns the metrics for the pattern and the operation of a DynamoDB request.
 func (v *requestVectors) metricsFor(t trace.Target) *requestMetrics {
-	key := requestKey{t.Pattern, t.Operation}
+	key := requestMetricsKey{t.Pattern, t.Operation}
 	m := v.known[key]
 	if m == nil {
-		m, key = v.other, requestKey{otherLabel, otherLabel}
+		m, key = v.other, requestMetricsKey{otherLabel, otherLabel}
 	}
 	m.create.Do(func() {
 		for i, result := range results() {

@@ -198,5 +198,5 @@ func writeTree(tree *strings.Builder, spans []*Span, indent string) {
 
 // sortKey returns the key by which Tree sorts a span among the children of its parent.
 func (s *Span) sortKey() string {
-	return s.Attributes["ordergraph.wave"] + s.Attributes["ordergraph.access_pattern"] + s.Name
+	return s.Attributes["ordergraph.round_trip"] + s.Attributes["ordergraph.access_pattern"] + s.Name
 }

@@ -167,7 +167,7 @@ func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
 func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, Span) {
 	ctx, span := t.tracer.Start(ctx, "operation", append(opts, otrace.WithSpanKind(otrace.SpanKindServer))...)
 	if span.IsRecording() {
-		ctx = new(trace.Trace).NewContext(ctx) // numbers the operation's DynamoDB round trips (waves)
+		ctx = new(trace.Trace).NewContext(ctx) // numbers the operation's DynamoDB round trips
 	}
 	return ctx, Span{span}
 }
@@ -275,7 +275,7 @@ func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request,
 	if !span.IsRecording() {
 		return
 	}
-	attributes := append(make([]attribute.KeyValue, 0, 8), attribute.Int("ordergraph.wave", request.Wave), attribute.Int("ordergraph.items", request.Items))
+	attributes := append(make([]attribute.KeyValue, 0, 8), attribute.Int("ordergraph.round_trip", request.RoundTrip), attribute.Int("ordergraph.items", request.Items))
 	if request.ReadUnits > 0 {
 		attributes = append(attributes, attribute.Float64("ordergraph.read_units", request.ReadUnits))
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// find returns a stream and the bucket of its records. If the stream does not exist, find returns
-// ResourceNotFoundException.
-func find(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, _ error) {
+// findStream returns a stream and the bucket of its records. If the stream does not
+// exist, findStream returns ResourceNotFoundException.
+func findStream(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, _ error) {
 	b := streams.Bucket([]byte(arn))
 	if b == nil {
 		return nil, nil, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Stream: " + arn + " not found"}
@@ -87,7 +87,7 @@ type DescribeStreamInput struct {
 // streams.
 func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput) ([]byte, error) {
 	o := wire.NewObjectWriter()
-	records, m, err := find(streams, in.StreamArn)
+	records, m, err := findStream(streams, in.StreamArn)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIterator
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	records, _, err := find(streams, in.StreamArn)
+	records, _, err := findStream(streams, in.StreamArn)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]by
 		return nil, &wire.Failure{Code: wire.CodeExpiredIterator, Message: "The shard iterator has expired: request a new one"}
 	}
 	o := wire.NewObjectWriter()
-	records, m, err := find(streams, i.arn)
+	records, m, err := findStream(streams, i.arn)
 	if err != nil {
 		return nil, err
 	}

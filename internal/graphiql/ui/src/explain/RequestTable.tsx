@@ -1,11 +1,11 @@
 import { useId } from 'react'
 
 import { count, formatMilliseconds, formatNumber } from './format'
-import { groupByWave, type ExplainRequest, type Wave } from './model'
+import { groupByRoundTrip, type ExplainRequest, type RoundTrip } from './model'
 
 export function RequestTable({ requests }: { requests: ExplainRequest[] }) {
-  const waves = groupByWave(requests)
-  const grouped = waves.some((wave) => wave.number !== null)
+  const roundTrips = groupByRoundTrip(requests)
+  const grouped = roundTrips.some((roundTrip) => roundTrip.number !== null)
   const slowest = Math.max(...requests.map((request) => request.durationMs))
   return (
     <table className="explain-requests">
@@ -23,10 +23,10 @@ export function RequestTable({ requests }: { requests: ExplainRequest[] }) {
           <th scope="col">Time</th>
         </tr>
       </thead>
-      {waves.map((wave) => (
-        <tbody key={wave.number ?? 'none'}>
-          {grouped && <WaveHeading wave={wave} />}
-          {wave.requests.map((request, position) => (
+      {roundTrips.map((roundTrip) => (
+        <tbody key={roundTrip.number ?? 'none'}>
+          {grouped && <RoundTripHeading roundTrip={roundTrip} />}
+          {roundTrip.requests.map((request, position) => (
             // Two requests of one response can be equal in every field.
             <RequestRow key={position} request={request} slowest={slowest} />
           ))}
@@ -36,13 +36,13 @@ export function RequestTable({ requests }: { requests: ExplainRequest[] }) {
   )
 }
 
-function WaveHeading({ wave }: { wave: Wave }) {
-  const size = count(wave.requests.length, 'request')
+function RoundTripHeading({ roundTrip }: { roundTrip: RoundTrip }) {
+  const size = count(roundTrip.requests.length, 'request')
   return (
-    <tr className="explain-wave">
+    <tr className="explain-round-trip">
       <th scope="rowgroup" colSpan={5}>
-        {wave.number === null ? 'Unknown round trip: ' : `Round trip ${wave.number}: `}
-        <span>{wave.requests.length > 1 ? `${size} at once` : size}</span>
+        {roundTrip.number === null ? 'Unknown round trip: ' : `Round trip ${roundTrip.number}: `}
+        <span>{roundTrip.requests.length > 1 ? `${size} at once` : size}</span>
       </th>
     </tr>
   )

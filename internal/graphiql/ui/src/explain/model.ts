@@ -12,7 +12,7 @@ export interface ExplainRequest {
   writeUnits: number
   durationMs: number
   /** The number of the request's round trip, counted from 1. */
-  wave: number | null
+  roundTrip: number | null
 }
 
 export interface ExplainTotals {
@@ -30,7 +30,7 @@ export interface Explain {
 }
 
 /** The requests of one round trip. */
-export interface Wave {
+export interface RoundTrip {
   number: number | null
   requests: ExplainRequest[]
 }
@@ -62,24 +62,24 @@ export function readExplain(extensions: unknown): Explain | null {
 }
 
 /** Groups requests by round trip, keeping the server's order inside each. */
-export function groupByWave(requests: ExplainRequest[]): Wave[] {
-  const waves = new Map<number | null, ExplainRequest[]>()
+export function groupByRoundTrip(requests: ExplainRequest[]): RoundTrip[] {
+  const roundTrips = new Map<number | null, ExplainRequest[]>()
   for (const request of requests) {
-    const wave = waves.get(request.wave)
-    if (wave) {
-      wave.push(request)
+    const roundTrip = roundTrips.get(request.roundTrip)
+    if (roundTrip) {
+      roundTrip.push(request)
     } else {
-      waves.set(request.wave, [request])
+      roundTrips.set(request.roundTrip, [request])
     }
   }
-  return [...waves]
+  return [...roundTrips]
     .map(([number, grouped]) => ({ number, requests: grouped }))
     .sort((a, b) => (a.number ?? Infinity) - (b.number ?? Infinity))
 }
 
 function readRequest(value: unknown): ExplainRequest {
   const fields = record(value) ?? {}
-  const wave = fields['wave']
+  const roundTrip = fields['roundTrip']
   return {
     accessPattern: string(fields['accessPattern']),
     operation: string(fields['operation']),
@@ -90,7 +90,7 @@ function readRequest(value: unknown): ExplainRequest {
     readUnits: number(fields['readUnits']),
     writeUnits: number(fields['writeUnits']),
     durationMs: number(fields['durationMs']),
-    wave: typeof wave === 'number' && wave >= 1 ? wave : null,
+    roundTrip: typeof roundTrip === 'number' && roundTrip >= 1 ? roundTrip : null,
   }
 }
 
